@@ -7,7 +7,8 @@ use crate::{Elements, Field, Value};
 
 /// Reads one field from raw data.
 ///
-/// Methods that read return `None` if the data is truncated before the end of the field or of its dynamic part.
+/// Methods that read return `None` if the data is truncated before the end of the field or of its dynamic part. A field of
+/// unknown length (declared with size 0, or a string of very old kernels) extends to the end of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FieldReader {
     offset: u32,
@@ -22,7 +23,7 @@ pub struct FieldReader {
 enum FieldLocation {
     /// `size` bytes at the offset.
     Fixed,
-    /// From the offset to the end of the data.
+    /// From the offset to the end of the data; the declared size is 0.
     Rest,
     /// The location is in a word of `size` bytes at the offset (`__data_loc`).
     Dynamic,
@@ -36,7 +37,7 @@ enum ContentType {
     Unsigned,
     Signed,
     Text,
-    /// Numbers of 1, 2, 4 or 8 bytes.
+    /// Numbers, each of this many bytes: 1, 2, 4 or 8.
     Array(u8),
     Bytes,
 }
@@ -45,7 +46,7 @@ impl Field {
     /// Creates a reader of the field for kernels with this byte order.
     #[must_use]
     pub fn reader(&self, endian: Endian) -> FieldReader {
-        // Raw data are shorter than 64 KB: a field with a larger offset has no value.
+        // Raw data are shorter than 64 KB: a field whose offset or size is clamped has no value.
         let clamped = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         FieldReader {
             offset: clamped(self.offset),
@@ -65,6 +66,7 @@ impl Field {
         if self.is_string {
             return ContentType::Text;
         }
+        // A dynamic field that is no array, such as `__data_loc cpumask_t`, is read as bytes.
         if self.is_array || self.is_dynamic {
             return match self.element_size {
                 size @ (1 | 2 | 4 | 8) if self.is_array => ContentType::Array(size as u8),
@@ -132,8 +134,8 @@ impl FieldReader {
         match self.content {
             ContentType::Unsigned => Some(self.bits(raw)?.cast_signed()),
             ContentType::Signed => {
-                let unused = u64::BITS.saturating_sub(8 * self.size);
-                Some(self.bits(raw)?.cast_signed() << unused >> unused)
+                let unused_bits = u64::BITS.saturating_sub(8 * self.size);
+                Some(self.bits(raw)?.cast_signed() << unused_bits >> unused_bits)
             }
             _ => None,
         }
@@ -171,8 +173,14 @@ impl FieldReader {
         match self.location {
             FieldLocation::Fixed => raw.get(offset..)?.get(..size),
             FieldLocation::Rest => raw.get(offset..),
-            FieldLocation::Dynamic => self.dynamic(raw, 0),
-            FieldLocation::Relative => self.dynamic(raw, offset + size),
+            FieldLocation::Dynamic => {
+                let record_start = 0;
+                self.dynamic(raw, record_start)
+            }
+            FieldLocation::Relative => {
+                let word_end = offset + size;
+                self.dynamic(raw, word_end)
+            }
         }
     }
 
@@ -188,14 +196,15 @@ impl FieldReader {
         })
     }
 
+    /// The number at the field's offset: the value of a number, or the location word of a dynamic field.
     #[inline]
     fn bits(&self, raw: &[u8]) -> Option<u64> {
         read_number(raw, self.offset as usize, self.size as usize, self.endian)
     }
 
-    /// The bytes that the field's word refers to: the lower half is the offset from `start`, the
-    /// upper half the size. Very old kernels have only the lower half; their text extends to its
-    /// NUL.
+    /// The bytes that the field's location word refers to: the lower half of the word is the offset from `start`, the upper
+    /// half the size. In very old kernels, the word is only the offset, in two bytes: all data from there on are returned,
+    /// and the text in them ends at its NUL.
     fn dynamic<'r>(&self, raw: &'r [u8], start: usize) -> Option<&'r [u8]> {
         let word = self.bits(raw)?;
         let rest = raw.get(start + usize::from(word as u16)..)?;

@@ -13,7 +13,7 @@ pub struct Tracepoint {
     pub format: Format,
     /// Byte order and size of `long` of the kernel.
     pub abi: Abi,
-    /// Readers of the event's own fields, in their order.
+    /// Readers of the event's own fields (not of the common ones), in the order of `format.fields`.
     readers: Vec<FieldReader>,
     print_fmt: OnceLock<PrintFmt>,
 }
@@ -43,12 +43,12 @@ impl Tracepoint {
         format!("{}:{}", self.system, self.format.name)
     }
 
-    /// The event's own fields with their readers.
+    /// The event's own fields, without the common ones, each with its reader.
     pub fn fields(&self) -> impl Iterator<Item = (&Field, &FieldReader)> {
         self.format.fields.iter().zip(&self.readers)
     }
 
-    /// A reader of the field of this name, which may be a common one.
+    /// A reader of the field of this name, which may be a common field; `None` if there is no such field.
     #[must_use]
     pub fn reader(&self, name: &str) -> Option<FieldReader> {
         Some(self.format.field(name)?.reader(self.abi.endian))

@@ -27,7 +27,8 @@ const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 /// The version written by perf 6.1.
 const VERSION: &str = "0.6";
 
-/// The content of a section: the formats of the recorded tracepoints, and texts for printing them. Borrowed from its bytes.
+/// The content of a TRACING_DATA section, borrowed from the section's bytes: the formats of the recorded tracepoints, and texts
+/// for printing their samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TracingData<'a> {
     /// Version of the layout, such as `0.6`.
@@ -46,7 +47,7 @@ pub struct TracingData<'a> {
     pub ftrace: Vec<&'a [u8]>,
     /// Tracepoints in file order.
     pub events: Vec<EventFormat<'a>>,
-    /// Text of `/proc/kallsyms`; empty in sections written by perf.
+    /// Text of `/proc/kallsyms`; empty in sections written by perf since Linux 3.17.
     pub kallsyms: &'a [u8],
     /// Text of `printk_formats`: kernel strings by address.
     pub printk_formats: &'a [u8],
@@ -82,6 +83,7 @@ impl<'a> EventFormat<'a> {
         self.line("ID:")?.parse().ok()
     }
 
+    /// The text after `key` in the first line that begins with it, trimmed; `None` if it is not UTF-8.
     fn line(&self, key: &str) -> Option<&'a str> {
         let mut lines = self.text.split(|&byte| byte == b'\n');
         let value = lines.find_map(|line| line.strip_prefix(key.as_bytes()))?;
@@ -94,7 +96,8 @@ fn take_name<'a>(at: &mut Cursor<'a>, field: &'static str) -> Result<&'a str, De
     let have = at.rest().len();
     let name = until_nul(at.rest());
     let text = str::from_utf8(name).unwrap_or_default();
-    if name.len() == have {
+    let has_no_nul = name.len() == have;
+    if has_no_nul {
         let offset = at.offset();
         let need = have + 1;
         return Err(DecodeError::Short {
@@ -132,7 +135,7 @@ impl<'a> TracingData<'a> {
     ///
     /// # Errors
     /// [`Error::Magic`] if the bytes don't begin like tracing data, [`Error::Section`] if they are
-    /// truncated; its offsets count from the start of the section.
+    /// truncated; the offset in the error counts from the start of the section.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
         Self::parse_prefix(bytes).map(|(data, _)| data)
     }
@@ -157,7 +160,7 @@ impl<'a> TracingData<'a> {
             0 => Endian::Little,
             _ => Endian::Big,
         };
-        // The following numbers are in the byte order that was just read.
+        // The following numbers are in the byte order that was just read. The new cursor skips what `start` has read.
         let at = &mut Cursor::new(bytes, endian);
         at.take(start.offset(), "magic")?;
         let long_size = at.u8("size of long")?;
@@ -214,7 +217,8 @@ mod tests {
     const SOFTIRQ: &[u8] = b"name: softirq_entry\nID: 223\nformat:\n";
 
     fn builder(endian: Endian) -> TracingDataBuilder {
-        let mut builder = TracingDataBuilder::new(endian, 8, 4096);
+        let (long_size, page_size) = (8, 4096);
+        let mut builder = TracingDataBuilder::new(endian, long_size, page_size);
         builder
             .headers(b"page", b"event")
             .event("sched", SWITCH)
@@ -250,6 +254,7 @@ mod tests {
     #[test]
     fn the_old_version_has_no_command_lines() {
         let mut bytes = builder(Endian::Little).saved_cmdlines(b"").encode();
+        // Without the size of the empty text, and with 5 as the last digit of the version.
         bytes.truncate(bytes.len() - 8);
         bytes[MAGIC.len() + 2] = b'5';
         let data = TracingData::parse(&bytes).expect("version 0.5");
@@ -261,8 +266,12 @@ mod tests {
         let bytes = builder(Endian::Little).encode();
         for length in 0..bytes.len() {
             let error = TracingData::parse(&bytes[..length]).expect_err("truncated");
-            let is_magic = length < MAGIC.len();
-            assert_eq!(matches!(error, Error::Magic), is_magic, "{length}: {error}");
+            let is_in_magic = length < MAGIC.len();
+            assert_eq!(
+                matches!(error, Error::Magic),
+                is_in_magic,
+                "{length}: {error}"
+            );
         }
     }
 }

@@ -4,6 +4,9 @@ use rperf_wire::Endian;
 
 use crate::{Error, Format, Value};
 
+/// Size of a `long` of the kernel, in bytes.
+const LONG_SIZE: usize = 8;
+
 const SWITCH: &str = "name: sched_switch
 ID: 372
 format:
@@ -30,6 +33,7 @@ fn raw() -> Vec<u8> {
     raw[32..40].copy_from_slice(&(-1_i64).to_le_bytes());
     raw[40..48].fill(0xff);
     raw[48..50].copy_from_slice(b"WS");
+    // Location words: the size of the data in the upper half, their offset in the lower.
     raw[56..60].copy_from_slice(&(8_u32 << 16 | 80).to_le_bytes());
     raw[60..64].copy_from_slice(&(2_u32 << 16 | 88).to_le_bytes());
     raw[64] = 3;
@@ -40,7 +44,7 @@ fn raw() -> Vec<u8> {
 
 #[test]
 fn fields_have_values_of_their_types() {
-    let format = Format::parse(SWITCH, 8).expect("format");
+    let format = Format::parse(SWITCH, LONG_SIZE).expect("format");
     assert_eq!((format.name.as_str(), format.id), ("sched_switch", 372));
     assert_eq!((format.common_fields.len(), format.fields.len()), (2, 8));
     let raw = raw();
@@ -69,7 +73,7 @@ fn fields_have_values_of_their_types() {
 
 #[test]
 fn a_record_too_short_for_a_field_has_no_value() {
-    let format = Format::parse(SWITCH, 8).expect("format");
+    let format = Format::parse(SWITCH, LONG_SIZE).expect("format");
     let raw = raw();
     for field in &format.fields {
         let short = &raw[..field.offset];
@@ -80,13 +84,13 @@ fn a_record_too_short_for_a_field_has_no_value() {
 
 #[test]
 fn an_event_without_fields_or_print_fmt_is_normal() {
-    let format = Format::parse("name: empty\nID: 1\nformat:\n", 8).expect("format");
+    let format = Format::parse("name: empty\nID: 1\nformat:\n", LONG_SIZE).expect("format");
     assert_eq!((format.fields.len(), format.print_fmt.as_str()), (0, ""));
 }
 
 #[test]
 fn malformed_formats_are_reported() {
-    let error = |text: &str| Format::parse(text, 8).expect_err("bad format");
+    let error = |text: &str| Format::parse(text, LONG_SIZE).expect_err("bad format");
     assert_eq!(error(""), Error::Missing("name"));
     assert_eq!(error("name: x\n"), Error::Missing("ID"));
     let id = error("name: x\nID: many\n");

@@ -22,7 +22,8 @@ fn attr_of(config: u64) -> Attr {
 }
 
 fn section(endian: Endian, events: &[(&str, &str)], printk: &str) -> Vec<u8> {
-    let mut builder = TracingDataBuilder::new(endian, 4, 4096);
+    let (long_size, page_size) = (4, 4096);
+    let mut builder = TracingDataBuilder::new(endian, long_size, page_size);
     builder.printk_formats(printk.as_bytes());
     for (system, text) in events {
         builder.event(system, text.as_bytes());
@@ -84,15 +85,17 @@ fn sections_are_merged() {
         Arc::clone(tracepoint.expect("described"))
     };
     let (switch, wakeup) = (tracepoint_of(&formats, 372), tracepoint_of(&formats, 374));
+    let no_printk = "";
     let changed = SWITCH.replace("prev_pid", "pid");
-    let changed_section = section(Endian::Big, &[("sched", &changed), ("sched", WAKEUP)], "");
+    let changed_events = [("sched", changed.as_str()), ("sched", WAKEUP)];
+    let changed_section = section(Endian::Big, &changed_events, no_printk);
     formats
         .add(&changed_section, Endian::Big)
         .expect("own section");
     assert!(!Arc::ptr_eq(&switch, &tracepoint_of(&formats, 372)));
     assert_eq!(tracepoint_of(&formats, 372).format.fields[0].name, "pid");
     assert!(Arc::ptr_eq(&wakeup, &tracepoint_of(&formats, 374)));
-    let other_section = section(Endian::Big, &[("x", BROKEN)], "");
+    let other_section = section(Endian::Big, &[("x", BROKEN)], no_printk);
     formats
         .add(&other_section, Endian::Big)
         .expect("own section");

@@ -27,7 +27,8 @@ impl TracefsEvent {
     }
 }
 
-/// Content of the fields of a record.
+/// Content of the fields of a record. With every fill, dynamic data are random, and so are numbers with `len` in their name,
+/// unless they have a number of [`Fill::Small`] or an address.
 #[derive(Debug, Clone, Copy)]
 enum Fill {
     Zeros,
@@ -37,7 +38,7 @@ enum Fill {
     Random(u64),
     /// Random numbers below 48, from a seed.
     Small(u64),
-    /// Addresses of strings in `printk_formats`, in fields of 8 bytes.
+    /// Addresses of strings in `printk_formats` in fields of 8 bytes, zeros in the others.
     Addresses,
 }
 
@@ -91,7 +92,9 @@ fn tracepoints(tracefs: &Path) -> Vec<TracefsEvent> {
                 continue;
             }
             let text = read(event.path().join("format")).expect("format");
-            let format = Format::parse(&text, 8).unwrap_or_else(|error| panic!("{error}:\n{text}"));
+            let long_size = 8;
+            let format =
+                Format::parse(&text, long_size).unwrap_or_else(|error| panic!("{error}:\n{text}"));
             let system = system.file_name().to_string_lossy().into_owned();
             tracepoints.push(TracefsEvent {
                 system,
@@ -104,8 +107,8 @@ fn tracepoints(tracefs: &Path) -> Vec<TracefsEvent> {
     tracepoints
 }
 
-/// Zeros after each record: perf prints as many bytes as a length field specifies, even beyond the
-/// end.
+/// Number of zero bytes after each record: perf prints as many bytes as a length field specifies, even
+/// beyond the end of the record.
 const TAIL: usize = 64;
 
 fn raw_record(format: &Format, fill: Fill, addresses: &[u64]) -> Vec<u8> {
@@ -114,6 +117,7 @@ fn raw_record(format: &Format, fill: Fill, addresses: &[u64]) -> Vec<u8> {
     let mut raw = vec![0; size.unwrap_or(8).next_multiple_of(8)];
     let mut random = match fill {
         Fill::Random(seed) | Fill::Small(seed) => Random(seed ^ format.id << 20),
+        // A seed of 0 would give only zeros.
         Fill::Zeros | Fill::Ones | Fill::Addresses => Random(format.id << 7 | 1),
     };
     for byte in raw.iter_mut() {
@@ -152,7 +156,7 @@ fn raw_record(format: &Format, fill: Fill, addresses: &[u64]) -> Vec<u8> {
                 Fill::Addresses if field.size == 8 && !addresses.is_empty() => {
                     addresses[random.next() as usize % addresses.len()]
                 }
-                // Perf prints as many bytes as such a field specifies.
+                // A length: perf prints as many bytes as it specifies.
                 _ if field.name.contains("len") => random.next() % 32,
                 _ => continue,
             };
@@ -194,7 +198,8 @@ impl Comparison {
 
     /// Addresses of the strings in `printk_formats`.
     fn addresses(&self) -> Vec<u64> {
-        let lines = self.texts[2].lines();
+        let [_, _, printk] = &self.texts;
+        let lines = printk.lines();
         lines
             .filter_map(|line| u64::from_str_radix(line.split_once(" : ")?.0.get(2..)?, 16).ok())
             .collect()
@@ -218,7 +223,7 @@ impl Comparison {
             let end = samples.len().min(start + BATCH);
             match self.perf_batch(samples, start..end) {
                 Some(batch) => texts.extend(batch.into_iter().map(Some)),
-                // If perf fails on one record, the texts of the others are missing too.
+                // If perf fails on one record, the texts of the others in the batch are missing too: print each by itself.
                 None => {
                     texts.extend((start..end).map(|at| self.perf_batch(samples, at..at + 1)?.pop()))
                 }
@@ -227,7 +232,8 @@ impl Comparison {
         texts
     }
 
-    /// The texts that perf prints for the samples of one file; `None` if perf fails or does not print all events.
+    /// The texts that perf prints for a file of the samples in `range`, which is also the range of their tracepoints; `None` if
+    /// perf fails or does not print all events.
     fn perf_batch(&self, samples: &[Sample], range: Range<usize>) -> Option<Vec<Vec<u8>>> {
         let [page, event, printk] = &self.texts;
         let file = build(&samples[range.clone()], [page, event, printk]);
@@ -242,9 +248,10 @@ impl Comparison {
         is_success.then(|| split(&output.stdout, names)).flatten()
     }
 
-    /// The records whose text differs from perf's by more than signs, with both texts.
+    /// The records whose text differs from perf's, unless only by signs ([`differs_only_in_sign`]), with both texts.
     fn differences(&self, fill: Fill) -> Vec<String> {
-        let printk = PrintkFormats::parse(&self.texts[2]);
+        let [_, _, printk] = &self.texts;
+        let printk = PrintkFormats::parse(printk);
         let context = PrintContext {
             symbols: &NoSymbols,
             printk: &printk,
@@ -296,20 +303,21 @@ fn differs_only_in_sign(perf: &str, ours: &str) -> bool {
 /// next name.
 fn split(output: &[u8], names: impl Iterator<Item = String>) -> Option<Vec<Vec<u8>>> {
     let mut texts: Vec<Vec<u8>> = Vec::new();
-    let mut from = 0;
+    let mut text_start = 0;
     for (index, name) in names.enumerate() {
         let heading = format!("{name}: ").into_bytes();
-        let rest = output.get(from..)?;
-        let start = from
+        let rest = output.get(text_start..)?;
+        let heading_start = text_start
             + rest
                 .windows(heading.len())
                 .position(|bytes| bytes == heading)?;
         if index > 0 {
-            texts.push(output.get(from..start)?.trim_ascii_end().to_vec());
+            let text = output.get(text_start..heading_start)?;
+            texts.push(text.trim_ascii_end().to_vec());
         }
-        from = start + heading.len();
+        text_start = heading_start + heading.len();
     }
-    texts.push(output.get(from..)?.trim_ascii_end().to_vec());
+    texts.push(output.get(text_start..)?.trim_ascii_end().to_vec());
     Some(texts)
 }
 

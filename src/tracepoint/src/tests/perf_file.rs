@@ -21,7 +21,7 @@ const SAMPLE_TYPE: u64 = 1 << 1 | 1 << 2 | 1 << 7 | 1 << 8 | 1 << 10 | 1 << 16;
 const READ_ID: u64 = 4;
 /// The bit `disabled` of an attr.
 const DISABLED: u64 = 1;
-/// Sample id (`PERF_SAMPLE_IDENTIFIER`) of the first event; those of the others follow.
+/// Sample id (`PERF_SAMPLE_IDENTIFIER`) of the first event; the ids of the others count up from it.
 const FIRST_ID: u64 = 1000;
 
 /// Pads `raw` like the kernel: together with its length field of 4 bytes, it fills whole 64-bit words.
@@ -61,7 +61,8 @@ pub(super) fn build(samples: &[Sample], texts: [&str; 3]) -> Vec<u8> {
 
 fn tracing_data(samples: &[Sample], [page, event, printk]: [&str; 3]) -> Vec<u8> {
     let Abi { endian, long_size } = Abi::NATIVE;
-    let mut builder = TracingDataBuilder::new(endian, long_size, 4096);
+    let page_size = 4096;
+    let mut builder = TracingDataBuilder::new(endian, long_size, page_size);
     builder
         .headers(page.as_bytes(), event.as_bytes())
         .printk_formats(printk.as_bytes());

@@ -25,7 +25,7 @@ fn format(fields: &[(&str, usize)], print_fmt: &str) -> Format {
     }
     text.push_str("\nprint fmt: ");
     text.push_str(print_fmt);
-    Format::parse(&text, 8).expect("format")
+    Format::parse(&text, LITTLE.long_size.into()).expect("format")
 }
 
 /// Evaluates `print_fmt` for the bytes `body` after the common fields.
@@ -35,6 +35,7 @@ fn print(fields: &[(&str, usize)], print_fmt: &str, body: &[u8]) -> String {
         symbols: &NoSymbols,
         printk: &printk,
     };
+    // `common_type` is the id of the format.
     let mut raw = vec![7, 0, 0, 0, 0, 0, 0, 0];
     raw.extend_from_slice(body);
     let mut out = Vec::new();
@@ -49,7 +50,7 @@ fn numbers(print_fmt: &str, a: i32, b: i64) -> String {
     print(&[("int a", 4), ("long b", 8)], print_fmt, &body)
 }
 
-/// Linux perf prints 250 for `a` and 65527 for `b`.
+/// Unlike in Linux perf, which prints 250 for `a` and 65527 for `b`.
 #[test]
 fn small_fields_have_a_sign() {
     let fields = [("int a", 1), ("int b", 2), ("u8 c", 1)];
@@ -94,7 +95,7 @@ fn expressions_are_evaluated_as_in_perf_not_as_in_c() {
         ("\"%d\", REC->a * 2 + 3", "23"),
         // Operators of equal precedence associate to the right.
         ("\"%d\", REC->a - 2 - 3", "11"),
-        // Parentheses don't protect a looser operator after a tighter one.
+        // Parentheses around a looser operator, `|`, have no effect after a tighter one, `&`.
         ("\"%d\", 6 & (REC->a | 1)", "3"),
         ("\"%d\", REC->a == 10 ? 1 : 2", "1"),
         ("\"%d\", !REC->a", "0"),
@@ -106,7 +107,7 @@ fn expressions_are_evaluated_as_in_perf_not_as_in_c() {
         ("\"%d\", __builtin_expect(REC->a, 0)", "10"),
         ("\"%llx\", (unsigned long)(void *)REC->b", "ff"),
         ("\"%d\", 1 << REC->a", "1024"),
-        // A character is the number of its leading digits.
+        // A character constant has the value of its leading digits; 0 if there are none.
         ("\"%d %d\", 'R', '7'", "0 7"),
     ];
     for (print_fmt, expected) in cases {

@@ -48,8 +48,10 @@ const FIELDS: &str = "name: x\nID: 1\nformat:\n\
     \tfield:char b[8];\toffset:12;\tsize:8;\tsigned:0;\n\
     \tfield:__data_loc u64[] c;\toffset:20;\tsize:4;\tsigned:0;\n";
 
+/// Evaluates the `print fmt` and all fields of the format `text`, if it can be parsed; the output is ignored.
 fn print(text: &str, raw: &[u8]) {
-    let Ok(format) = Format::parse(text, 8) else {
+    let long_size = 8;
+    let Ok(format) = Format::parse(text, long_size) else {
         return;
     };
     let context = PrintContext {
@@ -64,7 +66,8 @@ fn print(text: &str, raw: &[u8]) {
             let _ = field.reader(endian).value(raw);
             if let Some(names) = ValueNames::of(&format, &field.name) {
                 let mut text = String::new();
-                names.write(raw.len() as u64, &mut text).expect("memory");
+                let any_value = raw.len() as u64;
+                names.write(any_value, &mut text).expect("memory");
             }
         }
     }

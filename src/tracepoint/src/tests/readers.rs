@@ -7,12 +7,17 @@ use crate::{Field, Format, Value};
 
 const ENDIANS: [Endian; 2] = [Endian::Little, Endian::Big];
 
+const SIGNED: bool = true;
+const UNSIGNED: bool = false;
+
 fn field(declaration: &str, offset: usize, size: usize, signed: bool) -> Field {
     let signed = u8::from(signed);
     let text = format!(
         "name: x\nID: 1\nformat:\n\tfield:{declaration};\toffset:{offset};\tsize:{size};\tsigned:{signed};\n"
     );
-    let format = Format::parse(&text, 8).expect("a description");
+    let long_size = 8;
+    let format = Format::parse(&text, long_size).expect("a description");
+    // No empty line precedes the only field: it counts as a common one.
     format.common_fields.into_iter().next().expect("a field")
 }
 
@@ -37,17 +42,18 @@ fn oracle(bytes: &[u8], signed: bool, endian: Endian) -> i64 {
 #[test]
 fn location_words_are_absolute_or_relative() {
     for endian in ENDIANS {
-        // Three bytes at offset 12: `ab\0` from the start of the record, `efg` from the end of this word.
+        // Three bytes at offset 12: `ab\0` from the start of the record, `ef` and, in `longer`, `g` from the end of this
+        // word.
         let word = 3_u32 << 16 | 12;
         let word = match endian {
             Endian::Little => word.to_le_bytes(),
             Endian::Big => word.to_be_bytes(),
         };
         let raw = [&word[..], b"....", b"four", b"ab\0def"].concat();
-        let absolute = field("__data_loc char[] name", 0, 4, false).reader(endian);
+        let absolute = field("__data_loc char[] name", 0, 4, UNSIGNED).reader(endian);
         assert_eq!(absolute.text(&raw), Some(&b"ab"[..]));
         assert_eq!(absolute.bytes(&raw), Some(&b"ab\0"[..]));
-        let relative = field("__rel_loc char[] name", 0, 4, false).reader(endian);
+        let relative = field("__rel_loc char[] name", 0, 4, UNSIGNED).reader(endian);
         assert_eq!(relative.bytes(&raw), None);
         let longer = [&raw[..], b"g"].concat();
         assert_eq!(relative.bytes(&longer), Some(&b"efg"[..]));
@@ -58,7 +64,7 @@ fn location_words_are_absolute_or_relative() {
 
 #[test]
 fn locations_of_two_bytes_extend_to_the_nul_or_the_end() {
-    let reader = field("__data_loc name", 0, 2, false).reader(Endian::Little);
+    let reader = field("__data_loc name", 0, 2, UNSIGNED).reader(Endian::Little);
     assert_eq!(reader.text(b"\x03\0.ab\0c"), Some(&b"ab"[..]));
     assert_eq!(reader.text(b"\x03\0.ab"), Some(&b"ab"[..]));
     assert_eq!(reader.text(b"\x03\0"), None);
@@ -67,21 +73,21 @@ fn locations_of_two_bytes_extend_to_the_nul_or_the_end() {
 #[test]
 fn fields_are_read_by_their_type() {
     let raw = [0xff; 16];
-    let number = field("int a", 4, 4, true).reader(Endian::Little);
+    let number = field("int a", 4, 4, SIGNED).reader(Endian::Little);
     assert_eq!(
         (number.u64(&raw), number.i64(&raw)),
         (Some(0xffff_ffff), Some(-1))
     );
     assert!(number.is_number() && !number.is_text() && !number.is_array());
     assert_eq!((number.text(&raw), number.elements(&raw)), (None, None));
-    let array = field("unsigned long a[2]", 0, 16, false).reader(Endian::Little);
+    let array = field("unsigned long a[2]", 0, 16, UNSIGNED).reader(Endian::Little);
     assert_eq!((array.u64(&raw), array.i64(&raw)), (None, None));
     let elements = array.elements(&raw).expect("an array");
     assert_eq!(
         (elements.len(), elements.get(1), elements.get(2)),
         (2, Some(u64::MAX), None)
     );
-    let rest = field("char a[]", 10, 0, false).reader(Endian::Little);
+    let rest = field("char a[]", 10, 0, UNSIGNED).reader(Endian::Little);
     assert_eq!(rest.bytes(&raw).map(<[u8]>::len), Some(6));
     assert_eq!((rest.end(), number.end(), array.end()), (10, 8, 16));
 }
@@ -111,7 +117,7 @@ proptest! {
             let reader = field("int a", offset, size, signed).reader(endian);
             let bytes = raw.get(offset..offset + size);
             prop_assert_eq!(reader.i64(&raw), bytes.map(|bytes| oracle(bytes, signed, endian)));
-            let unsigned = bytes.map(|bytes| oracle(bytes, false, endian).cast_unsigned());
+            let unsigned = bytes.map(|bytes| oracle(bytes, UNSIGNED, endian).cast_unsigned());
             prop_assert_eq!(reader.u64(&raw), unsigned);
         }
     }
@@ -147,7 +153,7 @@ proptest! {
         declared in prop::sample::select(DECLARATIONS.to_vec()),
     ) {
         for endian in ENDIANS {
-            let reader = field(declared.0, offset, size, true).reader(endian);
+            let reader = field(declared.0, offset, size, SIGNED).reader(endian);
             prop_assert!(reader.value(&raw).is_none() || reader.end() <= raw.len());
         }
     }

@@ -12,14 +12,15 @@ pub struct TracingDataBuilder {
     page_size: u32,
     header_page: Vec<u8>,
     header_event: Vec<u8>,
+    /// Names of systems with the format texts of their events.
     systems: Vec<(String, Vec<Vec<u8>>)>,
     printk_formats: Vec<u8>,
     saved_cmdlines: Vec<u8>,
 }
 
 impl TracingDataBuilder {
-    /// Creates a section without events, for a kernel with this byte order, longs of `long_size`
-    /// and pages of `page_size` bytes.
+    /// Creates a builder of a section without events, for a kernel with this byte order, longs of `long_size` bytes and pages of
+    /// `page_size` bytes.
     #[must_use]
     pub fn new(endian: Endian, long_size: u8, page_size: u32) -> Self {
         Self {
@@ -35,7 +36,7 @@ impl TracingDataBuilder {
     }
 
     /// Sets the texts of `events/header_page` and `events/header_event`. `page` must be complete, since perf takes the size
-    /// of a `long` from it. The kernel returns the text only to the first read(2), as much as fits in the buffer.
+    /// of a `long` from it. The kernel returns that text only to the first read(2) of a file, as much as fits in the buffer.
     pub fn headers(&mut self, page: &[u8], event: &[u8]) -> &mut Self {
         self.header_page = page.to_vec();
         self.header_event = event.to_vec();

@@ -12,11 +12,11 @@ typed_event! {
         sector: u64,
         /// Number of sectors.
         nr_sector: u32,
-        /// Number of bytes.
+        /// Number of bytes of the request.
         bytes: Option<u32>,
         /// Kind of request in letters: `R`, `W`, `D`, `F`, `S`, `M`, ….
         rwbs: TextField,
-        /// Name of the task that issues it.
+        /// Name of the task that issues the request.
         comm: Option<TextField>,
         /// Command bytes of a passthrough request in hexadecimal, in older kernels; otherwise empty.
         cmd: Option<TextField>,

@@ -98,6 +98,7 @@ macro_rules! typed_event {
             }
         }
     };
+    // Internal rules: the names of a field in formats; by default, the name of its method.
     (@names $field:ident) => { &[stringify!($field)] };
     (@names $field:ident $($name:literal)|+) => { &[$($name),+] };
 }
@@ -105,7 +106,7 @@ macro_rules! typed_event {
 pub(super) use typed_event;
 
 /// Creates a reader of the first existing field among `names`. Increases `min_size` to the length of raw data
-/// that this field requires, if that is more.
+/// that this field requires, if that length is more.
 pub(super) fn field_reader<T: FieldType>(
     tracepoint: &Tracepoint,
     names: &'static [&'static str],

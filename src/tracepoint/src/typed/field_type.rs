@@ -14,7 +14,7 @@ use crate::{Elements, Error, Field, FieldReader, Tracepoint};
 /// | [`NumberArray`] | an array of other numbers | the numbers |
 /// | [`NamedNumber`](super::NamedNumber) | a number | the number and its [names](super::NamedValue) in the `print fmt` |
 /// | [`TaskStateField`](super::TaskStateField) | a number | the [state of a task](super::TaskState) |
-/// | `Option` of any of these | any of these, or not at all | `None` if missing, of another type or truncated |
+/// | `Option` of any of these | the same as without `Option`, or not at all | `None` if missing, of another type or truncated |
 pub trait FieldType {
     /// The reader of the field.
     type Reader: Debug + Clone;
@@ -24,14 +24,14 @@ pub trait FieldType {
     /// Creates a reader of the first existing field among `names`.
     ///
     /// # Errors
-    /// [`Error::NoField`] if no field has one of the names, [`Error::FieldType`] if the field has another type. For an `Option`,
-    /// never fails.
+    /// [`Error::NoField`] if no field has one of the names, [`Error::FieldType`] if the field has another type. None for
+    /// an `Option`.
     fn reader(tracepoint: &Tracepoint, names: &[&'static str]) -> Result<Self::Reader, Error>;
 
     /// Number of bytes raw data must have for the field; 0 for an `Option`.
     fn min_size(reader: &Self::Reader) -> usize;
 
-    /// Reads the value from raw data of sufficient length.
+    /// Reads the value from raw data of at least `min_size` bytes.
     fn read<'r>(reader: &'r Self::Reader, raw: &'r [u8]) -> Self::Value<'r>;
 }
 
@@ -47,7 +47,7 @@ pub trait RequiredField {
     /// Creates a reader of `field`; `None` if it has another type.
     fn reader(tracepoint: &Tracepoint, field: &Field) -> Option<Self::Reader>;
 
-    /// The reader of the field's bytes.
+    /// The [`FieldReader`] that `reader` is or contains.
     fn bytes_reader(reader: &Self::Reader) -> &FieldReader;
 
     /// Reads the value from raw data; `None` if the data is truncated.
@@ -113,7 +113,7 @@ pub struct TextField;
 #[derive(Debug, Clone, Copy)]
 pub struct NumberArray;
 
-/// Creates a reader of `field`; `None` if `is_fit` rejects it.
+/// Creates a reader of `field`; `None` if `is_fit` rejects the reader.
 fn fitting_reader(
     tracepoint: &Tracepoint,
     field: &Field,
@@ -122,6 +122,7 @@ fn fitting_reader(
     Some(field.reader(tracepoint.abi.endian)).filter(is_fit)
 }
 
+/// Implements [`RequiredField`] for types of numbers: the type, the method of [`FieldReader`] that reads it, the conversion.
 macro_rules! numbers {
     ($($number:ty: $read:ident, $convert:expr;)+) => {
         $(

@@ -1,21 +1,22 @@
-//! Formats of tracepoints for synthetic kernels. They have at least the fields that typed events read, whether or not current
-//! kernels have them.
+//! Formats of tracepoints for synthetic kernels. The formats have the fields that typed events read, whether or not current
+//! kernels have them, except what old kernels have in place of a field here: another name (`errors`) or field (`page`).
 
 /// The format of tracepoints with the same fields.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TracepointCase {
     pub(super) names: &'static [&'static str],
-    /// Declarations and sizes in bytes ([`LONG`] if it depends on the kernel), in the order of the fields.
+    /// Declarations and sizes in bytes ([`LONG`] if the size depends on the kernel), in the order of the fields.
     pub(super) fields: &'static [(&'static str, usize)],
     pub(super) print_fmt: &'static str,
 }
 
-/// Replaces the size of a `long`, of a pointer, or of an array of them, which depends on the kernel.
+/// Stands for a size that depends on the kernel: of a `long`, of a pointer, of an array of longs, or of an argument of a system
+/// call, which is recorded as a `long` whatever its type.
 pub(super) const LONG: usize = 0;
 /// The size of a `__data_loc` word.
 const WORD: usize = 4;
 
-/// The `print fmt` of `sched_switch`, with the states of tasks as current kernels show them.
+/// The `print fmt` of `sched_switch`, with some of the task states as current kernels show them.
 pub(super) const SWITCH: &str = "\"prev_state=%s%s ==>\", (REC->prev_state & ((((0x00 | 0x03 | 0x7c) + 1) << 1) - 1)) \
     ? __print_flags(REC->prev_state & ((((0x00 | 0x7f) + 1) << 1) - 1), \"|\", { 0x01, \"S\" }, { 0x02, \"D\" }, { 0x10, \"X\" }, \
     { 0x20, \"Z\" }, { 0x80, \"I\" }) : \"R\", REC->prev_state & (((0x00 | 0x7f) + 1) << 1) ? \"+\" : \"\"";

@@ -18,6 +18,9 @@ struct Kernel {
     is_old: bool,
 }
 
+/// The `print fmt` of formats in which only the fields are of interest.
+pub(super) const NO_PRINT_FMT: &str = "";
+
 const KERNELS: [Kernel; 4] = [
     Kernel {
         endian: Endian::Little,
@@ -77,8 +80,9 @@ impl Kernel {
                 1
             };
             let size = if *size == LONG { long * count } else { *size };
-            let is_number = matches!(size, 2 | 4 | 8) && !declaration.ends_with(']');
-            *offset = offset.next_multiple_of(if is_number { size } else { 4.min(size) });
+            // Numbers, pointers and location words are aligned to their size.
+            let is_scalar = matches!(size, 2 | 4 | 8) && !declaration.ends_with(']');
+            *offset = offset.next_multiple_of(if is_scalar { size } else { 4.min(size) });
             let is_signed = ["int ", "long ", "pid_t ", "s64 "]
                 .iter()
                 .any(|start| declaration.starts_with(start));
@@ -122,7 +126,9 @@ pub(super) fn described(name: &str) -> Vec<Tracepoint> {
     let mut tracepoints = synthetic(name, case.fields, case.print_fmt);
     match of_machine(name) {
         Some(tracepoint) => tracepoints.push(tracepoint),
+        // This machine's kernel does not have the tracepoint.
         None if Path::new("/sys/kernel/tracing/events").exists() => {}
+        // Only this machine's format is skipped, not the synthetic ones.
         None => skip(name, "tracefs is not mounted at /sys/kernel/tracing"),
     }
     tracepoints
@@ -145,16 +151,16 @@ pub(super) fn described_without(name: &str, lacking: &[&str]) -> Vec<Tracepoint>
     synthetic(name, &fields, case.print_fmt)
 }
 
-/// The formats of synthetic kernels with another `print fmt` and other declarations: `replaced` has the usual and the other
-/// declaration.
+/// The formats of synthetic kernels with another `print fmt` and other declarations: each pair in `replaced` is the usual
+/// declaration and the one in its place.
 pub(super) fn described_with(
     name: &str,
     replaced: &[(&str, &str)],
     print_fmt: &str,
 ) -> Vec<Tracepoint> {
     let fields = case_of(name).fields.iter().map(|(declaration, size)| {
-        let other = replaced.iter().find(|(old, _)| old == declaration);
-        (other.map_or(*declaration, |(_, new)| *new), *size)
+        let pair = replaced.iter().find(|(usual, _)| usual == declaration);
+        (pair.map_or(*declaration, |(_, other)| *other), *size)
     });
     let fields: Vec<(&str, usize)> = fields.collect();
     synthetic(name, &fields, print_fmt)
@@ -209,6 +215,7 @@ pub(super) fn raw(tracepoint: &Tracepoint, values: &[(&str, Content<'_>)]) -> Ve
     raw
 }
 
+/// The lower `size` bytes of `number`, in the kernel's byte order.
 fn bytes(abi: Abi, number: u64, size: usize) -> Vec<u8> {
     match abi.endian {
         Endian::Little => number.to_le_bytes()[..size].to_vec(),

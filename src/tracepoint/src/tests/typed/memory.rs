@@ -1,7 +1,8 @@
 //! Memory, locks, block devices.
 
 use super::kernels::{
-    Content, assert_truncation_is_detected, described, described_with, described_without, raw,
+    Content, NO_PRINT_FMT, assert_truncation_is_detected, described, described_with,
+    described_without, raw,
 };
 use crate::typed::{
     BlockRqCompleteLayout, BlockRqIssueLayout, ContentionBeginLayout, ContentionEndLayout,
@@ -12,6 +13,7 @@ use crate::typed::{
 
 use Content::{Number, Text};
 
+/// The fields of events that allocate or free memory.
 const ALLOCATED: [(&str, Content<'static>); 7] = [
     ("call_site", Number(0x8123_4567)),
     ("ptr", Number(0x7000_0000)),
@@ -34,8 +36,8 @@ fn allocation_events_of_old_and_new_kernels_are_read() {
             assert_eq!((got.call_site(), got.ptr()), (0x8123_4567, 0x7000_0000));
             assert_eq!((got.bytes_req(), got.bytes_alloc()), (100, 128));
             assert_eq!(got.gfp_flags().to_string(), "__GFP_IO");
-            let is_known = tracepoint.format.field("node").is_some();
-            assert_eq!(got.node(), is_known.then_some(-1));
+            let has_node = tracepoint.format.field("node").is_some();
+            assert_eq!(got.node(), has_node.then_some(-1));
             assert_truncation_is_detected(&raw, "gfp_flags", &tracepoint, |raw| {
                 layout.read(raw).is_some()
             });
@@ -51,10 +53,10 @@ fn allocation_events_of_old_and_new_kernels_are_read() {
             assert_eq!((got.call_site(), got.ptr()), (0x8123_4567, 0x7000_0000));
             assert_eq!((got.bytes_req(), got.bytes_alloc()), (100, 128));
             assert_eq!(got.gfp_flags().value, 0x40);
-            let is_known = tracepoint.format.field("name").is_some();
-            assert_eq!(got.name(), is_known.then_some(&b"dentry"[..]));
-            let is_known = tracepoint.format.field("node").is_some();
-            assert_eq!(got.node(), is_known.then_some(-1));
+            let has_name = tracepoint.format.field("name").is_some();
+            assert_eq!(got.name(), has_name.then_some(&b"dentry"[..]));
+            let has_node = tracepoint.format.field("node").is_some();
+            assert_eq!(got.node(), has_node.then_some(-1));
         }
     }
 }
@@ -78,8 +80,8 @@ fn free_events_are_read() {
         let layout = layout.expect("its fields").expect("its name");
         let freed = layout.read(&raw).expect("complete");
         assert_eq!((freed.call_site(), freed.ptr()), (0x8123_4567, 0x7000_0000));
-        let is_known = tracepoint.format.field("name").is_some();
-        assert_eq!(freed.name(), is_known.then_some(&b"dentry"[..]));
+        let has_name = tracepoint.format.field("name").is_some();
+        assert_eq!(freed.name(), has_name.then_some(&b"dentry"[..]));
     }
 }
 
@@ -92,9 +94,9 @@ fn page_events_have_a_pfn_or_an_address() {
         ("gfp_flags", Number(0x40)),
         ("migratetype", Number(1)),
     ];
-    let pages = [("unsigned long pfn", "struct page * page")];
+    let replaced = [("unsigned long pfn", "struct page * page")];
     let formats_of = |name: &str| {
-        let old = described_with(name, &pages, "");
+        let old = described_with(name, &replaced, NO_PRINT_FMT);
         described(name).into_iter().chain(old)
     };
     for tracepoint in formats_of("kmem:mm_page_alloc") {
@@ -148,8 +150,8 @@ fn events_of_external_fragmentation_are_read() {
             (got.alloc_migratetype(), got.fallback_migratetype()),
             (0, 1)
         );
-        let is_known = tracepoint.format.field("change_ownership").is_some();
-        assert_eq!(got.change_ownership(), is_known.then_some(1));
+        let has_ownership = tracepoint.format.field("change_ownership").is_some();
+        assert_eq!(got.change_ownership(), has_ownership.then_some(1));
     }
 }
 
@@ -208,6 +210,7 @@ fn lockdep_events_are_read() {
     check!(LockAcquiredLayout, LockContendedLayout, LockReleaseLayout);
 }
 
+/// The fields of block requests, except `cmd`.
 const REQUEST: [(&str, Content<'static>); 8] = [
     ("dev", Number(8 << 20 | 1)),
     ("sector", Number(0x1_2345_6789)),
@@ -241,7 +244,8 @@ fn block_request_events_are_read() {
         assert_eq!(issued.cmd(), has_optional.then_some(&b""[..]));
     }
     let name = "block:block_rq_complete";
-    let old = described_with(name, &[("int error", "int errors")], "");
+    let replaced = [("int error", "int errors")];
+    let old = described_with(name, &replaced, NO_PRINT_FMT);
     for tracepoint in described(name).into_iter().chain(old) {
         let mut values = REQUEST.to_vec();
         values.push(("cmd", Text("2a 00")));

@@ -6,7 +6,7 @@ use super::kernels::{Content, described, described_with, of_machine, raw};
 use crate::typed::{EventLayout, TypedEvent};
 use crate::{NoSymbols, PrintContext, PrintkFormats, Tracepoint, ValueNames};
 
-/// The part of the text between `before` and `after`.
+/// The part of the evaluated `print fmt` between `before` and `after`; up to the end if there is no `after`.
 fn text_between(tracepoint: &Tracepoint, raw: &[u8], before: &str, after: &str) -> String {
     let context = PrintContext {
         symbols: &NoSymbols,
@@ -21,7 +21,7 @@ fn text_between(tracepoint: &Tracepoint, raw: &[u8], before: &str, after: &str) 
 }
 
 /// The typed event's name for the value of its field.
-fn named(tracepoint: &Tracepoint, raw: &[u8]) -> String {
+fn name_of_value(tracepoint: &Tracepoint, raw: &[u8]) -> String {
     let layout = EventLayout::resolve(tracepoint).expect("its fields");
     match layout.expect("a typed event").read(raw).expect("complete") {
         TypedEvent::SchedSwitch(event) => event.prev_state().to_string(),
@@ -45,14 +45,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn value_names_match_the_print_format(bits: u32, few in 0_u32..12) {
+    fn value_names_match_the_print_format(bits: u32, small in 0_u32..12) {
         for (name, field, before, after) in NAMED {
             for tracepoint in described(name) {
                 // Values of 31 bits, which are not negative in a signed field.
-                for value in [bits, few, 1 << (bits % 31), 0] {
+                for value in [bits, small, 1 << (bits % 31), 0] {
                     let raw = raw(&tracepoint, &[(field, Content::Number((value >> 1).into()))]);
                     let expected = text_between(&tracepoint, &raw, before, after);
-                    prop_assert_eq!(named(&tracepoint, &raw), expected);
+                    prop_assert_eq!(name_of_value(&tracepoint, &raw), expected);
                 }
             }
         }
@@ -86,7 +86,8 @@ fn a_field_without_a_table_has_no_names() {
 fn a_table_may_name_zero() {
     let table = "__print_flags(REC->prev_prio, \"|\", {1, \"A\"}, {2 + 1, \"B\"}, {-1, \"none\"})";
     let print_fmt = format!("\"prio=%s;\", {table}");
-    for tracepoint in described_with("sched:sched_switch", &[], &print_fmt) {
+    let no_replacement = [];
+    for tracepoint in described_with("sched:sched_switch", &no_replacement, &print_fmt) {
         let names = ValueNames::of(&tracepoint.format, "prev_prio").expect("a table");
         for value in 0..8 {
             let raw = raw(&tracepoint, &[("prev_prio", Content::Number(value))]);

@@ -2,7 +2,8 @@
 
 use super::descriptions::SWITCH;
 use super::kernels::{
-    Content, assert_truncation_is_detected, described, described_with, described_without, raw,
+    Content, NO_PRINT_FMT, assert_truncation_is_detected, described, described_with,
+    described_without, raw,
 };
 use crate::Error;
 use crate::typed::{
@@ -49,7 +50,8 @@ fn sched_switch_has_both_tasks() {
 type StateCase = (i64, &'static str, bool, bool);
 
 fn assert_states(print_fmt: &str, states: &[StateCase]) {
-    for tracepoint in described_with("sched:sched_switch", &[], print_fmt) {
+    let no_replacement = [];
+    for tracepoint in described_with("sched:sched_switch", &no_replacement, print_fmt) {
         let layout = SchedSwitchLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
         for (bits, text, is_runnable, is_preempted) in states {
@@ -103,7 +105,8 @@ fn state_letters_match_the_kernel() {
 fn sched_waking_and_sched_wakeup_have_one_type() {
     for name in SchedWakeupLayout::TRACEPOINTS {
         let current = described(name);
-        let old = described_with(name, &[("int target_cpu", "int cpu")], "");
+        let replaced = [("int target_cpu", "int cpu")];
+        let old = described_with(name, &replaced, NO_PRINT_FMT);
         let lacking = described_without(name, &["success", "target_cpu"]);
         for tracepoint in current.into_iter().chain(old).chain(lacking) {
             let values = [
@@ -130,6 +133,7 @@ fn sched_waking_and_sched_wakeup_have_one_type() {
                 layout.read(raw).is_some()
             });
             if cpu.is_some() {
+                // The CPU is the last field.
                 let short = layout.read(&raw[..raw.len() - 1]);
                 assert_eq!(short.expect("required fields").target_cpu(), None);
             }
@@ -170,7 +174,7 @@ fn tasks_move_begin_and_end() {
         let fork = layout.read(&raw).expect("complete");
         assert_eq!((fork.parent_comm(), fork.parent_pid()), (&b"make"[..], 8));
         assert_eq!((fork.child_comm(), fork.child_pid()), (&b"sh"[..], 9));
-        // A string that is not completely in the sample is empty.
+        // The name of the child is at the end of the sample; a string that is not completely in the sample is empty.
         let short = layout.read(&raw[..raw.len() - 1]).expect("its fields");
         assert_eq!((short.child_comm(), short.child_pid()), (&b""[..], 9));
     }
@@ -190,8 +194,8 @@ fn tasks_move_begin_and_end() {
         let layout = layout.expect("its fields").expect("its name");
         let exit = layout.read(&raw).expect("complete");
         assert_eq!((exit.comm(), exit.pid(), exit.prio()), (&b"sh"[..], 9, 120));
-        let is_known = tracepoint.format.field("group_dead").is_some();
-        assert_eq!(exit.group_dead(), is_known.then_some(true));
+        let has_group_dead = tracepoint.format.field("group_dead").is_some();
+        assert_eq!(exit.group_dead(), has_group_dead.then_some(true));
     }
     for tracepoint in described("sched:sched_process_exec") {
         let values = [
@@ -224,8 +228,8 @@ fn time_on_a_cpu_is_of_64_bits() {
         let run = layout.read(&raw).expect("complete");
         assert_eq!((run.comm(), run.pid()), (&b"sh"[..], 9));
         assert_eq!(run.runtime(), 0x12_3456_789a);
-        let is_known = tracepoint.format.field("vruntime").is_some();
-        assert_eq!(run.vruntime(), is_known.then_some(u64::MAX));
+        let has_vruntime = tracepoint.format.field("vruntime").is_some();
+        assert_eq!(run.vruntime(), has_vruntime.then_some(u64::MAX));
     }
 }
 
@@ -239,8 +243,8 @@ fn missing_required_fields_are_named() {
         );
         assert!(matches!(error, Error::NoField { .. }));
     }
-    let renamed = [("pid_t prev_pid", "struct pid[4] prev_pid")];
-    for tracepoint in described_with("sched:sched_switch", &renamed, "") {
+    let retyped = [("pid_t prev_pid", "struct pid[4] prev_pid")];
+    for tracepoint in described_with("sched:sched_switch", &retyped, NO_PRINT_FMT) {
         let error = EventLayout::resolve(&tracepoint).expect_err("no number");
         let text = "the field prev_pid of sched:sched_switch is `struct pid[4]`, not a number";
         assert_eq!(error.to_string(), text);

@@ -1,7 +1,8 @@
 //! System calls, idle states and frequencies of CPUs, interrupts, workqueues.
 
 use super::kernels::{
-    Content, assert_truncation_is_detected, described, described_with, described_without, raw,
+    Content, NO_PRINT_FMT, assert_truncation_is_detected, described, described_with,
+    described_without, raw,
 };
 use crate::typed::{
     CpuFrequencyLayout, CpuIdle, CpuIdleLayout, IrqHandlerEntryLayout, IrqHandlerExitLayout,
@@ -34,7 +35,7 @@ fn system_calls_have_longs_of_their_kernel() {
         let layout = layout.expect("its fields").expect("its name");
         let exit = layout.read(&raw).expect("complete");
         let ret = tracepoint.format.field("ret").expect("a field");
-        // Without signedness in the format, the number is zero-extended.
+        // A format without `signed:` gives no sign: the number is zero-extended.
         let expected = match (ret.is_signed, ret.size) {
             (false, 4) => 0xffff_fff5,
             _ => -11,
@@ -141,7 +142,7 @@ const WORK: [(&str, Content<'static>); 2] =
 fn old_workqueue_events_have_an_address_instead_of_a_name() {
     let name = "workqueue:workqueue_queue_work";
     let replaced = [("__data_loc char[] workqueue", "unsigned int workqueue")];
-    let old = described_with(name, &replaced, "");
+    let old = described_with(name, &replaced, NO_PRINT_FMT);
     for tracepoint in described(name).into_iter().chain(old) {
         let is_text = tracepoint
             .format
@@ -180,8 +181,8 @@ fn work_begins_and_ends() {
         let layout = layout.expect("its fields").expect("its name");
         let activated = layout.read(&raw).expect("complete");
         assert_eq!(activated.work(), 0x7654_3210);
-        let is_known = tracepoint.format.field("function").is_some();
-        assert_eq!(activated.function(), is_known.then_some(0xfedc));
+        let has_function = tracepoint.format.field("function").is_some();
+        assert_eq!(activated.function(), has_function.then_some(0xfedc));
     }
     for tracepoint in described("workqueue:workqueue_execute_start") {
         let raw = raw(&tracepoint, &WORK);
@@ -202,10 +203,10 @@ fn work_begins_and_ends() {
         let layout = WorkqueueExecuteEndLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
         let ended = layout.read(&raw).expect("complete");
-        let is_known = tracepoint.format.field("function").is_some();
+        let has_function = tracepoint.format.field("function").is_some();
         assert_eq!(
             (ended.work(), ended.function()),
-            (0x7654_3210, is_known.then_some(0xfedc))
+            (0x7654_3210, has_function.then_some(0xfedc))
         );
     }
 }
