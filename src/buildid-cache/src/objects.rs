@@ -11,7 +11,7 @@ use rperf_safefs::{Folder, FoundFile, Refusal, read_all};
 use crate::{FILE_MODE, FOLDER_MODE};
 
 /// Folder of links by build-id.
-pub(crate) const LINKS: &str = ".build-id";
+const LINKS: &str = ".build-id";
 /// Names of the content file in an object's folder: of an ELF file, of the kernel's symbols, and of the vdso.
 const CONTENTS: [&str; 3] = ["elf", "kallsyms", "vdso"];
 /// Name of the file with an object's probe events.
@@ -253,8 +253,8 @@ impl Cache {
 }
 
 /// The folder of a build-id's link relative to the cache, and the link's name. `None` if `id` isn't a
-/// build-id.
-fn link(id: &str) -> Option<(PathBuf, &OsStr)> {
+/// build-id of at least two bytes.
+pub(crate) fn link(id: &str) -> Option<(PathBuf, &OsStr)> {
     let hexadecimal = |byte: u8| byte.is_ascii_hexdigit();
     let (first, rest) = id.split_at_checked(2)?;
     let is_id = !rest.is_empty() && id.bytes().all(hexadecimal);

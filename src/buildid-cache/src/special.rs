@@ -1,12 +1,11 @@
 //! Objects that are not ELF files on disk: the kernel's symbols, and the vdso.
 
-use std::ffi::OsStr;
 use std::io::{self, Write as _};
 use std::path::Path;
 
 use rperf_safefs::Folder;
 
-use crate::objects::LINKS;
+use crate::objects::link;
 use crate::{Cache, FILE_MODE, FOLDER_MODE, hexadecimal};
 
 /// Name of the kernel's object.
@@ -52,7 +51,7 @@ impl<'a> SpecialObject<'a> {
 
 impl Cache {
     /// Adds a special object with the result of `content`, which is not called if the content file already exists. The file is
-    /// created atomically. An existing link of this build-id is kept.
+    /// created atomically. An existing link of this build-id is kept if it leads to an object with content.
     ///
     /// # Errors
     /// Errors of `content`, creating folders and links, and writing.
@@ -71,15 +70,15 @@ impl Cache {
             let content = content()?;
             folder.write_atomic(file, FILE_MODE, |out| out.write_all(&content))?;
         }
-        // An empty build-id has no link.
-        let Some((first, rest)) = id.split_at_checked(2) else {
+        // A build-id of less than two bytes has no link. A link to an object with content is kept.
+        let Some((parent, link_name)) = link(&id).filter(|_| self.object(&id).is_none()) else {
             return Ok(());
         };
-        let links = root.create_below(&Path::new(LINKS).join(first), FOLDER_MODE)?;
-        match links.symlink(&Path::new("../..").join(below), OsStr::new(rest)) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            other => other,
-        }
+        let links = root.create_below(&parent, FOLDER_MODE)?;
+        let target = Path::new("../..").join(below);
+        links.replace(link_name, |links, temporary| {
+            links.symlink(&target, temporary)
+        })
     }
 }
 
@@ -100,7 +99,14 @@ mod tests {
             .add_special(&kernel, || panic!("the file exists"))
             .unwrap();
         let linked = cache.join(".build-id/ab/cdef/kallsyms");
-        assert_eq!(fs::read(linked).unwrap(), b"first");
+        assert_eq!(fs::read(&linked).unwrap(), b"first");
+        // A dangling link is replaced.
+        fs::remove_file(cache.join(".build-id/ab/cdef")).unwrap();
+        std::os::unix::fs::symlink("../../gone/abcdef", cache.join(".build-id/ab/cdef")).unwrap();
+        objects
+            .add_special(&kernel, || panic!("the file exists"))
+            .unwrap();
+        assert_eq!(fs::read(&linked).unwrap(), b"first");
         let directory = cache.join("[kernel.kallsyms]/abcdef");
         assert_eq!(fs::read_dir(directory).unwrap().count(), 1);
         fs::remove_dir_all(cache).unwrap();

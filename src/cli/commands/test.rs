@@ -20,7 +20,7 @@ use self::environment::{TestEnding, TestEnvironment};
 use self::runner::{FinishedTest, RunMode};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::options::{attached, counter, flag, switch, value};
+use crate::cli::options::{attached, counter, flag, is_given, switch, value};
 
 const ABOUT: &str = "\
 Checks what the kernel, the processor and the user's rights allow (Ok, or Skip with the reason), then records workloads, reads the \
@@ -96,7 +96,7 @@ fn check_conflicts(matches: &ArgMatches, is_workload: bool) -> Result<(), CliErr
     } else {
         &["record-ctl"]
     };
-    match refused.iter().find(|id| matches.contains_id(id)) {
+    match refused.iter().find(|id| is_given(matches, id)) {
         Some(id) if is_workload => {
             Err(CliError::usage(format!("--{id} and -w cannot be combined")))
         }

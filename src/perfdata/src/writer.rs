@@ -56,6 +56,9 @@ pub enum WriteError {
     /// The header could not be written.
     #[error("cannot write the header")]
     Header(#[source] io::Error),
+    /// The last records could not be written.
+    #[error("cannot write the last records")]
+    End(#[source] io::Error),
     /// Records could not be written, often because the disk is full. [`Writer::finish`] completes
     /// the file with the records kept.
     #[error("cannot write at offset {offset:#x}; {kept} bytes of complete records are kept")]

@@ -168,7 +168,7 @@ fn a_full_disk_keeps_complete_records() {
                 assert_eq!((offset, kept), (capacity, complete * 24))
             }
             WriteError::Ended { offset } => assert_eq!(offset, start),
-            WriteError::Header(_) => panic!("the header was written"),
+            WriteError::Header(_) | WriteError::End(_) => panic!("{error}: only data was written"),
         }
         let (finished, disk) = writer.finish(&features()).unwrap();
         assert!(finished.features_lost.is_some());

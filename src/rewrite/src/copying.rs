@@ -98,7 +98,7 @@ pub fn copy_to_stream<'a>(
     let end = copy_records(data, &mut pipeline, &mut |piece| {
         writer.write_data(&attrs.rewrite(piece))
     })?;
-    writer.flush().map_err(WriteError::Header)?;
+    writer.flush().map_err(WriteError::End)?;
     Ok(CopySummary {
         bytes: writer.bytes(),
         end: end.or_else(|| data.end().cloned()),
@@ -296,7 +296,7 @@ impl<R: StreamInput> StreamCopy<R> {
         }
         let end = feed.copy(&mut reader)?;
         feed.end()?;
-        writer.flush().map_err(WriteError::Header)?;
+        writer.flush().map_err(WriteError::End)?;
         Ok(CopySummary {
             bytes: writer.bytes(),
             end,

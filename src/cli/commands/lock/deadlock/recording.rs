@@ -25,7 +25,7 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::Input;
 use crate::cli::jobs::jobs;
-use crate::cli::options::flag;
+use crate::cli::options::{flag, is_given};
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::losses::{conclude, losses};
 use crate::cli::shared::recorded_fields::{event_layouts, require_fields};
@@ -58,17 +58,15 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut deadlocks)?;
     analysis.end_progress();
     let lost = std::mem::take(&mut deadlocks.losses);
-    let recorded = named(&deadlocks.finish(), &analysis, &resolver);
+    let mut recorded = named(&deadlocks.finish(), &analysis, &resolver);
     let mut out = context.stdout();
+    let most = is_given(matches, "entries").then(|| entries(matches));
     match flag(matches, "json") == Some(true) {
-        true => write_recorded_json(&mut out, &recorded)?,
-        false => {
-            let most = match matches.get_one::<u64>("entries") {
-                Some(_) => entries(matches),
-                None => CHAINS,
-            };
-            write_recorded(&mut out, &recorded, most)?;
+        true => {
+            recorded.chains.truncate(most.unwrap_or(usize::MAX));
+            write_recorded_json(&mut out, &recorded)?;
         }
+        false => write_recorded(&mut out, &recorded, most.unwrap_or(CHAINS))?,
     }
     conclude(&analysis, delivered, &lost, "waits", matches)
 }
