@@ -34,7 +34,11 @@ pub(crate) fn load_kernel(
         return loaded;
     }
     let Some(path) = listing::find(files, paths, request) else {
-        if let Some(loaded) = fetch_image(files, paths, request, &mut findings) {
+        if let Some(mut loaded) = fetch_image(files, paths, request, &mut findings) {
+            // The faults of a file that the user named are reported, those of candidates are not.
+            if paths.vmlinux.is_some() {
+                loaded.findings = findings;
+            }
             return loaded;
         }
         findings.extend(no_kernel_symbols(request));

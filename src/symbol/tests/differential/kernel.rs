@@ -64,7 +64,7 @@ fn synthetic_listings_have_perfs_symbols() {
     let cases = [
         (
             "two names at one address",
-            "T first\n10 T second_and_longer\n20 T next",
+            "10 T first\n10 T second_and_longer\n20 T next",
         ),
         ("a weak name last", "10 T strong\n10 W weak\n20 t next"),
         (
@@ -83,17 +83,16 @@ fn synthetic_listings_have_perfs_symbols() {
         ("out of order", "40 t fourth\n20 t second\n30 t third"),
         (
             "invalid lines",
-            "10 t good\nnot hexadecimal\n20 tt bad\n28\n30 t better\n",
+            "10 t good\nnot hexadecimal\n20 tt bad\n30 t better\n28\n",
         ),
     ];
     for (title, lines) in cases {
         for moved in [0, 0x20_0000] {
             let mut listing = format!("{TEXT:016x} T _text\n");
             for line in lines.lines() {
-                let Some((offset, rest)) = line.split_once(' ') else {
-                    continue;
-                };
+                let (offset, rest) = line.split_once(' ').unwrap_or((line, ""));
                 match u64::from_str_radix(offset, 16) {
+                    Ok(offset) if rest.is_empty() => writeln!(listing, "{:016x}", TEXT + offset),
                     Ok(offset) => writeln!(listing, "{:016x} {rest}", TEXT + offset),
                     Err(_) => writeln!(listing, "{line}"),
                 }
