@@ -35,12 +35,12 @@ fn slice(file: &[u8], offset: u64, size: u64) -> &[u8] {
 /// Reads a perf.data file: the attr's config of each event, and the samples in time order.
 fn read(file: &[u8]) -> (Vec<u64>, Vec<Sample>) {
     // The header has the size of an entry of the attrs section at 16, then offset and size of the sections of attrs and data.
-    let (attr_size, attrs, attrs_size) = (word(file, 16), word(file, 24), word(file, 32));
+    let (entry_size, attrs, attrs_size) = (word(file, 16), word(file, 24), word(file, 32));
     let mut configs = Vec::new();
     let mut event_of_id = HashMap::new();
     let mut layout = None;
-    for index in 0..attrs_size / attr_size {
-        let entry = slice(file, attrs + index * attr_size, attr_size);
+    for index in 0..attrs_size / entry_size {
+        let entry = slice(file, attrs + index * entry_size, entry_size);
         // An entry is the attr, and offset and size of the event's ids in the file.
         let attr_end = entry.len() - 16;
         let attr = Attr::decode(&entry[..attr_end], Endian::NATIVE).expect("attr");
@@ -52,6 +52,7 @@ fn read(file: &[u8]) -> (Vec<u64>, Vec<Sample>) {
             event_of_id.insert(word(file, offset), configs.len());
         }
         configs.push(attr.config);
+        // perf records the same sample fields for all these events: the first attr describes every sample.
         layout.get_or_insert_with(|| SampleLayout::new(&attr));
     }
     let layout = layout.expect("an event");
@@ -104,7 +105,7 @@ fn record(perf: &Path, events: &str, file: &Path) -> bool {
     let words = ["record", "-q", "-a", "-m", "4096", "-e", events, "-o"];
     let run = Run::new(perf).args(words).args([file.as_os_str()]);
     let run = run.args(["--", "sh", "-c", work]);
-    // perf's build-id cache is in HOME.
+    // perf adds to the build-id cache in HOME: here, to one in the file's directory.
     let run = match file.parent() {
         Some(home) => run.env("HOME", home).finish(),
         None => run.finish(),
@@ -215,7 +216,8 @@ fn perf_text(perf: &Path, file: &Path) -> String {
     run.expect("perf script").stdout
 }
 
-/// Compares the sorted lines: the order of late records depends on the file's rounds, which this test does not cover.
+/// Compares the sorted lines: perf prints the samples of one FINISHED_ROUND after another, so a late sample may be out of time
+/// order, whereas [`read`] sorts all samples by time.
 fn compare(perf: &str, ours: &str) {
     let sorted = |text: &str| {
         let lines = text.lines().map(|line| line.trim_end().to_owned());

@@ -26,7 +26,7 @@ pub struct Page<'a> {
 pub struct ScrolledList<'l> {
     /// The list.
     pub list: &'l mut List,
-    /// Number of columns that are scrolled out of view.
+    /// Number of columns that are scrolled out of view on the left.
     pub left: usize,
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn put(frame: &mut Frame<'_>, line: Line<'_>, rect: Rect) {
     frame.render_widget(escaped(line), rect);
 }
 
-/// Returns a line with its control characters escaped, except tabs, which ratatui drops.
+/// Returns a line with its control characters, except tabs, and controls of the text direction escaped. ratatui drops tabs.
 fn escaped(mut line: Line<'_>) -> Line<'_> {
     for span in &mut line.spans {
         if let Cow::Owned(text) = escaped_line(&span.content) {
@@ -115,7 +115,7 @@ fn escaped(mut line: Line<'_>) -> Line<'_> {
     line
 }
 
-/// Returns a line without its first `left` characters.
+/// Returns a line without its first `left` characters. The line must be escaped: the characters are counted as shown.
 fn shifted(line: Line<'_>, left: usize) -> Line<'_> {
     if left == 0 {
         return line;

@@ -5,8 +5,8 @@ use std::fmt;
 use super::field_type::RequiredField;
 use crate::{Field, FieldReader, Tracepoint, ValueNames};
 
-/// A number with the recording kernel's names for its values or bits. Displayed as these names, or in
-/// hexadecimal if the tracepoint has none.
+/// A number with the recording kernel's names for its values or bits. Displayed as these names; values and bits
+/// without a name are displayed in hexadecimal.
 #[derive(Clone, Copy, Default)]
 pub struct NamedValue<'r> {
     /// The number, zero-extended.
@@ -69,7 +69,8 @@ impl TaskState<'_> {
         self.bits() & mask == 0
     }
 
-    /// Whether the task was preempted (`+`). False on very old kernels, which don't trace that.
+    /// Whether the task was preempted (`+`). False on very old kernels, which don't trace that, and without names in the
+    /// `print fmt`.
     #[must_use]
     pub fn is_preempted(&self) -> bool {
         self.0

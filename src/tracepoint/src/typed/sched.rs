@@ -40,7 +40,8 @@ typed_event! {
         success: Option<bool>,
         /// The task's CPU: in `sched_waking` the one on which it ran last, otherwise the one on which it is queued.
         target_cpu: Option<i32> as "target_cpu" | "cpu",
-        /// Flags of the waker's context, among them [`SchedWakeup::INTERRUPT`].
+        /// Flags of the context in which the kernel traced the event, among them [`SchedWakeup::INTERRUPT`]. In `sched_waking`,
+        /// this is the waker's context.
         common_flags: Option<u32>,
     }
 }

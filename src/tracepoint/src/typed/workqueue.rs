@@ -6,7 +6,7 @@ use super::event::typed_event;
 typed_event! {
     /// A work item is queued.
     WorkqueueQueueWork(WorkqueueQueueWorkLayout) = "workqueue:workqueue_queue_work" {
-        /// Address of the work item, which identifies it until the worker has executed it.
+        /// Address of the work item, which identifies it until a worker has executed it.
         work: u64,
         /// Address of the work item's function.
         function: u64,
@@ -20,8 +20,8 @@ typed_event! {
 }
 
 typed_event! {
-    /// A work item is activated: a worker may execute it. It was queued before, and may have waited for its workqueue's limit of
-    /// active items.
+    /// A work item is activated: a worker may execute it. It was queued before, and may have waited because its workqueue
+    /// was at its limit of active items.
     WorkqueueActivateWork(WorkqueueActivateWorkLayout) = "workqueue:workqueue_activate_work" {
         /// Address of the work item.
         work: u64,

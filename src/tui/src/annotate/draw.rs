@@ -22,7 +22,7 @@ const BYTES_WIDTH: usize = 29;
 /// Columns for a source line number. The text of lines with larger numbers is shifted.
 const LINE_NUMBER_WIDTH: usize = 4;
 
-/// The arrow of the jump at the cursor, in line numbers.
+/// The arrow of the jump at the cursor: the indices in `AnnotateScreen::rows` of the jump and of its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct JumpArrow {
     from: usize,
@@ -113,13 +113,15 @@ impl AnnotateScreen {
         if self.is_fresh
             && let Some(row) = self.list.cursor()
         {
+            // Until now, the height of the list was unknown, so the cursor could not be centered.
             self.is_fresh = false;
             self.list.lay_out(rest);
             self.list.center(row);
         }
+        // A copy, as `self` is borrowed by `line`.
         let mut list = self.list.clone();
         let jump_arrow = self.jump_arrow();
-        let row = |row, _| self.line(row, jump_arrow, theme);
+        let row = |row, _is_selected| self.line(row, jump_arrow, theme);
         let scrolled = ScrolledList {
             list: &mut list,
             left: self.left,
@@ -151,7 +153,7 @@ impl AnnotateScreen {
         Some(JumpArrow { from, to })
     }
 
-    /// Renders a line.
+    /// Renders the line with index `number` in `rows`.
     fn line(&self, number: usize, jump_arrow: Option<JumpArrow>, theme: &Theme) -> Line<'static> {
         let Some(row) = self.rows.get(number) else {
             return Line::default();
@@ -181,7 +183,7 @@ impl AnnotateScreen {
             _ => {
                 let gutter = self.jump_counts_width() + self.label_width() + 1;
                 spans.push(Span::raw(" ".repeat(gutter)));
-                // The arrow starts and ends at instructions: it can only pass other lines.
+                // The arrow starts and ends at instructions. It can only pass other lines, as a stroke like that of the border.
                 let passing = if arrow.is_some() { BORDER } else { " " };
                 spans.push(Span::styled(passing, theme.jump));
                 spans.push(Span::raw(self.line_text(number)));
@@ -263,7 +265,7 @@ impl AnnotateScreen {
         most.to_string().len() + 1
     }
 
-    /// Returns the width of labels: that of the last address.
+    /// Returns the width of labels without the colon: that of the last address.
     fn label_width(&self) -> usize {
         let code = &self.shown.code;
         let last = code.instructions.last();
@@ -344,9 +346,10 @@ impl AnnotateScreen {
 
     /// Returns the first two lines of the screen and all lines of the function as text.
     pub(super) fn text(&self) -> String {
+        let no_arrow = None;
         let mut text = format!("{}\n{}\n", self.shown.counted, self.heading());
         for number in 0..self.rows.len() {
-            let line = self.line(number, None, &self.theme).to_string();
+            let line = self.line(number, no_arrow, &self.theme).to_string();
             text.push_str(line.trim_end());
             text.push('\n');
         }

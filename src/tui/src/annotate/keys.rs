@@ -13,6 +13,14 @@ use crate::screen::{InputResult, Reply};
 /// Columns per horizontal scroll step.
 const SHIFT: usize = 8;
 
+// Arguments of `go_to_hot`.
+const COLDER: bool = false;
+const HOTTER: bool = true;
+
+// Arguments of `prompt_search`.
+const FORWARDS: bool = false;
+const BACKWARDS: bool = true;
+
 impl AnnotateScreen {
     /// Handles a key.
     pub(super) fn key(&mut self, key: KeyEvent) -> InputResult<ReaderMessage> {
@@ -26,13 +34,13 @@ impl AnnotateScreen {
             KeyCode::Left => self.scroll(self.left.saturating_sub(SHIFT)),
             KeyCode::Right => self.scroll(self.left + SHIFT),
             KeyCode::Enter => self.enter(),
-            KeyCode::Tab => self.go_to_hot(false),
-            KeyCode::BackTab => self.go_to_hot(true),
+            KeyCode::Tab => self.go_to_hot(COLDER),
+            KeyCode::BackTab => self.go_to_hot(HOTTER),
             KeyCode::Char('h') | KeyCode::F(1) => {
                 InputResult::Push(Box::new(Help::new("Keys", KEYS)))
             }
-            KeyCode::Char('/') => self.prompt_search(false),
-            KeyCode::Char('?') => self.prompt_search(true),
+            KeyCode::Char('/') => self.prompt_search(FORWARDS),
+            KeyCode::Char('?') => self.prompt_search(BACKWARDS),
             KeyCode::Char('n') => self.find(self.search.backwards),
             KeyCode::Char('N') => self.find(!self.search.backwards),
             KeyCode::Char('<') => self.request(BrowserRequest::Hotter(self.shown.key())),

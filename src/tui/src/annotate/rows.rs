@@ -72,6 +72,7 @@ fn site_rows(
 
 /// Returns the index of the line that shows an instruction.
 pub(super) fn row_of(rows: &[CodeRow], instruction: usize) -> usize {
+    // The last row with this index: the lines that precede an instruction have its index, too.
     let after = rows.partition_point(|row| row.instruction <= instruction);
     after.saturating_sub(1)
 }

@@ -25,11 +25,11 @@ pub struct Annotated {
     pub code: FunctionCode,
     /// The first line: the counted events.
     pub counted: String,
-    /// Its first event: an index into the recording's events.
+    /// The event of its samples, or the first one if there are several: an index into the recording's events.
     pub event: usize,
     /// The totals of all functions, by event.
     pub totals: Vec<HitCount>,
-    /// The lines of [`FunctionCode::files`], if available.
+    /// The text lines of each of [`FunctionCode::files`], if available.
     pub sources: Vec<Option<Arc<[String]>>>,
     /// The last line; if empty, a hint on the keys is shown.
     pub bottom: String,
@@ -77,7 +77,8 @@ pub(super) struct InstructionStyle {
     pub(super) arrows: bool,
     /// Whether the number of jumps to an instruction is shown.
     pub(super) jump_counts: bool,
-    /// Whether every instruction is shown with its address and its full disassembly. If not, labels are offsets in the function.
+    /// Whether every instruction is shown with its address and its full disassembly. If not, labels are offsets in the function,
+    /// or addresses in memory if `in_memory`.
     pub(super) addresses: bool,
     /// Whether labels are addresses in memory, instead of addresses in the object or offsets.
     pub(super) in_memory: bool,
@@ -136,6 +137,7 @@ impl AnnotateScreen {
                 addresses: false,
                 in_memory: false,
                 offsets: ShownOffsets::Targets,
+                // For printed code, the option asks for source locations; here, for the numbers of source lines.
                 line_numbers: options.lines,
                 split: false,
             },
@@ -281,14 +283,15 @@ impl Screen<ReaderMessage> for AnnotateScreen {
     fn message(&mut self, message: &ReaderMessage) -> InputResult<ReaderMessage> {
         match message {
             ReaderMessage::Update(shown) => return self.update(shown),
+            // Every screen of the stack receives an answer, which is for the one that is waiting.
             _ if !self.is_waiting => return InputResult::Unchanged,
             ReaderMessage::Code(shown) => {
                 self.is_waiting = false;
                 return InputResult::Push(Box::new(self.for_function(shown)));
             }
-            ReaderMessage::Shown(shown) => {
+            ReaderMessage::Shown(prepared) => {
                 self.is_waiting = false;
-                if let Some(screen) = shown.take() {
+                if let Some(screen) = prepared.take() {
                     return InputResult::Push(screen);
                 }
             }

@@ -64,7 +64,7 @@ impl AnnotateScreen {
         list.lay_out(rest);
         list.center(usize::try_from(line).unwrap_or_default().saturating_sub(1));
         let digits = lines.len().to_string().len();
-        let row = |index: usize, _| {
+        let row = |index: usize, _is_selected| {
             let number = u32::try_from(index + 1).unwrap_or_default();
             let hits = self
                 .line_hits
