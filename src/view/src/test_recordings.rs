@@ -18,5 +18,6 @@ pub(crate) fn file(endian: Endian, events: &[EventDesc], features: &FeatureSet) 
     let mut bytes = Vec::new();
     round.encode(endian, &mut bytes);
     writer.write_data(&bytes).unwrap();
-    writer.finish(features).unwrap().1.into_inner()
+    let (_, output) = writer.finish(features).unwrap();
+    output.into_inner()
 }

@@ -138,17 +138,20 @@ fn rows_within(histogram: &Histogram, limits: RowLimits) -> impl Iterator<Item =
     rows.take(limits.max_rows)
 }
 
-/// Truncates a line to a number of columns. Colour sequences take no columns and end with the line;
-/// other control characters except tabs take the columns of their escapes.
+/// Truncates a line to a number of columns. Colour sequences take no columns, and a line that is truncated
+/// after one of them gets a sequence that ends the colour. Other control characters except tabs take the
+/// columns of their escapes.
 fn truncated(line: &str, columns: usize, colors: Option<Csi>) -> String {
-    let (mut text, mut width, mut colored) = (String::with_capacity(line.len()), 0, None);
+    let (mut text, mut width) = (String::with_capacity(line.len()), 0);
+    // Set from the first colour sequence on, even if a later one ends the colour: to end it twice does no harm.
+    let mut colored = None;
     let mut rest = line;
     while let Some(letter) = rest.chars().next() {
-        let (first, after) = rest.split_at(letter.len_utf8());
+        let (first, after_first) = rest.split_at(letter.len_utf8());
         let color = colors.and_then(|csi| Some((csi, csi.after_sequence(rest)?)));
-        if let Some((csi, after)) = color {
-            text.push_str(rest.strip_suffix(after).unwrap_or_default());
-            (colored, rest) = (Some(csi), after);
+        if let Some((csi, after_color)) = color {
+            text.push_str(rest.strip_suffix(after_color).unwrap_or_default());
+            (colored, rest) = (Some(csi), after_color);
             continue;
         }
         for letter in escaped(first).chars() {
@@ -161,7 +164,7 @@ fn truncated(line: &str, columns: usize, colors: Option<Csi>) -> String {
             text.push(letter);
             width += 1;
         }
-        rest = after;
+        rest = after_first;
     }
     text
 }

@@ -84,6 +84,7 @@ fn write_first_line(
             writeln!(to, "{} ...", padded(&format!("{text})"), width))
         }
         CallText::Event(text) => writeln!(to, "{text}"),
+        // Written above.
         CallText::Lost(_) => Ok(()),
     }
 }
@@ -201,15 +202,15 @@ pub enum SummaryMode {
     Cgroup,
 }
 
-/// Writes a table for each thread or cgroup that has events. For [`SummaryMode::Total`], `summary` must be a
-/// [`CallSummary::total`], which has one table for all threads.
+/// Writes a table for each thread or cgroup that has events, with the names of `syscalls`. For [`SummaryMode::Total`],
+/// `summary` must be the result of [`CallSummary::total`], which has a single entry for all threads.
 ///
 /// # Errors
 /// Errors of `to`.
 pub fn write_summary(
     to: &mut dyn Write,
     summary: &CallSummary,
-    table: &SyscallTable,
+    syscalls: &SyscallTable,
     options: SummaryOptions,
 ) -> io::Result<()> {
     write!(to, "\n Summary of events:\n\n")?;
@@ -238,7 +239,7 @@ pub fn write_summary(
             write!(to, ", {:.3} msec", thread.run_time as f64 / 1e6)?;
         }
         write!(to, "\n\n")?;
-        write_calls(to, &thread.calls, table, options.by_error)?;
+        write_calls(to, &thread.calls, syscalls, options.by_error)?;
         write!(to, "\n\n")?;
     }
     Ok(())
@@ -253,13 +254,13 @@ syscall            calls  errors  total       min       avg       max       stdd
 fn write_calls(
     to: &mut dyn Write,
     calls: &std::collections::BTreeMap<u32, CallStatistics>,
-    table: &SyscallTable,
+    syscalls: &SyscallTable,
     by_error: bool,
 ) -> io::Result<()> {
     to.write_all(HEADING.as_bytes())?;
     let mut rows: Vec<(String, &CallStatistics)> = calls
         .iter()
-        .map(|(number, statistics)| (call_name(*number, table), statistics))
+        .map(|(number, statistics)| (call_name(*number, syscalls), statistics))
         .collect();
     rows.sort_by(|(name, one), (other_name, other)| {
         let by_time = other.total().total_cmp(&one.total());
@@ -289,8 +290,8 @@ fn write_calls(
     Ok(())
 }
 
-fn call_name(number: u32, table: &SyscallTable) -> String {
-    let known = table.get(number).map(|call| call.name.to_owned());
+fn call_name(number: u32, syscalls: &SyscallTable) -> String {
+    let known = syscalls.get(number).map(|call| call.name.to_owned());
     known.unwrap_or_else(|| format!("syscall_{number}"))
 }
 

@@ -17,7 +17,7 @@ pub use self::tasks::{
     write_task_summary_csv,
 };
 
-/// The name of a system call by its number.
+/// A function that returns the name of a system call with a number.
 pub type SyscallName<'n> = &'n dyn Fn(i64) -> String;
 
 /// Writes the regions of physical memory with their shares of `total` samples of an event.
@@ -227,7 +227,7 @@ fn write_read(out: &mut dyn Write, pid: i64, totals: &IoSums) -> io::Result<()> 
     )
 }
 
-/// Writes a line for each thread with writes.
+/// Writes a line for each thread with writes. As in perf, the column `bytes_written` has the requested bytes.
 fn write_writes(out: &mut dyn Write, io: &TaskReadWrite) -> io::Result<()> {
     for (pid, totals) in io.writes() {
         let (comm, calls, bytes) = (&totals.comm, totals.calls, totals.requested);
@@ -250,7 +250,8 @@ fn write_failed_io(out: &mut dyn Write, rows: &[(i64, &str, i64, u64)]) -> io::R
     Ok(())
 }
 
-/// Writes reads and writes of the tasks of one name, by file descriptor.
+/// Writes reads and writes of the tasks of one name, by file descriptor. As in perf, the column `bytes_written` has the requested
+/// bytes.
 ///
 /// # Errors
 /// Those of `out`.

@@ -7,7 +7,7 @@ use rperf_count::Spread;
 
 use crate::header::calendar::ctime;
 
-/// Columns of a time.
+/// The width of a time in seconds.
 const TIME: usize = 17;
 /// The maximum length of the bar of a run.
 const BAR: usize = 60;
@@ -28,7 +28,7 @@ pub struct Footer<'a> {
     pub times: Times,
     /// Whether the table has rows.
     pub below_rows: bool,
-    /// The duration of each run, if a table of them is shown; it needs several runs.
+    /// The durations of the runs, if a table of them is shown; not shown for a single run.
     pub runs: Option<&'a [Duration]>,
 }
 
@@ -94,8 +94,9 @@ fn decimals(deviation: f64) -> usize {
     if deviation > 1.0 || deviation <= 0.0 {
         return 2;
     }
-    let first = (-deviation.log10()).ceil();
-    first as usize + 2
+    // Its place after the point: 1 for tenths.
+    let first_nonzero_digit = (-deviation.log10()).ceil();
+    first_nonzero_digit as usize + 2
 }
 
 /// Writes the duration of each run in seconds, its difference from the mean, and a bar that shows the difference in percent of

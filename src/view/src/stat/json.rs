@@ -12,24 +12,24 @@ use super::{StatLine, StatPrefix};
 pub(super) fn write_row(out: &mut dyn Write, line: &StatLine<'_>) -> io::Result<()> {
     let leading = leading_members(line);
     let mut object = leading.clone();
-    count(&mut object, line);
+    add_count(&mut object, line);
     let mut metrics = line.row.metrics.iter();
     match metrics.next() {
-        Some(one) => metric(&mut object, one),
+        Some(first) => add_metric(&mut object, first),
         // A row without metrics has the members of a metric, too, as in perf 6.1.
-        None => no_metric(&mut object),
+        None => add_missing_metric(&mut object),
     }
     writeln!(out, "{{{}}}", object.text)?;
     for further in metrics {
         let mut object = leading.clone();
-        metric(&mut object, further);
+        add_metric(&mut object, further);
         writeln!(out, "{{{}}}", object.text)?;
     }
     Ok(())
 }
 
-/// Writes the metrics of one unit as an object, in the format of perf releases after 6.1. Units without a
-/// metric lack its member.
+/// Writes the metrics of one aggregation unit as an object, in the format of perf releases after 6.1. A metric that the unit
+/// does not have (`None`) has no member.
 pub(super) fn write_metrics<'m>(
     out: &mut dyn Write,
     line: &StatLine<'_>,
@@ -63,6 +63,7 @@ fn leading_members(line: &StatLine<'_>) -> StatObject {
         AggregationUnit::Thread(_) => Some("thread"),
     };
     if let Some(key) = key {
+        // The member `cpu` is the number alone.
         object.text(key, line.unit().trim_start_matches("CPU"));
     }
     if let Some(merged) = line.merged() {
@@ -71,7 +72,8 @@ fn leading_members(line: &StatLine<'_>) -> StatObject {
     object
 }
 
-fn count(object: &mut StatObject, line: &StatLine<'_>) {
+/// Adds the members of the count.
+fn add_count(object: &mut StatObject, line: &StatLine<'_>) {
     let (number, deviation, running, percent) = match line.row.state {
         CountState::NotSupported => ("<not supported>".to_owned(), 0.0, 0.0, 100.0),
         CountState::NotCounted => ("<not counted>".to_owned(), 0.0, 0.0, 100.0),
@@ -96,13 +98,13 @@ fn count(object: &mut StatObject, line: &StatLine<'_>) {
     object.plain("pcnt-running", format!("{percent:.2}"));
 }
 
-fn metric(object: &mut StatObject, metric: &MetricValue) {
+fn add_metric(object: &mut StatObject, metric: &MetricValue) {
     object.plain("metric-value", format!("{:.6}", metric.value));
     object.text("metric-unit", &metric.unit);
 }
 
 /// Adds the members of a missing metric: value 0 and an empty unit.
-fn no_metric(object: &mut StatObject) {
+fn add_missing_metric(object: &mut StatObject) {
     object.plain("metric-value", format!("{:.6}", 0.0));
     object.text("metric-unit", "");
 }

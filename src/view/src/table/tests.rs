@@ -69,10 +69,11 @@ fn shares_are_coloured_with_their_blanks() {
 
 #[test]
 fn separated_cells_lose_their_separators() {
-    let text = written(|out| table().write_separated(out, ",", true));
+    let (with_titles, without_titles) = (true, false);
+    let text = written(|out| table().write_separated(out, ",", with_titles));
     let expected = "# task,share,bytes\na. \"b\",33.33%,1.5K\né,0.10%,7\nnone,,\n";
     assert_eq!(text, expected);
-    let joined = written(|out| table().write_separated(out, "", false));
+    let joined = written(|out| table().write_separated(out, "", without_titles));
     assert_eq!(joined.lines().next(), Some("a, \"b\"33.33%1.5K"));
 }
 

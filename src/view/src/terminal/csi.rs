@@ -38,8 +38,8 @@ impl Csi {
     /// An introducer with a new mark.
     #[must_use]
     pub fn marked() -> Self {
-        // The standard library's only source of random bytes: each `RandomState` has another random key
-        // for SipHash.
+        // The standard library's only source of random bytes: a `RandomState` has a key for SipHash from random bytes, and
+        // the next one has a different key.
         let word = |_| RandomState::new().hash_one(ESCAPE);
         let [high, low] = [0, 1].map(word);
         let digits = format!("{high:016x}{low:016x}");
@@ -53,11 +53,13 @@ impl Csi {
         let Some(mark) = self.mark else {
             return SequenceStart::Foreign;
         };
-        let own = [ESCAPE].into_iter().chain(mark).chain(*b"[");
-        let same = own.zip(bytes).take_while(|(own, byte)| own == *byte);
-        match same.count() {
+        let introducer = [ESCAPE].into_iter().chain(mark).chain(*b"[");
+        let equal_bytes = introducer
+            .zip(bytes)
+            .take_while(|(expected, byte)| expected == *byte);
+        match equal_bytes.count() {
             MARKED => SequenceStart::Own(MARKED),
-            same if same == bytes.len() => SequenceStart::Truncated,
+            equal if equal == bytes.len() => SequenceStart::Truncated,
             _ => SequenceStart::Foreign,
         }
     }

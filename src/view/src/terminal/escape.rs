@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 /// Bytes checked at once.
 const CHUNK: usize = 32;
 
-/// Whether [`escaped`] escapes a character: control characters except newlines and tabs, and controls of the text direction.
+/// Whether [`escaped`] escapes a character: controls of the text direction, and control characters except newlines and tabs.
 pub(super) fn needs_escape(letter: char) -> bool {
     match letter {
         '\n' | '\t' => false,
@@ -40,13 +40,13 @@ pub(super) fn push_escape(out: &mut String, letter: char) {
     };
 }
 
-/// Escapes control characters, except newlines and tabs, and controls of the text direction.
+/// Escapes controls of the text direction, and control characters except newlines and tabs.
 #[must_use]
 pub fn escaped(text: &str) -> Cow<'_, str> {
     escaped_where(text, needs_escape)
 }
 
-/// Escapes control characters, including newlines but not tabs, and controls of the text direction.
+/// Escapes controls of the text direction, and control characters except tabs.
 #[must_use]
 pub fn escaped_line(text: &str) -> Cow<'_, str> {
     escaped_where(text, |letter| letter == '\n' || needs_escape(letter))

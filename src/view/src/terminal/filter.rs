@@ -8,10 +8,10 @@ use super::escape::{byte_needs_escape, needs_escape, plain_run, push_escape};
 /// Bytes of the longest character in UTF-8.
 const MAX_CHARACTER_BYTES: usize = 4;
 
-/// Writes text to a terminal and escapes control characters, except newlines, tabs and rperf's own
-/// sequences.
+/// Writes text to a terminal and escapes controls of the text direction, and control characters except
+/// newlines, tabs and rperf's own sequences.
 ///
-/// Text without control characters is passed through unchanged in one piece. If a write ends within a
+/// A write is passed on in one piece, and unchanged if it has nothing to escape and no marks. If a write ends within a
 /// character or introducer, the bytes of this character or introducer are held back until later writes
 /// complete it; a flush writes them escaped.
 #[derive(Debug)]
@@ -100,17 +100,19 @@ fn classify(bytes: &[u8], csi: Csi) -> LeadingBytes {
         SequenceStart::Truncated => return LeadingBytes::Truncated,
         SequenceStart::Foreign => {}
     }
-    let first = bytes.get(..MAX_CHARACTER_BYTES).unwrap_or(bytes);
-    let (text, error) = match str::from_utf8(first) {
+    // Enough to decode the first character.
+    let start = bytes.get(..MAX_CHARACTER_BYTES).unwrap_or(bytes);
+    let (text, error) = match str::from_utf8(start) {
         Ok(text) => (text, None),
         Err(error) => {
-            let valid = first.get(..error.valid_up_to()).unwrap_or_default();
+            let valid = start.get(..error.valid_up_to()).unwrap_or_default();
             (str::from_utf8(valid).unwrap_or_default(), Some(error))
         }
     };
     match (text.chars().next(), bytes.first(), error) {
         (Some(letter), ..) => LeadingBytes::Letter(letter),
         (None, Some(byte), Some(error)) if error.error_len().is_some() => LeadingBytes::Byte(*byte),
+        // No bytes, or `error` without a length: the bytes end within the first character.
         _ => LeadingBytes::Truncated,
     }
 }

@@ -98,10 +98,10 @@ impl TaskLayout {
     }
 
     fn summary_columns(&self) -> usize {
-        let [_, _, (_, extended)] = SUMMARY_PARTS;
+        let [_, _, (_, extended_columns)] = SUMMARY_PARTS;
         match self.extended_summary {
             true => SUMMARY_TITLES.len(),
-            false => SUMMARY_TITLES.len() - extended,
+            false => SUMMARY_TITLES.len() - extended_columns,
         }
     }
 
@@ -143,6 +143,7 @@ impl TaskLayout {
         [
             self.event_time(run.start),
             self.event_time(run.end),
+            // -1 if not recorded, as the process id below.
             run.cpu.cast_signed().to_string(),
             run.pid.cast_signed().to_string(),
             run.tid.to_string(),
@@ -159,6 +160,7 @@ impl TaskLayout {
         let mut runs = task.runs.clone();
         runs.sort_unstable();
         let count = runs.len();
+        // The median is the mean of these two; with an odd number of runs, both are the middle one.
         let [low, high] = [count.saturating_sub(1) / 2, count / 2]
             .map(|index| u128::from(runs.get(index).copied().unwrap_or_default()));
         let total = u128::from(task.total());
@@ -199,15 +201,15 @@ pub fn write_task_runs(
     layout: &TaskLayout,
 ) -> io::Result<()> {
     let columns = layout.columns();
-    let line = |cells: &[String]| {
-        let padded = cells.iter().zip(WIDTHS).take(columns);
-        padded
+    let padded = |cells: &[String]| {
+        let shown = cells.iter().zip(WIDTHS).take(columns);
+        shown
             .map(|(cell, width)| format!("{cell:>width$}"))
             .collect::<Vec<_>>()
     };
-    writeln!(out, "{}", line(&TITLES.map(str::to_owned)).join(" "))?;
+    writeln!(out, "{}", padded(&TITLES.map(str::to_owned)).join(" "))?;
     for run in runs.runs() {
-        let mut cells = line(&layout.cells(run));
+        let mut cells = padded(&layout.cells(run));
         let highlighted = layout
             .highlighted
             .iter()
@@ -252,23 +254,25 @@ pub fn write_task_summary(
             .fold(*width, usize::max);
     }
     writeln!(out, "\nSummary")?;
-    let mut first = 0;
+    let mut first_column = 0;
     let mut parts = Vec::new();
     for (name, count) in SUMMARY_PARTS {
-        let own = widths.get(first..first + count).unwrap_or_default();
-        let width = own.iter().sum::<usize>() + count - 1;
-        if first < columns {
+        let part_widths = widths
+            .get(first_column..first_column + count)
+            .unwrap_or_default();
+        let width = part_widths.iter().sum::<usize>() + count - 1;
+        if first_column < columns {
             parts.push(format!("{name:^width$}"));
         }
-        first += count;
+        first_column += count;
     }
     writeln!(out, "{}", parts.join(" "))?;
     let grey = Sgr::new(layout.colors, GREY);
-    let plain = Sgr::new(layout.colors, Sgr::RESET);
+    let reset = Sgr::new(layout.colors, Sgr::RESET);
     let mut write = |cells: &[String]| {
-        let padded = cells.iter().zip(widths).zip(SUMMARY_TITLES).take(columns);
-        let padded = padded.map(|((cell, width), title)| match title {
-            "Max At" => format!("{grey}{cell:>width$}{plain}"),
+        let shown = cells.iter().zip(widths).zip(SUMMARY_TITLES).take(columns);
+        let padded = shown.map(|((cell, width), title)| match title {
+            "Max At" => format!("{grey}{cell:>width$}{reset}"),
             _ => format!("{cell:>width$}"),
         });
         writeln!(out, "{}", padded.collect::<Vec<_>>().join(" "))
@@ -328,16 +332,17 @@ pub fn write_task_summary_csv(
 fn rounded(number: u128, divisor: u128, digits: u32) -> String {
     let scale = 10_u128.pow(digits);
     let (scaled, divisor) = (number * scale, divisor.max(1));
-    let (whole, rest) = (scaled / divisor, scaled % divisor);
-    let is_up = match (rest * 2).cmp(&divisor) {
+    let (quotient, remainder) = (scaled / divisor, scaled % divisor);
+    let is_up = match (remainder * 2).cmp(&divisor) {
         std::cmp::Ordering::Less => false,
-        std::cmp::Ordering::Equal => whole % 2 == 1,
+        std::cmp::Ordering::Equal => quotient % 2 == 1,
         std::cmp::Ordering::Greater => true,
     };
-    let whole = whole + u128::from(is_up);
+    // In units of the last digit.
+    let result = quotient + u128::from(is_up);
     match digits as usize {
-        0 => whole.to_string(),
-        digits => format!("{}.{:0digits$}", whole / scale, whole % scale),
+        0 => result.to_string(),
+        digits => format!("{}.{:0digits$}", result / scale, result % scale),
     }
 }
 
