@@ -103,13 +103,7 @@ fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<ExitSt
         false => pack(output, contents, context),
     });
     let missing = packed.map_err(|error| anyhow::Error::new(error).context(name.clone()))?;
-    for object in &missing {
-        let why = match object.id {
-            Some(_) => "neither in the build-id cache nor installed",
-            None => "no build-id is recorded",
-        };
-        context.warn(format_args!("{}: {why}", missing_name(object)));
-    }
+    warn_of_missing(&missing, context);
     let program = context.program;
     let mut out = context.stdout();
     let unpacking = match all {
@@ -125,6 +119,17 @@ fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<ExitSt
         true => ExitStatus::Ok,
         false => ExitStatus::Failure(1),
     })
+}
+
+/// Warns of the objects that are not in the archive.
+fn warn_of_missing(missing: &[&RecordedObject], context: &Context) {
+    for object in missing {
+        let why = match object.id {
+            Some(_) => "neither in the build-id cache nor installed",
+            None => "no build-id is recorded",
+        };
+        context.warn(format_args!("{}: {why}", missing_name(object)));
+    }
 }
 
 /// Returns the error for a recording whose sampled `objects` all lack build-ids.

@@ -104,7 +104,7 @@ pub(super) fn task_pid_offset(follows: bool) -> Result<Option<u16>, Error> {
 }
 
 /// The sum of the durations, in nanoseconds, of one thread's calls of one system call, and the sum of their squares.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Sums {
     total: u64,
     squares: u128,
@@ -171,10 +171,7 @@ pub(super) fn read(
         // Each call counts as two events, entry and return.
         thread.events += 2 * call.count;
         result.events += 2 * call.count;
-        let call_sums = sums.entry((key.thread, key.call)).or_insert(Sums {
-            total: 0,
-            squares: 0,
-        });
+        let call_sums = sums.entry((key.thread, key.call)).or_default();
         call_sums.total += call.total;
         call_sums.squares = call_sums.squares.saturating_add(call.squares);
         let statistics: &mut CallStatistics = thread.calls.entry(key.call).or_default();
