@@ -1,4 +1,5 @@
-//! `report`: tables of the hottest code with call graphs below their rows, in the layout of perf 6.1, and rows for programs.
+//! `report`: tables of the hottest code with call graphs below their rows, in the layout of perf 6.1; for programs, rows as
+//! JSON or CSV.
 
 mod blocks;
 mod cells;

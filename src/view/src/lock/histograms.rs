@@ -10,7 +10,7 @@ use crate::sched::delay_histogram::{counts_by_power, write_counts};
 /// The first line counts all waits shorter than two to the power of this, in nanoseconds: waits for spin locks are often shorter
 /// than 1 us.
 const FIRST_POWER: u32 = 7;
-/// What the lines begin with, so that they are below the values of their row.
+/// The beginning of each line, so that the histogram is indented below its row.
 const INDENTATION: &str = "        ";
 
 /// Writes percentiles, if they are known, and a line with a bar for each power of two nanoseconds, from that of the shortest wait
@@ -29,7 +29,9 @@ pub(super) fn write_histogram(out: &mut dyn Write, row: &LockRow) -> io::Result<
     let percentiles = [("median", 500), ("p90", 900), ("p99", 990)];
     let percentiles = percentiles.iter().filter_map(|(name, per_mille)| {
         let value = row.waits.percentile(*per_mille)?;
-        Some(format!("{name} {}", time(value, 0).trim()))
+        // Without padding only a unit of one letter ends in a blank, which is trimmed.
+        let unpadded = 0;
+        Some(format!("{name} {}", time(value, unpadded).trim()))
     });
     let percentiles: Vec<String> = percentiles.collect();
     if !percentiles.is_empty() {
@@ -49,6 +51,7 @@ fn counts(row: &LockRow) -> Vec<u64> {
         return counts_by_power(&row.waits, FIRST_POWER);
     };
     let mut counts = Vec::new();
+    // The waits of an element are shorter than two to the power of `end_power`.
     for (end_power, count) in (1..).zip(powers).filter(|(_, count)| **count > 0) {
         let line = u32::saturating_sub(end_power, FIRST_POWER) as usize;
         if counts.len() <= line {

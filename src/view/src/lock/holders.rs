@@ -10,7 +10,7 @@ use super::time;
 /// The time of holders in one state and function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HolderSum {
-    /// What they did.
+    /// What the holders did.
     pub state: HolderState,
     /// The function.
     pub name: String,
@@ -22,7 +22,7 @@ pub struct HolderSum {
     pub stack: Vec<String>,
 }
 
-/// The rows of a table.
+/// The contents of the table and of the JSON object.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HolderSums {
     /// Most time first.
@@ -50,7 +50,9 @@ pub fn state_name(state: HolderState) -> &'static str {
 /// Those of `out`.
 pub fn write_holders(out: &mut dyn Write, sums: &HolderSums, with_titles: bool) -> io::Result<()> {
     if with_titles {
-        let waited = time(sums.waited, 0);
+        // Without padding only a unit of one letter ends in a blank, which is trimmed.
+        let unpadded = 0;
+        let waited = time(sums.waited, unpadded);
         writeln!(out, "others waited {} for holders\n", waited.trim())?;
         writeln!(
             out,
@@ -127,7 +129,8 @@ mod tests {
             lost: 0,
         };
         let mut out = Vec::new();
-        write_holders(&mut out, &sums, true).unwrap();
+        let with_titles = true;
+        write_holders(&mut out, &sums, with_titles).unwrap();
         let expected = "others waited 2.00 ms for holders\n\n        \
 time    share      count      state   function of the holder\n\n     \
 1.50 ms   75.00%          3   sleeping   hold+0x10\n\t\t\t0x10  hold+0x10\n";

@@ -45,10 +45,12 @@ fn row(named: &NamedRow) -> serde_json::Value {
         LockKey::Cgroup(id) => Some(id),
         _ => None,
     };
+    // Rows of lockdep's events have a class instead of flags.
+    let kind = row.class.is_none().then(|| kind(row.flags));
     let percentile = |per_mille| row.waits.percentile(per_mille);
     serde_json::json!({
         "name": name,
-        "type": row.class.is_none().then(|| kind(row.flags)),
+        "type": kind,
         "address": format!("{:#x}", row.address),
         "tid": tid,
         "process": row.process,
@@ -80,7 +82,8 @@ fn threads(threads: &[NamedThread]) -> Vec<serde_json::Value> {
 }
 
 /// Returns the number of waits by power of two, without empty ranges: `[from, to, count]`, in nanoseconds, `to` exclusive unless
-/// it is the maximum of `u64`.
+/// it is the maximum of `u64`. Waits of 0 ns have a range of their own, unless the kernel summed them with those
+/// of 1 ns.
 fn histogram(row: &LockRow) -> Vec<[u64; 3]> {
     if let Some(powers) = &row.powers {
         let counts = (0..).zip(powers).filter(|(_, count)| **count > 0);
@@ -92,12 +95,13 @@ fn histogram(row: &LockRow) -> Vec<[u64; 3]> {
     }
     let mut ranges: Vec<[u64; 3]> = Vec::new();
     for bucket in row.waits.buckets() {
+        // A bucket is within a power of two.
         let from = match bucket.from {
             0 => 0,
             from => 1 << from.ilog2(),
         };
         match ranges.last_mut() {
-            Some([last, _, count]) if *last == from => *count += bucket.count,
+            Some([last_from, _, count]) if *last_from == from => *count += bucket.count,
             _ => ranges.push([from, from.saturating_mul(2).max(1), bucket.count]),
         }
     }
@@ -120,10 +124,10 @@ pub fn write_info(
         rows.collect::<Vec<_>>()
     });
     let locks = locks.map(|rows| {
-        let rows = rows.iter().map(|row| {
+        let rows = rows.iter().map(|named| {
             serde_json::json!({
-                "address": format!("{:#x}", row.row.address),
-                "class": row.name,
+                "address": format!("{:#x}", named.row.address),
+                "class": named.name,
             })
         });
         rows.collect::<Vec<_>>()

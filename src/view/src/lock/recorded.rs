@@ -27,11 +27,11 @@ pub struct RecordedDeadlock {
 pub struct RecordedChain {
     /// The threads and their waits.
     pub waits: Vec<(u32, WaitingThread)>,
-    /// Whether it leads into a deadlock.
+    /// Whether the chain leads into a deadlock.
     pub ends_in_deadlock: bool,
-    /// How often it occurred.
+    /// How often the chain occurred.
     pub count: u64,
-    /// How long the first thread waited in it, summed over all times that it occurred, in ns.
+    /// How long the first thread waited in the chain, summed over all times that the chain occurred, in ns.
     pub total: u64,
     /// The longest of these times, in ns.
     pub max: u64,
@@ -79,7 +79,9 @@ impl RecordedWaits {
             None => write!(out, " to the end of the recording")?,
         }
         let until = deadlock.until.unwrap_or(self.end);
-        let duration = time(until.saturating_sub(deadlock.from), 0);
+        // Without padding only a unit of one letter ends in a blank, which is trimmed.
+        let unpadded = 0;
+        let duration = time(until.saturating_sub(deadlock.from), unpadded);
         write!(out, " ({}", duration.trim())?;
         match deadlock.count {
             1 => writeln!(out, ")")?,
@@ -96,7 +98,8 @@ impl RecordedWaits {
     }
 
     fn write_chain(&self, out: &mut dyn Write, chain: &RecordedChain) -> io::Result<()> {
-        let [total, max] = [chain.total, chain.max].map(|nanos| time(nanos, 0));
+        let unpadded = 0;
+        let [total, max] = [chain.total, chain.max].map(|nanos| time(nanos, unpadded));
         writeln!(
             out,
             "\nchain: {}, {} in all, at most {}",
@@ -108,15 +111,15 @@ impl RecordedWaits {
             max.trim()
         )?;
         self.write_waits(out, &chain.waits)?;
-        let last = chain.waits.last().and_then(|(_, wait)| wait.holder);
-        match last {
-            Some(last) if chain.ends_in_deadlock => {
-                writeln!(out, "  {} is in a deadlock", thread(&self.names, last))
+        let last_holder = chain.waits.last().and_then(|(_, wait)| wait.holder);
+        match last_holder {
+            Some(holder) if chain.ends_in_deadlock => {
+                writeln!(out, "  {} is in a deadlock", thread(&self.names, holder))
             }
-            Some(last) => writeln!(
+            Some(holder) => writeln!(
                 out,
                 "  {} does not wait for a futex with a known holder",
-                thread(&self.names, last)
+                thread(&self.names, holder)
             ),
             None => Ok(()),
         }

@@ -27,7 +27,8 @@ pub(super) fn write(
 ) -> io::Result<()> {
     let table = table(blocks, layout.min_percent);
     if let Some(separator) = &layout.separator {
-        return table.write_separated(out, separator, !quiet);
+        let with_titles = !quiet;
+        return table.write_separated(out, separator, with_titles);
     }
     let style = TextStyle {
         rule: true,
@@ -42,14 +43,14 @@ pub(super) fn write(
 
 fn table(blocks: &BlockTable, min_percent: f64) -> Table {
     let mut table = Table::new(COLUMNS.map(|(title, width)| Column::right(title).fixed(width)));
-    let sum_of_averages = blocks.sum_of_averages();
+    let (all_cycles, sum_of_averages) = (blocks.cycles, blocks.sum_of_averages());
     for block in &blocks.blocks {
-        if Percent::of(block.cycles, blocks.cycles).below(min_percent) {
+        if Percent::of(block.cycles, all_cycles).below(min_percent) {
             continue;
         }
         let [start, end] = &block.range;
         table.push([
-            Cell::share(block.cycles, blocks.cycles),
+            Cell::share(block.cycles, all_cycles),
             Cell::count(block.cycles, short_cycles(block.cycles)),
             Cell::share(block.average(), sum_of_averages),
             Cell::count(block.average(), short_cycles(block.average())),
@@ -90,7 +91,8 @@ mod tests {
             cycles: 4_000,
         };
         let mut out = Vec::new();
-        write(&mut out, &table, layout, false).expect("writing to memory succeeds");
+        let quiet = false;
+        write(&mut out, &table, layout, quiet).expect("writing to memory succeeds");
         String::from_utf8(out).expect("text")
     }
 

@@ -5,7 +5,7 @@ use rperf_hist::{ColumnSum, Histogram, HistogramRow};
 use super::table::{ColumnKind, ReportLayout, TableColumn, number_cells, push_key_cell};
 use crate::percent::{Percent, ShortCount};
 
-/// The columns of a table. Those of sort keys fit all its rows unless widths were given.
+/// The columns of a table. The columns of sort keys fit all rows of the table unless widths were given.
 pub struct ReportCells {
     columns: Vec<TableColumn>,
 }
@@ -54,12 +54,12 @@ impl ReportCells {
         let columns = self.columns.iter().enumerate();
         columns
             .filter(move |(_, column)| column.part() == part)
-            .map(|(number, column)| (number, column.title()))
+            .map(|(number, column)| (number, column.padded_title()))
     }
 
     /// The cells of a column in a row. A numeric column has a cell for each event, with percentages of `totals`, and a cell of
-    /// blanks if these cells do not fill the column. For the column of a sort key, `key` is the index of the sort key. Returns no
-    /// cells if there is no column with the number `column`.
+    /// blanks if these cells do not fill the column. For the column of a sort key, `key` is the index of the sort key among
+    /// the sort keys; otherwise it is not used. Returns no cells if there is no column with the number `column`.
     #[must_use]
     pub fn cells(
         &self,
@@ -82,12 +82,8 @@ impl ReportCells {
         }
         let text = row.cells.get(key).map(String::as_str).unwrap_or_default();
         let mut padded = String::new();
-        push_key_cell(
-            &mut padded,
-            text,
-            table_column,
-            column + 1 == self.columns.len(),
-        );
+        let is_last = column + 1 == self.columns.len();
+        push_key_cell(&mut padded, text, table_column, is_last);
         vec![ReportCell {
             text: padded,
             share: None,

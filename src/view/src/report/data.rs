@@ -88,7 +88,7 @@ impl ReportData<'_> {
         totals
     }
 
-    /// The rows in the order of the text; a row of a group is repeated for each event.
+    /// The rows in the order of the text report; a row of a group of events is repeated for each event.
     fn rows(&self) -> Table {
         let fields = self.tables.first().map_or(&[][..], |table| &table.columns);
         let names = fields.iter().map(|field| match field {
@@ -113,7 +113,7 @@ impl ReportData<'_> {
         rows
     }
 
-    /// The cells of a row for one of its events.
+    /// The cells of a row for one of its events: `index` is that of the event in `table.events`.
     fn row(&self, table: &Histogram, row: &HistogramRow, index: usize) -> Vec<Cell> {
         let mut keys = row.cells.iter();
         let event = table.events.get(index).copied().unwrap_or(usize::MAX);
@@ -137,7 +137,7 @@ impl ReportData<'_> {
     }
 }
 
-/// A number of a row for one of its events.
+/// A number of a row for one of its events: `index` is that of the event in `table.events`.
 fn number_cell(table: &Histogram, row: &HistogramRow, number: NumberField, index: usize) -> Cell {
     let value = |number| row.numbers(number).nth(index).unwrap_or_default();
     if number.is_share() {

@@ -49,6 +49,7 @@ pub(super) fn push(text: &mut String, row: &HistogramRow, total: u64, layout: &R
     let chains = row.graph.iter().take(layout.most_branches());
     match layout.graph_form {
         GraphForm::Graph | GraphForm::Fractal => push_tree(text, row, total, layout),
+        // As in perf, the number of a flat chain includes longer chains that begin with it, that of a folded chain does not.
         GraphForm::Flat => {
             for chain in chains {
                 text.push_str("           ");
@@ -144,7 +145,7 @@ impl GraphLines<'_> {
         text.push_str(&self.margin);
         push_line(text, "---", first.as_ref());
         self.margin.push_str("   ");
-        // The limit of branches also limits the lines of a stem; the first one is already printed.
+        // The limit of branches also limits the lines of a stem; the first frame is already appended.
         for frame in rest.iter().take(self.layout.most_branches() - 1) {
             push_line(text, &self.margin, frame.as_ref());
         }
@@ -158,6 +159,7 @@ impl GraphLines<'_> {
             samples: fork.chains,
             latency: 0,
         };
+        // Of all branches: as in perf, the line of the last shown branch stays open if further ones are hidden.
         let last = fork.branches.len().saturating_sub(1);
         let branches = fork.branches.iter().take(self.layout.most_branches());
         for (index, branch) in branches.enumerate() {

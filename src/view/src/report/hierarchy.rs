@@ -40,7 +40,11 @@ pub(super) fn write_titles(
     layout: &ReportLayout,
 ) -> io::Result<()> {
     let columns = HierarchyColumns::new(histogram, layout);
-    let numbers: Vec<String> = columns.numbers.iter().map(TableColumn::title).collect();
+    let numbers: Vec<String> = columns
+        .numbers
+        .iter()
+        .map(TableColumn::padded_title)
+        .collect();
     let keys: Vec<&str> = columns.keys.iter().map(|column| column.title).collect();
     let keys = keys.join(" / ");
     if let Some(separator) = &layout.separator {
@@ -50,8 +54,8 @@ pub(super) fn write_titles(
     let indent = columns.indent();
     let number_titles = numbers.join("  ");
     writeln!(out, "# {}{number_titles}  {keys}", Blanks(indent))?;
-    let cells = columns.keys.iter().enumerate();
-    let widest = cells
+    let levels = columns.keys.iter().enumerate();
+    let widest = levels
         .map(|(level, column)| level * INDENT + column.width)
         .max();
     let widest = widest.unwrap_or_default().max(keys.chars().count());
@@ -75,6 +79,7 @@ pub(super) fn write_rows(
         if hidden_level.is_some_and(|level| step.level > level) {
             continue;
         }
+        // A hierarchy does not include callees, so `own` is also the total of the row.
         let is_hidden = Percent::of(step.row.weights.own, total).below(layout.min_percent);
         hidden_level = is_hidden.then_some(step.level);
         if is_hidden {
@@ -121,6 +126,7 @@ fn write_padded(
             },
             width,
         )) => (width, Align::Right),
+        // `CellPadding::UnlessLast`: the key is the last cell of its line.
         _ => (0, Align::Left),
     };
     let escapes = column.is_some_and(|column| column.escapes);

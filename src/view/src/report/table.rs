@@ -26,8 +26,8 @@ const BLOCKS_OF_A_THREAD: usize = 16;
 pub struct ReportLayout {
     /// Rows below this percentage of the total are hidden.
     pub min_percent: f64,
-    /// Whether the columns of [`NumberField::Own`] and [`NumberField::Latency`] are titled `Self` and `Self Latency`, as next to
-    /// their totals.
+    /// Whether the columns of [`NumberField::Own`] and [`NumberField::Latency`] are titled `Self` and `Self Latency`, because the
+    /// columns of their totals are next to them.
     pub own_is_self: bool,
     /// `-w`: the widths of the first columns, in characters; 0 for an automatic width.
     pub widths: Vec<usize>,
@@ -44,8 +44,8 @@ pub struct ReportLayout {
     pub hierarchy: bool,
     /// The colour sequences of percentages; `None` without colours.
     pub colors: Option<Csi>,
-    /// Whether control characters in cells are escaped as on a terminal, so that column widths
-    /// match.
+    /// Whether control characters in cells are escaped. Output to a terminal is escaped in any case; if the cells already are,
+    /// column widths are those of the escaped text.
     pub escapes: bool,
     /// Whether the stem of a call graph starts with its second frame: perf treats the first as the
     /// row's own symbol if `--sort` starts with the symbol.
@@ -86,7 +86,7 @@ pub(super) enum ColumnKind {
 
 impl TableColumn {
     pub(super) fn list(histogram: &Histogram, layout: &ReportLayout) -> Vec<Self> {
-        let mut needed = widths(histogram, layout.escapes).into_iter();
+        let mut key_widths = widths(histogram, layout.escapes).into_iter();
         let given = layout.widths.iter().copied();
         let given = given.map(|width| Some(width).filter(|width| *width > 0));
         let given = given.chain(std::iter::repeat(None));
@@ -95,7 +95,7 @@ impl TableColumn {
             .map(|(field, given)| match field {
                 ReportField::Number(number) => Self::number(*number, given, histogram, layout),
                 ReportField::Key(key) => {
-                    let width = needed.next().unwrap_or_default();
+                    let width = key_widths.next().unwrap_or_default();
                     Self {
                         kind: ColumnKind::Key {
                             truncates: given.is_some(),
@@ -162,7 +162,7 @@ impl TableColumn {
         }
     }
 
-    pub(super) fn title(&self) -> String {
+    pub(super) fn padded_title(&self) -> String {
         let head = self.head();
         head.align.fill(&head.title, self.title_width).to_string()
     }
@@ -319,7 +319,8 @@ pub(super) fn number_cells(
     cells
 }
 
-/// Appends a blank and a number, right-aligned in the rest of its column. Returns the number of bytes, which are ASCII.
+/// Appends a blank and a number, right-aligned in the rest of its column. Returns how many bytes it appended: as all are
+/// ASCII, this is also the number of characters.
 fn push_number(line: &mut String, number: Number, column: &TableColumn) -> usize {
     let begin = line.len();
     line.push(' ');

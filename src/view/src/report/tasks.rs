@@ -14,6 +14,7 @@ const WIDTH: usize = 8;
 pub fn write_tasks(out: &mut dyn Write, tasks: &[TaskEntry]) -> io::Result<()> {
     let ids = ["pid", "tid", "ppid"].map(|title| Column::right(title).fixed(WIDTH));
     // Comms follow a bar and the indentation of their level; the title has a blank in place of the bar.
+    // `fixed(0)`: the last column is not padded.
     let columns = [&ids[..], &[Column::left(" comm").fixed(0)]].concat();
     let style = TextStyle {
         gap: " ",

@@ -12,6 +12,10 @@ use super::{
     write_values,
 };
 
+/// Values of the argument `quiet` of [`text`].
+const QUIET: bool = true;
+const WITH_HEADINGS: bool = false;
+
 fn branch(frames: &[&str], period: u64, branches: Vec<Branch>) -> Branch {
     Branch {
         frames: frames.iter().map(|frame| (*frame).into()).collect(),
@@ -131,7 +135,7 @@ fn a_stem_of_all_samples_has_no_percentage() {
         text(
             &histogram("comm,symbol", rows),
             ReportLayout::default(),
-            false
+            WITH_HEADINGS
         ),
         without_marks(expected)
     );
@@ -151,7 +155,7 @@ fn a_partial_single_branch_has_a_percentage() {
         "",
         "",
     ];
-    let printed = text(&histogram("comm", rows), ReportLayout::default(), true);
+    let printed = text(&histogram("comm", rows), ReportLayout::default(), QUIET);
     assert_eq!(printed, expected.join("\n"));
 }
 
@@ -180,7 +184,11 @@ fn cells_are_not_truncated_and_unresolved_rows_widen_columns() {
 
 ";
     assert_eq!(
-        text(&histogram("sample,comm,dso,symbol", rows), layout, false),
+        text(
+            &histogram("sample,comm,dso,symbol", rows),
+            layout,
+            WITH_HEADINGS
+        ),
         without_marks(expected)
     );
 }
@@ -189,7 +197,11 @@ fn cells_are_not_truncated_and_unresolved_rows_widen_columns() {
 fn names_longer_than_format_widths_widen_their_columns() {
     let name = "n".repeat(70_000);
     let rows = vec![row(10_000, 10_000, &["calc", &name], vec![])];
-    let text = text(&histogram("comm,sym", rows), ReportLayout::default(), false);
+    let text = text(
+        &histogram("comm,sym", rows),
+        ReportLayout::default(),
+        WITH_HEADINGS,
+    );
     let rule = ".".repeat(name.len());
     let title = format!("Symbol{}", " ".repeat(name.len() - 6));
     assert!(text.contains(&format!("  Command  {title}\n")));
@@ -209,7 +221,7 @@ fn limits_omit_rows_branches_and_lines() {
         graph_limit: NonZeroUsize::new(1),
         ..ReportLayout::default()
     };
-    let printed = text(&histogram("comm", rows), layout, true);
+    let printed = text(&histogram("comm", rows), layout, QUIET);
     assert!(!printed.contains("rare"), "{printed}");
     assert!(printed.contains("---start\n"), "{printed}");
     assert!(!printed.contains("               main\n"), "{printed}");
@@ -238,7 +250,7 @@ fn a_stem_of_the_rows_own_symbol_is_not_repeated() {
         "",
         "",
     ];
-    let printed = text(&histogram("symbol", rows), layout, true);
+    let printed = text(&histogram("symbol", rows), layout, QUIET);
     assert_eq!(printed, expected.join("\n"));
 }
 
@@ -267,7 +279,7 @@ fn fractal_graphs_show_the_remainder() {
 
 
 \n";
-    let printed = text(&histogram("comm", rows), layout, true);
+    let printed = text(&histogram("comm", rows), layout, QUIET);
     assert_eq!(printed, without_marks(expected));
 }
 
@@ -282,7 +294,7 @@ fn chains_are_listed_one_by_one() {
         ..branch(&["main", "leaf"], 5000, vec![])
     };
     let rows = || vec![row(10_000, 10_000, &["calc"], vec![chain.clone()])];
-    let report = |layout| text(&histogram("comm", rows()), layout, true);
+    let report = |layout| text(&histogram("comm", rows()), layout, QUIET);
     let flat = ReportLayout {
         graph_form: GraphForm::Flat,
         ..ReportLayout::default()
@@ -335,7 +347,7 @@ fn the_events_of_a_group_are_side_by_side() {
 
 ";
     assert_eq!(
-        text(&group_histogram(), ReportLayout::default(), false),
+        text(&group_histogram(), ReportLayout::default(), WITH_HEADINGS),
         without_marks(expected)
     );
 }
@@ -356,7 +368,7 @@ fn separated_cells_are_neither_padded_nor_ambiguous() {
 
 
 ";
-    assert_eq!(text(&group_histogram(), layout, false), expected);
+    assert_eq!(text(&group_histogram(), layout, WITH_HEADINGS), expected);
 }
 
 #[test]
@@ -381,7 +393,7 @@ fn explicit_widths_truncate_cells_and_titles() {
 
 
 ";
-    assert_eq!(text(&histogram, layout, false), expected);
+    assert_eq!(text(&histogram, layout, WITH_HEADINGS), expected);
 }
 
 #[test]

@@ -106,7 +106,7 @@ pub fn compare_delays(before: &LatencyTable, after: &LatencyTable) -> Vec<Compar
     tasks.into_iter().flatten().collect()
 }
 
-/// Orders tasks by their first statistic, the mean.
+/// Orders tasks by their means: by whether the difference is significant, then by its size.
 fn order(one: &ComparedDelay, other: &ComparedDelay) -> Ordering {
     let rank = |row: &ComparedDelay| {
         row.is_significant
@@ -175,9 +175,9 @@ fn mean_estimate(delays: &LogHistogram) -> Option<Estimate> {
     (delays.count() > 1).then(|| Estimate::of_squares(delays.count() as f64, mean, squares.sum()))
 }
 
-/// Returns the confidence interval of a percentile: the waits whose ranks are the bounds of a binomial distribution, which is
-/// approximated by a normal one. `None` if there are too few waits: 8 are enough for the median, some 570 for the 99th
-/// percentile.
+/// Returns the confidence interval of a percentile: from one wait to another, whose ranks are the bounds of 95 % of a binomial
+/// distribution, which is approximated by a normal one. `None` if there are too few waits: 8 are enough for the median, some 570
+/// for the 99th percentile.
 fn percentile_interval(delays: &LogHistogram, per_mille: u32) -> Option<DelayInterval> {
     let (count, part) = (delays.count() as f64, f64::from(per_mille) / 1000.0);
     let spread = NORMAL_QUANTILE * (count * part * (1.0 - part)).sqrt();

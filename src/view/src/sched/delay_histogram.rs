@@ -16,8 +16,8 @@ const BAR: u64 = 40;
 const FIRST_POWER: u32 = 10;
 
 /// Writes a histogram of the waits of all tasks, and one for each row if there are several rows. A histogram has a line for the
-/// waits below 1.024 us, and one for each power of two nanoseconds from there on, without the lines before the first wait. The
-/// distributions must have been kept (`LatencyOptions::with_distributions`).
+/// waits below 1.024 us, and one for each power of two nanoseconds from there on; lines before that of the shortest wait are
+/// omitted. The distributions must have been kept (`LatencyOptions::with_distributions`).
 ///
 /// # Errors
 ///
@@ -74,6 +74,7 @@ pub(crate) fn write_counts(
         Column::right("Share"),
         Column::left(""),
     ]);
+    // If no count is above 0, this is `None`, which is less than `Some` of any line: all lines are written.
     let first = counts.iter().position(|count| *count > 0);
     let mut from = 0;
     for (line, (power, count)) in (first_power..).zip(counts).enumerate() {
@@ -98,8 +99,8 @@ pub(crate) fn counts_by_power(values: &LogHistogram, first_power: u32) -> Vec<u6
     let mut counts = Vec::new();
     for bucket in values.buckets() {
         // A bucket is within a power of two.
-        let power = bucket.from.checked_ilog2().map_or(0, |power| power + 1);
-        let line = power.saturating_sub(first_power) as usize;
+        let end_power = bucket.from.checked_ilog2().map_or(0, |power| power + 1);
+        let line = end_power.saturating_sub(first_power) as usize;
         if counts.len() <= line {
             counts.resize(line + 1, 0);
         }

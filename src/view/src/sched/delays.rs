@@ -113,9 +113,10 @@ fn rows(
     first_titles: [&'static str; 4],
     title: fn(&TimeColumn) -> &'static str,
 ) -> Table {
-    let [comm, numbers @ ..] = first_titles;
-    let numbers = numbers.into_iter().chain(TIMES.iter().map(title));
-    let columns = std::iter::once(Column::left(comm)).chain(numbers.map(Column::right));
+    let [comm_title, number_titles @ ..] = first_titles;
+    let number_titles = number_titles.into_iter().chain(TIMES.iter().map(title));
+    let numbers = number_titles.map(Column::right);
+    let columns = std::iter::once(Column::left(comm_title)).chain(numbers);
     let mut rows = Table::new(columns.collect::<Vec<_>>());
     for row in &table.rows {
         rows.push(cells(row));
