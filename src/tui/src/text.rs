@@ -14,6 +14,11 @@ use crate::theme::Theme;
 /// Columns per horizontal scroll step.
 const SHIFT: usize = 8;
 
+/// Makes [`TextScreen::search`] move to the next match.
+const FORWARDS: bool = false;
+/// Makes [`TextScreen::search`] move to the previous match.
+const BACKWARDS: bool = true;
+
 const KEYS: &[(&str, &str)] = &[
     ("UP DOWN PGUP PGDN SPACE HOME END", "Navigate"),
     ("LEFT RIGHT", "Scroll sideways"),
@@ -52,11 +57,11 @@ impl TextScreen {
         if self.search_text.is_empty() {
             return InputResult::Unchanged;
         }
-        let fits = |row: usize| {
+        let is_match = |row: usize| {
             let line = self.lines.get(row);
             line.is_some_and(|line| line.contains(&self.search_text))
         };
-        if let Some(row) = self.list.find(backwards, fits) {
+        if let Some(row) = self.list.find(backwards, is_match) {
             self.list.center(row);
         }
         InputResult::Changed
@@ -73,8 +78,8 @@ impl TextScreen {
                 let description = "Text to search for";
                 return InputResult::Push(Box::new(Prompt::new("Search", description, "")));
             }
-            KeyCode::Char('n') => return self.search(false),
-            KeyCode::Char('N') => return self.search(true),
+            KeyCode::Char('n') => return self.search(FORWARDS),
+            KeyCode::Char('N') => return self.search(BACKWARDS),
             KeyCode::Char('h' | '?') | KeyCode::F(1) => {
                 return InputResult::Push(Box::new(Help::new("Keys", KEYS)));
             }
@@ -97,7 +102,10 @@ impl<M> Screen<M> for TextScreen {
             bottom: Line::from("Press 'q' to leave, '/' to search"),
         };
         let lines = &self.lines;
-        let row = |row: usize, _| Line::from(Span::raw(lines.get(row).map_or("", String::as_str)));
+        let row = |number: usize, _| {
+            let line = lines.get(number);
+            Line::from(Span::raw(line.map_or("", String::as_str)))
+        };
         let scrolled = ScrolledList {
             list: &mut self.list,
             left: self.left,
@@ -114,7 +122,7 @@ impl<M> Screen<M> for TextScreen {
             }
             Input::Reply(Reply::Typed(text)) => {
                 self.search_text = text;
-                self.search(false)
+                self.search(FORWARDS)
             }
             Input::Reply(_) => InputResult::Changed,
             Input::Tick => InputResult::Unchanged,

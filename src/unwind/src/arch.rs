@@ -117,8 +117,8 @@ impl Arch {
         (self != Self::Arm).then(|| self.outermost_marker())
     }
 
-    /// DWARF number of the register that is 0 in the outermost frame: it is cleared when a thread starts. The frame pointer, if
-    /// all compilers use the same.
+    /// DWARF number of the register that is 0 in the outermost frame: it is cleared when a thread starts. On architectures where
+    /// all compilers use the same frame pointer, it is this frame pointer.
     pub(crate) fn outermost_marker(self) -> u8 {
         match self {
             Self::X86_64 => 6,

@@ -64,8 +64,7 @@ impl ArmCode<'_> {
 
 /// The virtual stack pointer, and the registers popped so far.
 struct ArmState {
-    /// The register that the virtual stack pointer is relative to; `None` after it was restored
-    /// from memory.
+    /// The register that the virtual stack pointer is relative to; `None` after the virtual stack pointer itself was popped.
     base: Option<u8>,
     /// The virtual stack pointer minus the value of `base`, in bytes.
     offset: i64,
@@ -115,7 +114,7 @@ impl ArmState {
         Ok(true)
     }
 
-    /// Adds to the virtual stack pointer.
+    /// Adds `bytes`, which may be negative, to the virtual stack pointer.
     fn skip(&mut self, bytes: i64) -> Result<(), TruncationCause> {
         self.base.ok_or(TruncationCause::BadFrameInfo)?;
         self.offset += bytes;
@@ -164,6 +163,7 @@ impl ArmState {
         Step {
             // Functions don't save the caller's stack pointer; only the kernel does, in signal frames.
             is_signal: restores_ip && self.base.is_none(),
+            // If the stack pointer was popped, its location in `saved` overrides this.
             cfa: Cfa::Register {
                 register: self.base.unwrap_or(STACK_POINTER),
                 offset: self.offset,
@@ -178,7 +178,7 @@ impl ArmState {
     }
 }
 
-/// The distance in bytes: the low six bits count words, from one.
+/// The distance in bytes: the low six bits are the number of words, minus one.
 fn distance(instruction: u8) -> i64 {
     (i64::from(instruction & 0x3f) << 2) + WORD
 }
@@ -279,7 +279,7 @@ mod tests {
     fn registers_are_popped_lowest_first() {
         let sp = STACK_POINTER;
         let ip = INSTRUCTION_POINTER;
-        // push {r4, r5, lr}
+        // After push {r4, r5, lr}.
         let popped = vec![
             (4, 0x7010),
             (5, 0x7014),
@@ -289,17 +289,17 @@ mod tests {
         ];
         assert_eq!(run(&[0xa9]), Ok(popped.clone()));
         assert_eq!(run(&[0x84, 0x03, 0xb0, 0xb0]), Ok(popped));
-        // push {r4}; sub sp, 8
+        // After push {r4}; sub sp, 8.
         let popped = vec![(4, 0x7018), (sp, 0x701c), (ip, RETURNS_TO)];
         assert_eq!(run(&[0x01, 0xa0]), Ok(popped));
-        // Arguments below saved registers; the instruction pointer itself.
+        // Pops the arguments r1 and r3, then the instruction pointer itself.
         let popped = vec![(1, 0x7010), (3, 0x7014), (sp, 0x701c), (ip, 0x7018)];
         assert_eq!(run(&[0xb1, 0x0a, 0x88, 0x00]), Ok(popped));
     }
 
     #[test]
     fn frames_may_be_relative_to_other_registers() {
-        // add r11, sp, 4 after push {r11, lr}: r11 is 0x712c.
+        // After push {r11, lr}; add r11, sp, 4. In this test, r11 is 0x712c.
         let popped = vec![(11, 0x7128), (13, 0x7130), (14, 0x712c), (15, 0x712c)];
         assert_eq!(run(&[0x9b, 0x40, 0x84, 0x80]), Ok(popped));
         // Relative to a register that was popped before.
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(after.len(), 16);
         assert_eq!(after[13..], [(13, 0x7044), (14, 0x7048), (15, 0x704c)]);
         assert!(!compile(&[0x88, 0x00]).unwrap().is_signal);
-        // The content of the other stack is unknown.
+        // After the stack pointer was popped, nothing can be popped or skipped, and no other register can replace it.
         assert_eq!(run(&[0x8f, 0xff, 0xa0]), Err(TruncationCause::BadFrameInfo));
         assert_eq!(run(&[0x8f, 0xff, 0x00]), Err(TruncationCause::BadFrameInfo));
         assert_eq!(run(&[0x82, 0x00, 0x94]), Err(TruncationCause::BadFrameInfo));

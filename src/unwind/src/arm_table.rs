@@ -16,13 +16,13 @@ use crate::outcome::TruncationCause;
 use crate::step::Step;
 
 /// The index: one pair of words for each function, by ascending start address. The first word refers to the start of the
-/// function; the second contains its instructions, refers to them, or is [`CANT_UNWIND`].
+/// function; the second contains its unwind instructions, refers to them, or is [`CANT_UNWIND`].
 #[derive(Debug)]
 pub(crate) struct ArmTable {
     pub(crate) endian: RunTimeEndian,
     /// Address of the first pair.
     pub(crate) address: u64,
-    /// Range in the file.
+    /// Range of the index in the file.
     pub(crate) range: Range<usize>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct ArmTable {
 const PAIR: usize = 8;
 /// Marks functions that can't be unwound (`EXIDX_CANTUNWIND`).
 const CANT_UNWIND: u32 = 1;
-/// Marks a word that contains instructions itself, instead of an offset.
+/// Marks a word that contains unwind instructions itself, instead of an offset.
 const IS_COMPACT: u32 = 1 << 31;
 /// Personality routine 0: instructions in one word.
 const ONE_WORD_ROUTINE: u32 = 0;
@@ -39,7 +39,7 @@ const MULTI_WORD_ROUTINES: [u32; 2] = [1, 2];
 
 impl ArmTable {
     /// The step for `address`; `None` without an entry, or if the entry marks the function as one that can't be unwound. `exact`
-    /// means that the instruction at `address` is executed next.
+    /// means that the instruction at `address` is executed next; otherwise `address` is that of the last byte of a call.
     pub(crate) fn step(
         &self,
         image: &Image,
@@ -63,6 +63,7 @@ impl ArmTable {
             return None;
         }
         if exact && start(pair)? == address {
+            // At its first instruction, a function has not pushed anything yet.
             return Some(Ok(machine_code::linked(Arch::Arm)));
         }
         let code = if word & IS_COMPACT == 0 {

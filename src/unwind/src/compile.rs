@@ -57,7 +57,7 @@ pub(crate) fn compile<'a, S: UnwindSection<Bytes<'a>>>(
     Ok(Step {
         cfa,
         saved: saved.into_boxed_slice(),
-        // Like the registers without a number, register 255 is not tracked.
+        // Numbers above 255 are replaced by 255, which is not tracked either.
         return_register: number(entry.cie().return_address_register()).unwrap_or(u8::MAX),
         is_signal: entry.is_signal_trampoline(),
     })

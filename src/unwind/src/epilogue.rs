@@ -28,6 +28,7 @@ impl<'a, S: UnwindSection<Bytes<'a>>> StepOrigin<'_, 'a, S> {
         let Cfa::Register { register, offset } = step.cfa else {
             return;
         };
+        // Only meaningful if `register` is the stack pointer, which is `offset` bytes below the canonical frame address.
         let is_below_stack = |place: &RegisterLocation| match place {
             RegisterLocation::AtCfa(at) => at.saturating_add(offset) < 0,
             _ => false,

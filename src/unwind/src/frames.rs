@@ -107,9 +107,12 @@ impl FrameTable {
     ) -> Option<gimli::Result<FrameDescriptionEntry<Bytes<'a>>>> {
         let offset = match &self.kind {
             SectionKind::EhFrame {
-                address: start,
+                address: section_address,
                 search: Some(search),
-            } => usize::try_from(search.entry_address(address)?.checked_sub(*start)?).ok()?,
+            } => {
+                let entry_address = search.entry_address(address)?;
+                usize::try_from(entry_address.checked_sub(*section_address)?).ok()?
+            }
             _ => {
                 let build = || EntryOffsets::build(section, &self.bases);
                 self.index.get_or_init(build).entry_offset(address)?

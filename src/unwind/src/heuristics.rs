@@ -39,7 +39,8 @@ pub(crate) fn after_invalid_call(
 
 /// Returns the caller by the frame pointer, which points to the saved frame pointer, followed by the return address. The
 /// result is accepted if the frame pointer is aligned and not below the stack pointer, and the return address follows code.
-/// `None` at the end of the chain: if the return address is 0, or if the frame pointer is 0 in a frame other than the innermost.
+/// `None` at the end of the chain: if the return address is 0, or if the register of [`Arch::outermost_marker`] (usually the
+/// frame pointer) is 0 in a frame other than the innermost.
 pub(crate) fn by_frame_pointer(
     frame: &FrameState<'_>,
     space: &impl AddressSpace,
@@ -73,7 +74,8 @@ pub(crate) fn by_frame_pointer(
     if ip == 0 {
         return Ok(None);
     }
-    // The saved frame pointer may be anything: the caller may use the register for other purposes.
+    // Only the return address is checked. The saved frame pointer may be anything: the caller may use its register for other
+    // purposes.
     if !follows_code(space, ip) {
         return Err(NoPlausibleFrame);
     }

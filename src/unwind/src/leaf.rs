@@ -9,7 +9,7 @@ use crate::space::AddressSpace;
 use crate::stack::StackBytes;
 use crate::unwinder::{Snapshot, Unwinder};
 
-/// A sample whose link register is known, but not its stack.
+/// A sample whose link register is known, but whose stack is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeafSample {
     /// The task's architecture.
@@ -24,6 +24,8 @@ pub struct LeafSample {
 /// has a frame.
 const STACK_SIZE: usize = 16 << 10;
 const WORD: usize = 8;
+/// Number of frames to unwind: the innermost function's, and its caller's.
+const FRAME_LIMIT: usize = 2;
 /// Start address of the synthetic stack.
 const START: u64 = 0x10_0000;
 /// Offset of the saved frame pointer in the synthetic stack: above the return addresses of functions without a frame pointer.
@@ -36,7 +38,7 @@ const fn synthetic_stack() -> [u8; STACK_SIZE] {
     let mut bytes = [0; STACK_SIZE];
     let mut at = 0;
     while at < STACK_SIZE {
-        // Unwinding subtracts 1 from a return address: this must not make it equal to the word of another offset.
+        // The words differ by more than 1, so a return address minus 1 is never equal to another word.
         bytes[at] = (at & 0xff) as u8;
         bytes[at + 1] = (at >> 8) as u8;
         bytes[at + 4] = (PLACEHOLDER_BASE >> 32) as u8;
@@ -67,12 +69,12 @@ impl Unwinder {
                 endian: Endian::Little,
             },
         };
-        let mut frames = Vec::with_capacity(2);
-        let outcome = self.unwind(&snapshot, space, 2, &mut frames);
+        let mut frames = Vec::with_capacity(FRAME_LIMIT);
+        let outcome = self.unwind(&snapshot, space, FRAME_LIMIT, &mut frames);
         let [_, caller] = frames[..] else {
             return None;
         };
-        // With a frame, the return address is above the saved frame pointer.
+        // With a frame, the return address is above the saved frame pointer; `caller` is that address minus 1.
         let return_address = PLACEHOLDER_BASE + (FRAME_OFFSET + WORD) as u64;
         (outcome.guessed == 0).then_some(caller.abs_diff(return_address) > 1)
     }
@@ -82,7 +84,7 @@ impl Unwinder {
     pub fn caller_of_leaf(&mut self, leaf: LeafSample, space: &impl AddressSpace) -> Option<u64> {
         let LeafSample { arch, ip, link } = leaf;
         let mut registers = Registers::new(ip);
-        // Any stack pointer will do: the stack isn't read.
+        // Any stack pointer will do: the copy of the stack is empty, so nothing can be read from it.
         registers.set(arch.stack_pointer(), 0);
         registers.set(arch.link_register()?, link);
         let snapshot = Snapshot {
@@ -90,8 +92,8 @@ impl Unwinder {
             registers,
             stack: StackBytes::EMPTY,
         };
-        let mut frames = Vec::with_capacity(2);
-        let outcome = self.unwind(&snapshot, space, 2, &mut frames);
+        let mut frames = Vec::with_capacity(FRAME_LIMIT);
+        let outcome = self.unwind(&snapshot, space, FRAME_LIMIT, &mut frames);
         match frames[..] {
             [_, caller] if outcome.guessed == 0 => Some(caller),
             _ => None,

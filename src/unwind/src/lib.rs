@@ -14,12 +14,13 @@
 //! **Facts before heuristics.** Signal returns are recognized by their instructions. For other code, call frame information
 //! (`.eh_frame`, `.debug_frame`, the exception tables of 32-bit Arm) is used first; then instructions whose effect on the stack
 //! is known (such as PLT entries). Heuristics are the last resort: frame pointers, and the return address of a call to an invalid
-//! address. They are accepted only if they lead to code, and frames found by them are counted.
+//! address. A caller that they find is accepted only if its address follows code, and is counted.
 //!
-//! **Required:** an [`AddressSpace`] with the mappings at the time of the sample. **Not for:**
-//! callchains recorded by the kernel, and kernel code.
+//! **Required:** an [`AddressSpace`] with the mappings at the time of the sample. **Not for:** kernel code, and callchains
+//! recorded by the kernel, except for the caller of the innermost function if a callchain lacks it ([`Unwinder::hides_caller`],
+//! [`Unwinder::caller_of_leaf`]).
 //!
-//! No input makes the crate panic: no registers, no stack and no object file.
+//! No input makes the crate panic, whatever the registers, the stack and the object files contain.
 
 mod arch;
 mod arm_program;

@@ -72,7 +72,7 @@ const X86_64_CONTEXT: [(u8, i64); 17] = [
 /// `fault_address`.
 const AARCH64_X0: i64 = 128 + 176 + 8;
 /// DWARF number of the program counter on 64-bit Arm, the [`Step::return_register`] of a signal frame. Other frames return to the
-/// link register.
+/// address in the link register.
 const AARCH64_PC: u8 = 32;
 
 /// The step of a signal return, which restores all registers from where the kernel saved them; `None` for other code, and on
@@ -92,6 +92,7 @@ pub(crate) fn signal_return(arch: Arch, code: Instructions<'_>) -> Option<Step> 
             let is_return = code.begin_with(AARCH64_SIGNAL_RETURN)
                 || code.has_before(4, AARCH64_SIGNAL_RETURN)
                 || code.has_before(8, AARCH64_SIGNAL_RETURN);
+            // In both orders: x0 to x30, the stack pointer, the program counter.
             let all = (0..=AARCH64_PC).zip(0..);
             let saved = all.map(|(register, index): (u8, i64)| (register, AARCH64_X0 + index * 8));
             is_return.then(|| signal_frame(arch, saved, AARCH64_PC))
@@ -142,15 +143,18 @@ pub(crate) fn follows_call(arch: Arch, code: Instructions<'_>) -> bool {
 }
 
 /// The step of the next instruction if it is known without the function's frame information: on 64-bit x86, in PLT entries and at
-/// the first and last instructions of functions; on 64-bit Arm, in PLT entries and at `ret`. `in_plt` means that it is in a PLT
-/// section.
+/// the first and last instructions of functions; on 64-bit Arm, in PLT entries and at `ret`. `in_plt` means that the instruction
+/// is in a PLT section.
 pub(crate) fn well_known_step(arch: Arch, code: Instructions<'_>, in_plt: bool) -> Option<Step> {
     match arch {
-        Arch::X86_64 => Some(match x86_64_stack_top(code)? {
-            StackTop::ReturnAddress => pushed(arch, 8, None),
-            StackTop::OnePushed => pushed(arch, 16, None),
-            StackTop::FramePointerPushed => pushed(arch, 16, arch.frame_pointer()),
-        }),
+        Arch::X86_64 => {
+            let not_saved = None;
+            Some(match x86_64_stack_top(code)? {
+                StackTop::ReturnAddress => pushed(arch, 8, not_saved),
+                StackTop::OnePushed => pushed(arch, 16, not_saved),
+                StackTop::FramePointerPushed => pushed(arch, 16, arch.frame_pointer()),
+            })
+        }
         Arch::Aarch64 => {
             let is_return = code.begin_with(&[0xc0, 0x03, 0x5f, 0xd6]);
             (in_plt || is_return).then(|| linked(arch))
@@ -171,13 +175,16 @@ enum StackTop {
 
 /// The top of the stack at the next instruction, if it is known.
 fn x86_64_stack_top(code: Instructions<'_>) -> Option<StackTop> {
+    // `jmp *offset(%rip)`, without and with the `bnd` prefix.
     const JUMP_THROUGH_TABLE: [&[u8]; 2] = [&[0xff, 0x25], &[0xf2, 0xff, 0x25]];
+    // `ret`, `repz ret`, `ret $number`.
     const RETURN: [&[u8]; 3] = [&[0xc3], &[0xf3, 0xc3], &[0xc2]];
     const PUSH_NUMBER: u8 = 0x68;
     const PUSH_NUMBER_LEN: usize = 5;
     const JUMP: u8 = 0xe9;
     const ENDBR64: &[u8] = &[0xf3, 0x0f, 0x1e, 0xfa];
     const PUSH_FRAME_POINTER: u8 = 0x55;
+    // `mov %rsp, %rbp` in its two encodings.
     const SET_FRAME_POINTER: [&[u8]; 2] = [&[0x48, 0x89, 0xe5], &[0x48, 0x8b, 0xec]];
     const POP_AND_RETURN: &[u8] = &[0x5d, 0xc3];
 

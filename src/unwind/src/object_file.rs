@@ -147,14 +147,14 @@ impl FrameInfo {
         known.flatten().ok_or(TruncationCause::NoFrameInfo)
     }
 
-    /// Whether a function starts at `address`.
+    /// Whether a function starts at `address`, according to `.eh_frame` or `.debug_frame`.
     fn starts_at(&self, address: u64) -> bool {
         let mut tables = [&self.eh_table, &self.debug_table].into_iter().flatten();
         tables.any(|table| table.starts_at(address))
     }
 
-    /// The step of the tables for `address`; `None` if no table has an entry. If an entry is damaged, the next table is tried;
-    /// if no table has a valid entry, the first error is returned.
+    /// The step of the tables for `address`; `None` if no table has an entry with unwind information. If an entry is damaged,
+    /// the next table is tried; if no table has a valid entry, the first error is returned.
     fn table_step(
         &self,
         address: u64,
@@ -166,13 +166,13 @@ impl FrameInfo {
         for table in [&self.eh_table, &self.debug_table].into_iter().flatten() {
             match table.step(address, context) {
                 Some(Ok(step)) => return Some(Ok(step)),
-                error => first_error = first_error.or(error),
+                none_or_error => first_error = first_error.or(none_or_error),
             }
         }
         let table = self.arm_table.as_ref();
         match table.and_then(|table| table.step(&self.image, address, exact)) {
             Some(Ok(step)) => Some(Ok(step)),
-            error => first_error.or(error),
+            none_or_error => first_error.or(none_or_error),
         }
     }
 }

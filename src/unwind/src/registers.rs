@@ -45,7 +45,7 @@ impl Registers {
         self.get(arch.stack_pointer()).unwrap_or_default()
     }
 
-    /// Sets the instruction pointer, and its register if it has a DWARF number.
+    /// Sets the instruction pointer, and its DWARF register if the architecture's frame information uses one.
     pub(crate) fn set_ip(&mut self, arch: Arch, ip: u64) {
         self.ip = ip;
         if let Some(register) = arch.instruction_pointer() {
@@ -109,9 +109,11 @@ mod tests {
     #[test]
     fn without_stack_pointer_there_is_nothing_to_unwind() {
         let values: Vec<u8> = [1_u64, 2].iter().flat_map(|v| v.to_le_bytes()).collect();
+        // In the kernel's order, bit 6 is the frame pointer, 7 the stack pointer, 8 the instruction pointer.
         assert!(Registers::of_sample(Arch::X86_64, &dumped(1 << 7 | 1 << 8, &values)).is_some());
         assert!(Registers::of_sample(Arch::X86_64, &dumped(1 << 6 | 1 << 8, &values)).is_none());
         assert!(Registers::of_sample(Arch::X86_64, &dumped(1 << 6 | 1 << 7, &values)).is_none());
+        // Nine registers, but only two values.
         assert!(Registers::of_sample(Arch::X86_64, &dumped(0x1ff, &values)).is_none());
     }
 

@@ -89,10 +89,10 @@ mod tests {
         assert_eq!(stack.read(0x10_1009, 8), Err(Unreadable::OtherStack));
         assert_eq!(stack.read(u64::MAX, 8), Err(Unreadable::OtherStack));
         assert_eq!(stack.read(0xfff, 8), Err(Unreadable::OtherStack));
-        let short = StackBytes {
+        let complete = StackBytes {
             may_continue: false,
             ..stack
         };
-        assert_eq!(short.read(0x1002, 8), Err(Unreadable::OtherStack));
+        assert_eq!(complete.read(0x1002, 8), Err(Unreadable::OtherStack));
     }
 }

@@ -74,9 +74,10 @@ impl Step {
         frame: &FrameState<'_>,
     ) -> Result<Option<Registers>, TruncationCause> {
         let arch = frame.arch;
+        let no_initial_value = None;
         let cfa = match &self.cfa {
             Cfa::Register { register, offset } => frame.register_plus(*register, *offset)?,
-            Cfa::Expression(expression) => expression.run(frame, None)?,
+            Cfa::Expression(expression) => expression.run(frame, no_initial_value)?,
         };
         let mut caller = *frame.registers;
         caller.set(arch.stack_pointer(), arch.truncate(cfa));

@@ -74,6 +74,7 @@ fn menus_accept_keys_and_clicks() {
     let mut menu = menu();
     drawn::<()>(&mut menu, 21, 6);
     let mut click_row = |row| Screen::<()>::input(&mut menu, Input::Mouse(click(5, row)));
+    // Line 0 is outside the menu. Line 3 is the menu's second choice: a first click selects it, another one closes the menu.
     assert!(matches!(click_row(0), InputResult::Unchanged));
     assert!(matches!(click_row(3), InputResult::Changed));
     assert!(matches!(click_row(3), InputResult::Close(Reply::Chosen(1))));

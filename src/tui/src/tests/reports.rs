@@ -1,4 +1,4 @@
-//! Reports: a report that replaces another, and answers while a popup is open.
+//! Reports: a report that replaces another, and an answer that arrives while a popup is open.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -12,7 +12,8 @@ use crate::{
 fn screen() -> (ReportScreen, Receiver<BrowserRequest>) {
     let (sender, requests) = channel();
     let end = SharedSessionEnd::default();
-    let screen = ReportScreen::new(sender, end, false, Theme::new(true));
+    let (is_verbose, has_colors) = (false, true);
+    let screen = ReportScreen::new(sender, end, is_verbose, Theme::new(has_colors));
     (screen, requests)
 }
 
@@ -63,7 +64,7 @@ fn recordings_are_not_offered_over_another_popup() {
         }
         let answered = screen.message(&recordings);
         assert_eq!(matches!(answered, InputResult::Push(_)), !is_popup_open);
-        // Nothing was requested again.
+        // The first message answered the only request, even if the recordings were not offered.
         let repeated = screen.message(&recordings);
         assert!(matches!(repeated, InputResult::Unchanged));
     }

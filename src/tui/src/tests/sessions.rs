@@ -7,6 +7,9 @@ use ratatui::text::Line;
 use super::*;
 use crate::{Error, Input, InputResult, List, Menu, Page, Reply, ScrolledList, Session};
 
+/// Whether the screens of these tests have colours.
+const HAS_COLORS: bool = false;
+
 /// A list of numbered rows that counts the rows it builds.
 struct Numbers {
     list: List,
@@ -86,7 +89,7 @@ fn run_session(keys: &[KeyCode], sent: &[u32]) -> (Result<(), Error>, Vec<String
         replies: Vec::new(),
     };
     let mut terminal = ratatui::Terminal::new(TestBackend::new(16, 6)).expect("a buffer");
-    let mut session = Session::new(Box::new(numbers), messages, Theme::new(false));
+    let mut session = Session::new(Box::new(numbers), messages, Theme::new(HAS_COLORS));
     let ended = session.run(&mut terminal, &mut pressed(keys));
     drop(session);
     (ended, lines(terminal.backend()), paints.iter().collect())
@@ -106,6 +109,7 @@ fn only_visible_rows_are_built_and_only_changes_painted() {
         "[]",
     ];
     assert_eq!(lines, expected);
+    // At the start, and after `End`; `x` changes nothing.
     assert_eq!(paints, [3, 3]);
     let (_, lines, _) = run_session(&[PageDown, Down, Char('q')], &[]);
     assert_eq!(lines[2..5], ["row 2", "row 3", "row 4"]);
@@ -120,6 +124,7 @@ fn rows_and_headings_scroll_sideways() {
 
 #[test]
 fn a_popup_covers_the_screen_and_replies_to_it() {
+    // Without `q`, the session fails when there are no more keys; the menu is still open.
     let (ended, lines, _) = run_session(&[KeyCode::Enter], &[]);
     assert!(ended.is_err_and(|error| error.to_string() == "failed to read the terminal"));
     assert_eq!(lines[1..4], ["Numb┌─────┐", "row │ one │", "row └─────┘"]);
@@ -175,7 +180,7 @@ impl InputSource for QueuedKeys {
 fn opening_session_ends(messages: Receiver<u32>, keys: &str) -> bool {
     let mut terminal = ratatui::Terminal::new(TestBackend::new(16, 6)).expect("a buffer");
     let first = OpeningScreen { is_drawn: false };
-    let mut session = Session::new(Box::new(first), messages, Theme::new(false));
+    let mut session = Session::new(Box::new(first), messages, Theme::new(HAS_COLORS));
     let mut source = QueuedKeys(keys.chars().map(KeyCode::Char).collect());
     session.run(&mut terminal, &mut source).is_ok()
 }
@@ -183,6 +188,7 @@ fn opening_session_ends(messages: Receiver<u32>, keys: &str) -> bool {
 #[test]
 fn queued_keys_reach_a_new_screen_after_it_was_drawn() {
     let (_, messages) = channel();
+    // Opens two screens over the first, replaces the top one, opens one more, and closes all four.
     assert!(opening_session_ends(messages, "ooroqqqq"));
 }
 
@@ -197,6 +203,7 @@ fn queued_keys_reach_a_screen_opened_by_a_message_after_it_was_drawn() {
 fn queued_messages_are_painted_together() {
     let (_, lines, paints) = run_session(&[KeyCode::Char('q')], &[1, 2, 3]);
     assert_eq!(lines[0], "message 3, 10000");
+    // At the start, and once for the three messages.
     assert_eq!(paints, [3, 3]);
 }
 
@@ -213,7 +220,7 @@ fn control_c_ends_everything() {
     };
     let (_, messages) = channel();
     let mut terminal = ratatui::Terminal::new(TestBackend::new(16, 6)).expect("a buffer");
-    let mut session = Session::new(Box::new(numbers), messages, Theme::new(false));
+    let mut session = Session::new(Box::new(numbers), messages, Theme::new(HAS_COLORS));
     let keys = VecDeque::from([Event::Key(KeyCode::Enter.into()), Event::Key(control_c)]);
     assert!(session.run(&mut terminal, &mut PressedKeys(keys)).is_ok());
 }
@@ -244,11 +251,13 @@ fn a_search_wraps_around() {
     let mut list = List::new(10);
     list.go_to(5);
     let matches = |row: usize| row.is_multiple_of(4);
-    assert_eq!(list.find(false, matches), Some(8));
-    assert_eq!(list.find(true, matches), Some(4));
+    let matches_nothing = |_: usize| false;
+    let (forwards, backwards) = (false, true);
+    assert_eq!(list.find(forwards, matches), Some(8));
+    assert_eq!(list.find(backwards, matches), Some(4));
     list.go_to(8);
-    assert_eq!(list.find(false, matches), Some(0));
+    assert_eq!(list.find(forwards, matches), Some(0));
     list.go_to(0);
-    assert_eq!(list.find(true, matches), Some(8));
-    assert_eq!(list.find(false, |_| false), None);
+    assert_eq!(list.find(backwards, matches), Some(8));
+    assert_eq!(list.find(forwards, matches_nothing), None);
 }
