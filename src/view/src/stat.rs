@@ -39,7 +39,7 @@ pub enum StatFormat<'a> {
 pub enum StatPrefix {
     /// No prefix.
     None,
-    /// The end of the interval, relative to the start.
+    /// The end of the interval, relative to the start of counting.
     Time(Duration),
     /// The word `summary` in place of a time in CSV, no prefix in other formats.
     Summary,
@@ -124,7 +124,8 @@ impl StatLine<'_> {
     }
 
     /// Returns the number of counters summed up in the row of a part of the machine, such as a core or a socket. `None` for a row
-    /// of the whole system, a CPU or a thread, and if the aggregation is by CPU.
+    /// of the whole system, a CPU or a thread, and if the aggregation is by CPU: the rows of events
+    /// counted per core then have no number either.
     fn merged(&self) -> Option<usize> {
         let is_part = !matches!(
             self.row.unit,

@@ -67,6 +67,7 @@ impl MapColumns {
         Ok(())
     }
 
+    /// Writes the column of a CPU; nothing if `cpus` is given without it.
     fn write_cpu(&self, out: &mut Vec<u8>, row: &MapRow<'_>, cpu: u32) -> io::Result<()> {
         if self.cpus.as_ref().is_some_and(|cpus| !cpus.contains(&cpu)) {
             return Ok(());
@@ -96,6 +97,7 @@ impl MapColumns {
             (Some(csi), Some(color)) => {
                 write!(out, "{csi}{color}m")?;
                 out.extend(text);
+                // Without a parameter, the sequence resets the color.
                 write!(out, "{csi}m")
             }
             _ => out.write_all(text),

@@ -53,13 +53,14 @@ impl OffCpuView<'_> {
     ///
     /// Those of `out`.
     pub fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
-        self.sums_by_state().write_text(out, TextStyle::PLAIN)?;
+        self.sums_by_task_and_state()
+            .write_text(out, TextStyle::PLAIN)?;
         let rows = &self.table.rows;
-        let listed = match self.listed {
+        let listed_count = match self.listed {
             0 => rows.len(),
-            listed => listed.min(rows.len()),
+            limit => limit.min(rows.len()),
         };
-        let (listed, hidden) = rows.split_at(listed);
+        let (listed, hidden) = rows.split_at(listed_count);
         let total = total_nanos(rows);
         for row in listed {
             self.write_row(out, row, total)?;
@@ -72,7 +73,7 @@ impl OffCpuView<'_> {
     }
 
     /// Returns the sums by task name and state, the largest first.
-    fn sums_by_state(&self) -> Table {
+    fn sums_by_task_and_state(&self) -> Table {
         let mut sums: BTreeMap<(&[u8], OffCpuState), OffCpuTime> = BTreeMap::new();
         for row in &self.table.rows {
             let sum = sums.entry((&row.comm, row.state)).or_default();
@@ -102,6 +103,7 @@ impl OffCpuView<'_> {
         table
     }
 
+    /// Writes a row with its stacks. `total` is the time of all rows in nanoseconds.
     fn write_row(&self, out: &mut dyn Write, row: &OffCpuRow, total: u64) -> io::Result<()> {
         let OffCpuTime { count, nanos, max } = row.time;
         let share = Percent::of(nanos, total).to_string();
@@ -126,6 +128,8 @@ impl OffCpuView<'_> {
         Ok(())
     }
 
+    /// Writes the functions of a stack, innermost first, up to the limit of frames; nothing for an empty stack. `stack` is its
+    /// index in `stacks`.
     fn write_stack(&self, out: &mut dyn Write, stack: usize) -> io::Result<()> {
         let frames = self.stacks.frames(stack).take(self.frames);
         let names: Vec<&str> = frames.map(|frame| frame.name.as_str()).collect();
@@ -136,7 +140,7 @@ impl OffCpuView<'_> {
     }
 
     /// Writes an object with all rows. Times are in nanoseconds, stacks have the innermost function first, and the name of a
-    /// waker is `null` for an interrupt. `lost` is the number of records lost while recording.
+    /// waker is `null` for an interrupt or an idle task. `lost` is the number of records lost while recording.
     ///
     /// # Errors
     ///
@@ -171,6 +175,7 @@ impl OffCpuView<'_> {
         })
     }
 
+    /// Returns the names of all functions of a stack, innermost first. `stack` is its index in `stacks`.
     fn names(&self, stack: usize) -> Vec<&str> {
         let frames = self.stacks.frames(stack);
         frames.map(|frame| frame.name.as_str()).collect()

@@ -46,6 +46,7 @@ pub fn write_precision(out: &mut dyn Write, precision: &TimerPrecision) -> io::R
 /// Those of `out`.
 pub fn write_plan(out: &mut dyn Write, plan: &ReplayPlan) -> io::Result<()> {
     let counts = &plan.counts;
+    // Heading, count, and whether a count of 0 is shown.
     let lines = [
         ("nr_run_events:", counts.runs, true),
         ("nr_sleep_events:", counts.sleeps, true),
@@ -78,8 +79,8 @@ pub struct ReplayTimes {
 }
 
 impl ReplayTimes {
-    /// Writes the line of a repetition, which has a share of 1/`weight` in the running averages. The weight is the number of
-    /// repetitions that are planned, as in perf.
+    /// Writes the line of a repetition, which has a share of 1/`weight` in the running averages; the averages start with the
+    /// times of the first repetition. The weight is the number of repetitions that are planned, as in perf.
     ///
     /// # Errors
     ///
@@ -98,7 +99,10 @@ impl ReplayTimes {
         let average = |before: f64, now: f64| (before * (weight - 1.0) + now) / weight;
         let averages = match self.averages {
             None => (elapsed, cpu_time),
-            Some((before, cpu_before)) => (average(before, elapsed), average(cpu_before, cpu_time)),
+            Some((elapsed_before, cpu_before)) => (
+                average(elapsed_before, elapsed),
+                average(cpu_before, cpu_time),
+            ),
         };
         self.averages = Some(averages);
         self.repetitions += 1;
@@ -123,8 +127,13 @@ mod tests {
         let mut times = ReplayTimes::default();
         let mut text = Vec::new();
         let millis = Duration::from_millis;
-        times.write(&mut text, millis(10), millis(4), 4).unwrap();
-        times.write(&mut text, millis(20), millis(8), 4).unwrap();
+        let weight = 4;
+        times
+            .write(&mut text, millis(10), millis(4), weight)
+            .unwrap();
+        times
+            .write(&mut text, millis(20), millis(8), weight)
+            .unwrap();
         let expected = "#1  : 10.000, ravg: 10.00, cpu: 4.00 / 4.00\n\
             #2  : 20.000, ravg: 12.50, cpu: 8.00 / 5.00\n";
         assert_eq!(String::from_utf8(text).unwrap(), expected);

@@ -8,7 +8,8 @@ use rperf_analysis::sched::stats::{CpuStats, DomainStats, SchedStats};
 const NAME: usize = 65;
 /// The width of rules and of the headings of categories.
 const LINE: usize = 100;
-/// The first version of `/proc/schedstat` in which the counters of busy CPUs precede those of idle ones.
+/// The first version of `/proc/schedstat` in which a domain's counters of load balancing on a busy CPU precede those on an
+/// idle one.
 const BUSY_FIRST: u16 = 16;
 /// The first version of `/proc/schedstat` in which imbalance is split by kind.
 const IMBALANCE_BY_KIND: u16 = 17;
@@ -23,14 +24,16 @@ struct Field {
 /// The number with which a counter is compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Base {
+    /// None: only the counter is printed.
     None,
-    /// Another counter of the line, by its index: the share in percent.
+    /// Another counter of the same line of `/proc/schedstat`, by its index: the counter's share of it is printed in percent.
     Counter(usize),
-    /// The elapsed time: jiffies per event.
+    /// The elapsed time: jiffies per event are printed.
     Time,
 }
 
-/// The counters of a CPU: name, meaning, and the number with which each is compared.
+/// The counters of a CPU: name, meaning, and the number with which each is compared. The indices 2, 4 and 6 are those of
+/// `sched_count`, `ttwu_count` and `rq_cpu_time`.
 const CPU_FIELDS: [(&str, &str, Base); 9] = [
     ("yld_count", "calls of sched_yield(2)", Base::None),
     ("array_exp", "always 0", Base::None),
@@ -55,7 +58,8 @@ const CPU_FIELDS: [(&str, &str, Base); 9] = [
     ("pcount", "time slices", Base::None),
 ];
 
-/// The counters of load balancing; those of imbalance are inserted at [`IMBALANCE_INDEX`].
+/// The counters of load balancing in one state of the CPU, which is the prefix of their printed names (`busy_lb_count`). The
+/// counters of imbalance are inserted at [`IMBALANCE_INDEX`].
 const BALANCE_FIELDS: [(&str, &str, Base); 7] = [
     ("count", "calls of load_balance()", Base::Time),
     (
@@ -134,7 +138,8 @@ const OTHER_FIELDS: [(&str, [(&str, &str); 3]); 4] = [
 struct Category {
     heading: String,
     fields: Vec<Field>,
-    /// The prefix of the names of two derived numbers: successful calls, and tasks per such call. `None` if there are none.
+    /// The prefix of the names of two derived numbers: successful calls, and tasks moved per such call. `None` if the category
+    /// has no derived numbers.
     derived_prefix: Option<String>,
 }
 
@@ -157,10 +162,17 @@ pub fn write_report(out: &mut dyn Write, stats: &SchedStats, is_verbose: bool) -
         is_verbose,
     };
     text.write_head(out)?;
-    text.write_cpu(out, "<ALL CPUS SUMMARY>", false, &[&stats.average()])?;
+    let with_domain_cpus = false;
+    text.write_cpu(
+        out,
+        "<ALL CPUS SUMMARY>",
+        with_domain_cpus,
+        &[&stats.average()],
+    )?;
+    let with_domain_cpus = true;
     for cpu in &stats.cpus {
         rule(out)?;
-        text.write_cpu(out, &cpu.cpu.to_string(), true, &[cpu])?;
+        text.write_cpu(out, &cpu.cpu.to_string(), with_domain_cpus, &[cpu])?;
     }
     Ok(())
 }
@@ -183,10 +195,11 @@ pub fn write_diff(
     };
     text.write_head(out)?;
     let averages = [before.average(), after.average()];
+    let with_domain_cpus = false;
     text.write_cpu(
         out,
         "<ALL CPUS SUMMARY>",
-        false,
+        with_domain_cpus,
         &[&averages[0], &averages[1]],
     )
 }
@@ -214,15 +227,17 @@ impl StatsText<'_> {
         rule(out)
     }
 
-    /// Writes a CPU of one recording, or of two that are compared. With `with_cpus`, the title of a domain lists its CPUs.
+    /// Writes a CPU, or the averages over all CPUs. `cpus` has its counters in each recording: one, or two that are compared.
+    /// With `with_domain_cpus`, the title of a domain lists the domain's CPUs.
     fn write_cpu(
         &self,
         out: &mut dyn Write,
         cpu_name: &str,
-        with_cpus: bool,
+        with_domain_cpus: bool,
         cpus: &[&CpuStats],
     ) -> io::Result<()> {
-        self.write_title(out, &format!("CPU: {cpu_name}"), "PCT_CHANGE", 0)?;
+        let blanks = 0;
+        self.write_title(out, &format!("CPU: {cpu_name}"), "PCT_CHANGE", blanks)?;
         rule(out)?;
         for (index, (name, meaning, base)) in CPU_FIELDS.into_iter().enumerate() {
             let field = Field {
@@ -243,8 +258,9 @@ impl StatsText<'_> {
             let Some(counters) = counters.collect::<Option<Vec<&[u64]>>>() else {
                 continue;
             };
-            let title = domain_title(cpu_name, domain, with_cpus);
-            self.write_title(out, &title, "AVG_JIFFIES", 1)?;
+            let title = domain_title(cpu_name, domain, with_domain_cpus);
+            let blanks = 1;
+            self.write_title(out, &title, "AVG_JIFFIES", blanks)?;
             self.write_domain(out, &counters)?;
             rule(out)?;
         }
@@ -357,7 +373,7 @@ impl StatsText<'_> {
             .zip(&successes)
             .map(|(gained, successes)| quotient(gained, *successes))
             .collect();
-        let (success, average) = match self.is_verbose {
+        let (success_name, average_name) = match self.is_verbose {
             true => (
                 "*calls that moved tasks".to_owned(),
                 "*tasks moved per such call".to_owned(),
@@ -367,13 +383,13 @@ impl StatsText<'_> {
                 format!("*{prefix}_lb_avg_pulled"),
             ),
         };
-        write!(out, "{success:NAME$}: {}", Counts(&successes))?;
+        write!(out, "{success_name:NAME$}: {}", Counts(&successes))?;
         self.write_change(out, &floats(&successes))?;
         let texts: Vec<String> = pulled
             .iter()
             .map(|average| format!("{average:.2}"))
             .collect();
-        write!(out, "\n{average:NAME$}: {}", Columns(&texts))?;
+        write!(out, "\n{average_name:NAME$}: {}", Columns(&texts))?;
         self.write_change(out, &pulled)?;
         writeln!(out)
     }
@@ -438,12 +454,12 @@ fn domain_counters(cpu: &CpuStats, number: u16) -> Option<&[u64]> {
     domain.map(|domain| &domain.counters[..])
 }
 
-fn domain_title(cpu: &str, domain: &DomainStats, with_cpus: bool) -> String {
+fn domain_title(cpu: &str, domain: &DomainStats, with_domain_cpus: bool) -> String {
     let number = domain.number.to_string();
     let name = domain.name.as_ref().unwrap_or(&number);
     let title = format!("CPU: {cpu} | DOMAIN: {name}");
     match &domain.cpus {
-        Some(cpus) if with_cpus => format!("{title} | DOMAIN_CPUS: {cpus}"),
+        Some(cpus) if with_domain_cpus => format!("{title} | DOMAIN_CPUS: {cpus}"),
         _ => title,
     }
 }
@@ -485,14 +501,14 @@ fn floats(values: &[u64]) -> Vec<f64> {
     values.iter().map(|value| *value as f64).collect()
 }
 
-/// Returns `part` divided by `whole`; 0 if `whole` is 0.
+/// Returns `dividend` divided by `divisor`; 0 if `divisor` is 0.
 #[expect(
     clippy::cast_precision_loss,
     reason = "53 bits are enough for two decimals"
 )]
-fn quotient(part: u64, whole: u64) -> f64 {
-    match whole {
+fn quotient(dividend: u64, divisor: u64) -> f64 {
+    match divisor {
         0 => 0.0,
-        whole => part as f64 / whole as f64,
+        divisor => dividend as f64 / divisor as f64,
     }
 }

@@ -17,7 +17,7 @@ const MAX_TASK: usize = 31;
 /// The maximum length of the next task's text, including `next: `, as in perf.
 const MAX_NEXT: usize = 29;
 
-/// Blanks in the columns of the three times that every switch has.
+/// Blanks in place of the three times that the row of every switch has, and one more blank, as in perf.
 const NO_TIMES: &[u8; 34] = &[b' '; 34];
 
 /// The optional columns and rows.
@@ -27,9 +27,9 @@ pub struct TimeColumns {
     pub cpus: bool,
     /// Priorities.
     pub priority: bool,
-    /// The part of each wait before the task's first migration.
+    /// The time from each wakeup to the task's first migration after it.
     pub before_migration: bool,
-    /// States.
+    /// States of the tasks that are switched out. The summary then has wait times by state, unless `idle_only` is set.
     pub state: bool,
     /// The next task.
     pub next: bool,
@@ -245,7 +245,8 @@ impl TimeTable {
         digits::blanks(out, self.width - length);
     }
 
-    /// Appends a task, and widens the column of tasks if the text is longer.
+    /// Appends a task as `comm[tid/pid]`, without `/pid` for a main thread, and without ids if the process id is 0. Widens the
+    /// column of tasks if the text is longer.
     fn push_task(&mut self, out: &mut Vec<u8>, task: &SchedTask) {
         let SchedTask { tid, pid, comm, .. } = task;
         let start = out.len();

@@ -102,6 +102,7 @@ impl BlockJoiner {
             }
             consumed = gap.offset.max(consumed);
             if let LateField::Part(event) = gap.content {
+                // Records other than samples are always shown.
                 is_shown = event.is_none_or(|event| self.switch.shows(event));
                 if is_shown && self.separates_events {
                     let start = self.joined.len();
@@ -148,12 +149,12 @@ impl BlockJoiner {
                 time,
                 length,
             } => {
-                let start = after.get(..length).unwrap_or_default();
+                let prefix = after.get(..length).unwrap_or_default();
                 let mut computed = Vec::new();
                 self.metrics
                     .add(event, period, cpu, |metric| computed.push(metric));
                 for metric in &computed {
-                    self.metric(metric, start, time);
+                    self.metric(metric, prefix, time);
                 }
                 length
             }
@@ -161,11 +162,11 @@ impl BlockJoiner {
         }
     }
 
-    /// Appends a line with a metric. `start` is the line's prefix before the time, and `at` the time if it is shown.
-    fn metric(&mut self, metric: &GroupMetric, start: &[u8], at: Option<u64>) {
-        // perf prints the prefix twice on the line of a metric that starts another line.
+    /// Appends a line with a metric. `prefix` is the start of the line before the time, and `at` the time if it is shown.
+    fn metric(&mut self, metric: &GroupMetric, prefix: &[u8], at: Option<u64>) {
+        // perf prints prefix, time and `metric:` twice on the line of a metric that starts another line.
         for _ in 0..1 + usize::from(metric.starts_another_line) {
-            self.joined.extend_from_slice(start);
+            self.joined.extend_from_slice(prefix);
             if let Some(at) = at {
                 self.time(at);
             }
@@ -210,8 +211,10 @@ impl BlockJoiner {
 mod tests {
     use super::*;
 
+    /// Returns the text of three records in three blocks, with times in nanoseconds without the leading zeros.
     fn joined(clock: Clock) -> String {
-        let mut joiner = BlockJoiner::new(clock, true);
+        let nanoseconds = true;
+        let mut joiner = BlockJoiner::new(clock, nanoseconds);
         let mut text = String::new();
         for times in [&[5_u64, 7][..], &[], &[10]] {
             let mut block = ScriptBlock::default();

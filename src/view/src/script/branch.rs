@@ -8,8 +8,8 @@ pub(crate) const PREDICTED: u64 = 1 << 1;
 pub(crate) const IN_TRANSACTION: u64 = 1 << 2;
 pub(crate) const ABORTED: u64 = 1 << 3;
 
-/// Appends what follows the addresses of an entry: prediction, transaction, abort, cycles and type. This is `/M/-/-/0/COND `, or
-/// `/M/-/-/0/ ` without a type.
+/// Appends what follows the addresses of an entry: prediction, transaction, abort, cycles and type. Examples are
+/// `/M/-/-/0/COND `, and `/M/-/-/0/ ` without a type.
 pub(super) fn flags(flags: u64, out: &mut Vec<u8>) {
     let has = |bit: u64| flags & bit != 0;
     let prediction = if has(PREDICTED) {
@@ -59,7 +59,7 @@ pub(crate) fn kind(flags: u64) -> &'static str {
         (15, 5) => "ARCH_3",
         (15, 6) => "ARCH_4",
         (15, 7) => "ARCH_5",
-        // The text of a null string in perf's C library.
+        // perf has no name, and passes a null pointer to printf(3), which prints this text.
         (15, _) => "(null)",
         _ => "",
     }

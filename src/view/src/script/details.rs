@@ -61,7 +61,7 @@ impl ScriptLayout {
         self.fields.has_any(BRANCH_FIELDS)
     }
 
-    /// Whether the ends of branches are shown as symbols.
+    /// Whether the ends of branches are shown as symbols: with `brstacksym`, unless `brstack` is selected, too.
     #[must_use]
     pub fn names_branches(&self) -> bool {
         self.fields.has(LineField::Brstacksym) && !self.fields.has(LineField::Brstack)
@@ -100,7 +100,7 @@ impl ScriptLayout {
         }
     }
 
-    /// Appends the registers.
+    /// Appends the registers of the interrupted code and those of user space, as far as they are selected and recorded.
     pub fn registers(&self, sample: &SampleRecord<'_>, out: &mut Vec<u8>) {
         for (field, dumped) in [
             (LineField::Iregs, &sample.regs_intr),
@@ -124,15 +124,16 @@ impl ScriptLayout {
     ) {
         let fields = self.fields;
         let named = self.names_branches();
-        // perf writes no blank before a named end.
+        // perf writes no blank before a branch whose ends are named.
         let before_from: &[u8] = if named { b"" } else { b" " };
         for (end, separator) in [(from, before_from), (to, b"/")] {
             out.extend_from_slice(separator);
             if named {
-                Self::symbol(end, true, out);
+                let with_offset = true;
+                Self::symbol(end, with_offset, out);
             } else {
                 out.extend_from_slice(b"0x");
-                // Without `brstack`, the field is `brstackoff`.
+                // Without `brstack` and names, the field is `brstackoff`.
                 let is_runtime_address = fields.has(LineField::Brstack);
                 let address = if is_runtime_address {
                     end.ip

@@ -21,6 +21,8 @@ const FLOW_FIELDS: LineFields = LineFields::of(&[
 ]);
 /// Columns of the bytes or the text of a branch instruction.
 const BRANCH_COLUMNS: usize = 30;
+/// The number of columns of other instructions, which are not padded.
+const UNPADDED: usize = 0;
 
 impl ScriptLayout {
     /// Whether the sampled instruction is shown.
@@ -67,13 +69,13 @@ impl ScriptLayout {
         }
     }
 
-    /// Appends a part of the code between a sample's branches, for thread `tid`.
+    /// Appends a part of the code between a sample's branches. `tid` is the sample's thread.
     pub fn step(&self, step: &FlowStep<'_>, tid: u32, block: &mut ScriptBlock) {
         let out = &mut block.text;
         match step {
             FlowStep::Symbol(address) => self.function(address, out),
             FlowStep::Insn(code) => {
-                self.code(code, 0, out);
+                self.code(code, UNPADDED, out);
                 if self.fields.has(LineField::Brstackinsnlen) {
                     out.push(b'\t');
                     length(code, out);
@@ -104,7 +106,7 @@ impl ScriptLayout {
         };
         out.push(b'\t');
         out.extend_from_slice(name.as_bytes());
-        // perf counts with 32 bits.
+        // perf has the offset in an `int`, and prints it with its sign.
         let offset = (*offset as u32).cast_signed();
         if offset != 0 {
             out.extend_from_slice(format!("{offset:+}").as_bytes());
@@ -184,8 +186,9 @@ mod tests {
         };
         let layout = ScriptLayout::new(&event, STYLE);
         let mut block = ScriptBlock::default();
+        let tid = 7;
         for step in steps {
-            layout.step(step, 7, &mut block);
+            layout.step(step, tid, &mut block);
         }
         String::from_utf8(block.text).unwrap()
     }
@@ -215,13 +218,18 @@ mod tests {
             total_cycles: 30,
             instructions,
         };
+        let three_cycles: u64 = 3 << 4;
+        let aborted = branch::MISPREDICTED | branch::IN_TRANSACTION | branch::ABORTED;
         let steps = [
             FlowStep::Symbol(address),
             FlowStep::Insn(code(0x1004, Some(&[0x89, 0xc8]))),
-            FlowStep::Branch(code(0x1006, Some(&[0xc3])), taken(2 | 3 << 4, 2)),
+            FlowStep::Branch(
+                code(0x1006, Some(&[0xc3])),
+                taken(branch::PREDICTED | three_cycles, 2),
+            ),
             FlowStep::Insn(code(0x2000, None)),
             FlowStep::Mismatch,
-            FlowStep::Branch(code(0x2001, Some(&[0xc3])), taken(1 | 4 | 8, 0)),
+            FlowStep::Branch(code(0x2001, Some(&[0xc3])), taken(aborted, 0)),
             FlowStep::NotReaching,
         ];
         assert_eq!(

@@ -61,7 +61,7 @@ pub struct ScriptLayout {
     weight_parts: bool,
     bpf_output: bool,
     style: ScriptStyle,
-    /// The event's name, padded, with its suffix; empty if it is not shown.
+    /// The event's name, padded, and `: `; empty if it is not shown.
     event: Vec<u8>,
 }
 
@@ -78,7 +78,7 @@ pub struct ScriptStyle {
     pub nanoseconds: bool,
     /// The origin of times.
     pub clock: Clock,
-    /// The time of day, if it is shown.
+    /// The conversion of times to times of day; `None` if the recording has no reference time.
     pub time_of_day: Option<TimeOfDay>,
     /// The architecture of recorded registers.
     pub architecture: Architecture,
@@ -146,8 +146,8 @@ impl ScriptLayout {
         }
     }
 
-    /// Marks a sample of the event at index `event`, so that [`BlockJoiner`] prints the metrics of its
-    /// group.
+    /// Marks a sample of the event at index `event`, so that [`BlockJoiner`] prints the metrics of the event's group. Appends the
+    /// prefix of their lines, which the joiner replaces by the metrics.
     pub fn metric(&self, line: &SampleLine<'_>, event: usize, block: &mut ScriptBlock) {
         let offset = block.text.len();
         self.up_to_time(line, RecordKind::SAMPLE, &mut block.text);
@@ -201,7 +201,7 @@ impl ScriptLayout {
         }
     }
 
-    /// Appends the address of a sample without callchain, on the same line.
+    /// Appends the address of a sample without callchain, on the same line; the source location follows on a line of its own.
     pub fn address(&self, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
         out.push(b' ');
         digits::hexadecimal(out, address.ip, ADDRESS_COLUMNS);
@@ -216,7 +216,7 @@ impl ScriptLayout {
         self.names(address, out);
     }
 
-    /// Appends one frame of a callchain and a newline.
+    /// Appends one frame of a callchain and a newline; the source location is on a line of its own.
     pub fn frame(&self, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
         out.push(b'\t');
         digits::hexadecimal(out, address.in_stack, ADDRESS_COLUMNS);
@@ -228,7 +228,7 @@ impl ScriptLayout {
         out.push(b'\n');
     }
 
-    /// `%5d/%-5d ` of both ids, or of one of them.
+    /// Appends the selected ids: both as `%5d/%-5d `, one as `%5d `.
     fn ids(&self, line: &SampleLine<'_>, out: &mut Vec<u8>) {
         match (
             self.fields.has(LineField::Pid),
@@ -246,7 +246,7 @@ impl ScriptLayout {
         out.push(b' ');
     }
 
-    /// ` symbol+0xoffset (object)`.
+    /// Appends ` symbol+0xoffset (object)`, as far as selected.
     fn names(&self, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
         if self.fields.has(LineField::Sym) {
             out.push(b' ');
@@ -258,7 +258,7 @@ impl ScriptLayout {
         }
     }
 
-    /// The source location after a separator: `FILE:LINE`, or `OBJECT[ADDRESS]` if the line is unknown.
+    /// Appends the source location after a separator: `FILE:LINE`, or `OBJECT[ADDRESS]` if the line is unknown.
     fn source(&self, address: &ResolvedAddress<'_>, separator: &[u8], out: &mut Vec<u8>) {
         if !self.fields.has(LineField::Srcline) {
             return;
@@ -285,7 +285,7 @@ impl ScriptLayout {
         }
     }
 
-    /// `symbol+0xoffset`.
+    /// Appends `symbol+0xoffset`, or `symbol`.
     fn symbol(address: &ResolvedAddress<'_>, with_offset: bool, out: &mut Vec<u8>) {
         let Some(symbol) = &address.symbol else {
             return out.extend_from_slice(b"[unknown]");
@@ -297,7 +297,7 @@ impl ScriptLayout {
         }
     }
 
-    /// `(object)`, `(object+0xoffset)`.
+    /// Appends `(object)`, or `(object+0xoffset)`.
     fn object(&self, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
         out.push(b'(');
         out.extend_from_slice(address.object.unwrap_or("[unknown]").as_bytes());

@@ -17,7 +17,7 @@ const BYTES_PER_LINE: usize = 16;
 const SHARED: u32 = 1;
 
 /// Appends a record as text, such as `PERF_RECORD_COMM exec: calc:873/873`, and a newline. Types without a text here have only
-/// their name, or their number if the name is unknown.
+/// their name, or their number if the name is unknown. For code changes, see [`write_text_poke`].
 pub fn write_record(record: &Record<'_>, kind: RecordKind, misc: Misc, out: &mut Vec<u8>) {
     out.extend_from_slice(b"PERF_RECORD_");
     match kind.name() {
@@ -108,7 +108,7 @@ fn hexadecimal(value: u64) -> String {
     }
 }
 
-/// Returns `pid/tid: [start(length) @ offset`.
+/// Returns `pid/tid: [start(length) @ offset`; the caller appends the closing bracket.
 fn mapped_range(mapped: &Mmap<'_>) -> String {
     let [start, length, offset] = [mapped.start, mapped.len, mapped.pgoff].map(hexadecimal);
     let (pid, tid) = (mapped.pid, signed(mapped.tid));
@@ -210,7 +210,7 @@ mod tests {
             "PERF_RECORD_COMM: calc:873/874\n"
         );
         assert_eq!(
-            text(&comm, RecordKind::COMM, 1 << 13),
+            text(&comm, RecordKind::COMM, Misc::COMM_EXEC.0),
             "PERF_RECORD_COMM exec: calc:873/874\n"
         );
         let fork = Record::Fork(Task {
@@ -225,8 +225,9 @@ mod tests {
             "PERF_RECORD_FORK(1:3):(2:-1)\n"
         );
         let switch = Record::Switch(Switch { next_prev: None });
+        let preempted = Misc::SWITCH_OUT.0 | Misc::SWITCH_OUT_PREEMPT.0;
         assert_eq!(
-            text(&switch, RecordKind::SWITCH, 3 << 13),
+            text(&switch, RecordKind::SWITCH, preempted),
             "PERF_RECORD_SWITCH OUT preempt\n"
         );
         let switch = Record::Switch(Switch {
@@ -249,7 +250,7 @@ mod tests {
             filename: b"[kernel.kallsyms]_text",
         };
         assert_eq!(
-            text(&Record::Mmap(mmap), RecordKind::MMAP, 1),
+            text(&Record::Mmap(mmap), RecordKind::MMAP, Misc::KERNEL.0),
             "PERF_RECORD_MMAP -1/0: [0xffff(0x10) @ 0]: x [kernel.kallsyms]_text\n"
         );
         let inode = MmapId::Inode {
@@ -271,7 +272,7 @@ mod tests {
                 flags: 2,
             };
             assert_eq!(
-                text(&Record::Mmap2(mapped), RecordKind::MMAP2, 2),
+                text(&Record::Mmap2(mapped), RecordKind::MMAP2, Misc::USER.0),
                 format!(
                     "PERF_RECORD_MMAP2 -1/0: [0xffff(0x10) @ 0 {shown}]: r-xp [kernel.kallsyms]_text\n"
                 )

@@ -53,6 +53,7 @@ fn resolved() -> ResolvedAddress<'static> {
     }
 }
 
+/// An address without a known symbol or object.
 const NOWHERE: ResolvedAddress<'static> = ResolvedAddress {
     ip: 0,
     in_stack: 0,
@@ -62,6 +63,10 @@ const NOWHERE: ResolvedAddress<'static> = ResolvedAddress {
     inlined: false,
     source: SourceLocation::None,
 };
+
+/// Whether frames follow the line of a sample.
+const STACKED: bool = true;
+const ON_ONE_LINE: bool = false;
 
 fn layout(name: &str, fields: &[LineField], stacked: bool) -> ScriptLayout {
     styled(name, fields, stacked, STYLE)
@@ -96,7 +101,7 @@ fn text(layout: &ScriptLayout, line: &SampleLine<'_>) -> String {
 
 #[test]
 fn a_single_line_has_the_runtime_address() {
-    let layout = layout("cpu-clock:ppp", &DEFAULT, false);
+    let layout = layout("cpu-clock:ppp", &DEFAULT, ON_ONE_LINE);
     assert_eq!(
         text(&layout, &line()),
         "            calc   856 [001]  2859.727373:    1001001    cpu-clock:ppp:      55ffb9700157 leaf+0x1e (/opt/demo/calc)\n"
@@ -105,7 +110,7 @@ fn a_single_line_has_the_runtime_address() {
 
 #[test]
 fn a_stack_has_the_address_in_the_object() {
-    let layout = layout("cpu-clock:ppp", &DEFAULT, true);
+    let layout = layout("cpu-clock:ppp", &DEFAULT, STACKED);
     assert_eq!(
         text(&layout, &line()),
         "calc   856 [001]  2859.727373:    1001001    cpu-clock:ppp: \n\
@@ -118,7 +123,7 @@ fn a_stack_has_the_address_in_the_object() {
 fn known_objects_have_the_offset_of_the_address() {
     let fields = [LineField::Ip, LineField::Dso, LineField::Dsoff];
     assert_eq!(
-        text(&layout("cs", &fields, true), &line()),
+        text(&layout("cs", &fields, STACKED), &line()),
         "\n\t            1157 (/opt/demo/calc+0x1157)\n\
          \t               0 ([unknown])\n\n"
     );
@@ -126,7 +131,7 @@ fn known_objects_have_the_offset_of_the_address() {
 
 #[test]
 fn only_selected_fields_are_shown() {
-    let only = |fields: &[LineField]| text(&layout("cs", fields, true), &line());
+    let only = |fields: &[LineField]| text(&layout("cs", fields, STACKED), &line());
     assert_eq!(
         only(&[LineField::Comm, LineField::Pid, LineField::Tid]),
         "            calc   855/856   \n"
@@ -136,6 +141,7 @@ fn only_selected_fields_are_shown() {
         only(&[LineField::Time, LineField::Event]),
         " 2859.727373:               cs: \n"
     );
+    // Without `Ip`, no frames follow.
     assert_eq!(only(&[LineField::Sym, LineField::Dso]), "\n");
     assert_eq!(
         only(&[LineField::Ip]),
@@ -167,7 +173,7 @@ fn missing_values_print_as_in_perf() {
         LineField::Time,
         LineField::Period,
     ];
-    let layout = layout("cs", &fields, false);
+    let layout = layout("cs", &fields, ON_ONE_LINE);
     assert_eq!(
         text(&layout, &line),
         " a comm of 15 ch    -1/1234567 [-01] 18446744073.709551:          0 \n"
@@ -205,7 +211,7 @@ fn inlined_frames_have_no_object_and_source_follows() {
         layout.frame(&without_line, &mut out);
         String::from_utf8(out).expect("plain text")
     };
-    let short = written(&layout("cs", &fields, true));
+    let short = written(&layout("cs", &fields, STACKED));
     let expected = "\t            1157 leaf+0x1e\n  leaf.h:12 (inlined)\n\
                     \t            1157 leaf+0x1e (/opt/demo/calc)\n  [kernel.kallsyms][ffffffff81000000]\n";
     assert_eq!(short, expected);
@@ -213,9 +219,9 @@ fn inlined_frames_have_no_object_and_source_follows() {
         full_paths: true,
         ..STYLE
     };
-    let with_paths = written(&styled("cs", &fields, true, style));
+    let with_paths = written(&styled("cs", &fields, STACKED, style));
     assert_eq!(with_paths, expected.replace("leaf.h:", "/src/demo/leaf.h:"));
-    let without_source = written(&layout("cs", &[LineField::Ip, LineField::Sym], true));
+    let without_source = written(&layout("cs", &[LineField::Ip, LineField::Sym], STACKED));
     assert_eq!(
         without_source,
         "\t            1157 leaf (inlined)\n\t            1157 leaf\n"
@@ -228,6 +234,6 @@ fn nanoseconds_have_nine_digits() {
         nanoseconds: true,
         ..STYLE
     };
-    let layout = styled("cs", &[LineField::Time], false, style);
+    let layout = styled("cs", &[LineField::Time], ON_ONE_LINE, style);
     assert_eq!(text(&layout, &line()), " 2859.727373999: \n");
 }

@@ -1,5 +1,4 @@
-//! Text that depends on earlier records, and is filled in when blocks rendered in parallel are
-//! joined.
+//! Text that depends on earlier records, and is filled in when blocks rendered in parallel are joined.
 
 use rperf_lines::SourceFileLine;
 
@@ -34,13 +33,13 @@ pub struct TimeOfDay {
 
 impl TimeOfDay {
     /// Appends the local date and time.
-    pub(super) fn write(&self, time: u64, nanoseconds: bool, out: &mut Vec<u8>) {
+    pub(super) fn write(&self, time: u64, with_nanoseconds: bool, out: &mut Vec<u8>) {
         let wall = self.wall.wrapping_add(time.wrapping_sub(self.clock));
         let (seconds, nanos) = (wall / 1_000_000_000, wall % 1_000_000_000);
         let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
         let local = calendar::iso(seconds.saturating_add((self.zone)(seconds)));
         out.extend_from_slice(local.as_bytes());
-        fraction(out, nanos, nanoseconds);
+        fraction(out, nanos, with_nanoseconds);
         out.push(b' ');
     }
 }
@@ -142,18 +141,18 @@ impl ScriptBlock {
     }
 }
 
-/// Appends a time in nanoseconds as seconds with nine or six decimals (truncated), and `: `.
-pub(super) fn time(out: &mut Vec<u8>, time: u64, nanoseconds: bool) {
+/// Appends a time in nanoseconds as seconds with nine decimals, or six (truncated) unless `with_nanoseconds`, and `: `.
+pub(super) fn time(out: &mut Vec<u8>, time: u64, with_nanoseconds: bool) {
     let (seconds, nanos) = (time / 1_000_000_000, time % 1_000_000_000);
     digits::decimal(out, seconds, 5);
-    fraction(out, nanos, nanoseconds);
+    fraction(out, nanos, with_nanoseconds);
     out.extend_from_slice(b": ");
 }
 
-/// Appends a point and `nanos`, a fraction of a second, with nine or six digits.
-fn fraction(out: &mut Vec<u8>, nanos: u64, nanoseconds: bool) {
+/// Appends a point and `nanos`, a fraction of a second, with nine digits, or six unless `with_nanoseconds`.
+fn fraction(out: &mut Vec<u8>, nanos: u64, with_nanoseconds: bool) {
     out.push(b'.');
-    match nanoseconds {
+    match with_nanoseconds {
         true => digits::decimal_zeros(out, nanos, 9),
         false => digits::decimal_zeros(out, nanos / 1000, 6),
     }
@@ -168,11 +167,12 @@ mod tests {
         let clock = TimeOfDay {
             wall: 1_795_248_073_500_000_000,
             clock: 2_000_000_000,
+            // One hour east of UTC at all times.
             zone: |_| 3600,
         };
-        let text = |time, nanoseconds| {
+        let text = |time, with_nanoseconds| {
             let mut out = Vec::new();
-            clock.write(time, nanoseconds, &mut out);
+            clock.write(time, with_nanoseconds, &mut out);
             String::from_utf8(out).unwrap()
         };
         assert_eq!(text(2_000_001_999, false), "2026-11-21 09:01:13.500001 ");

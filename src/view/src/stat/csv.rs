@@ -56,6 +56,7 @@ pub(super) fn leading_fields(line: &StatLine<'_>) -> Vec<String> {
 /// Returns the fields of the count, from the value to the percentage of time that the counter ran.
 fn count(line: &StatLine<'_>) -> Vec<String> {
     let event = line.event;
+    // As in perf, the percentage of a counter that has not run at all is 100.
     let (number, deviation, running, percent) = match line.row.state {
         CountState::NotSupported => ("<not supported>".to_owned(), 0.0, 0.0, 100.0),
         CountState::NotCounted => ("<not counted>".to_owned(), 0.0, 0.0, 100.0),

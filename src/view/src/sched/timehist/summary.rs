@@ -37,6 +37,7 @@ impl TimeTable {
         write_totals(out, summary)
     }
 
+    /// Writes the title and the headings of the columns.
     fn write_titles(&self, out: &mut Vec<u8>) -> io::Result<()> {
         let width = self.width;
         let (title, count_title, times) = if self.columns.idle_only {
@@ -73,6 +74,7 @@ impl TimeTable {
         writeln!(out, "{}", "-".repeat(117))
     }
 
+    /// Writes the sums of a task. With `idle_only`, its run times are the idle times after it was switched out.
     fn write_sums(&mut self, out: &mut Vec<u8>, timed: &TimedTask) -> io::Result<()> {
         let mut text = Vec::new();
         self.push_task(&mut text, &timed.task);
