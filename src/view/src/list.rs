@@ -141,7 +141,7 @@ pub fn write_names(
     let mut events = events.iter().map(|row| &row.event);
     events.try_for_each(|event| match event.kind {
         EventKind::Raw | EventKind::Breakpoint => Ok(()),
-        // A name with a PMU is unambiguous.
+        // If there is an alias, it is the name with the PMU, which is unambiguous.
         EventKind::Pmu => write!(out, "{} ", event.alias.as_ref().unwrap_or(&event.name)),
         _ => write!(out, "{} ", event.name),
     })?;

@@ -19,7 +19,7 @@ const PERCPU: u64 = 1 << 4;
 const MUTEX: u64 = 1 << 5;
 
 /// The kinds of locks: the flags of waits (those of the kernel, or [`FUTEX`] and [`FUTEX_PI`] of user programs), the name, and
-/// the name without the access.
+/// the name of the lock without the access (`:R` or `:W`).
 const KINDS: [(u64, &str, &str); 16] = [
     (0, "semaphore", "semaphore"),
     (SPIN, "spinlock", "spinlock"),
@@ -43,7 +43,7 @@ const KINDS: [(u64, &str, &str); 16] = [
 /// Returns the name of the kind of lock with these flags; `unknown` if there is none.
 #[must_use]
 pub fn kind(flags: u64) -> &'static str {
-    let known = KINDS.iter().find(|(own, ..)| *own == flags);
+    let known = KINDS.iter().find(|(known_flags, ..)| *known_flags == flags);
     known.map_or("unknown", |(_, name, _)| name)
 }
 
@@ -51,12 +51,12 @@ pub fn kind(flags: u64) -> &'static str {
 /// same lock.
 #[must_use]
 pub fn lock_kind(flags: u64) -> &'static str {
-    let known = KINDS.iter().find(|(own, ..)| *own == flags);
+    let known = KINDS.iter().find(|(known_flags, ..)| *known_flags == flags);
     known.map_or("unknown", |(.., lock)| lock)
 }
 
 /// Returns all values of the flags that waits for a kind of lock can have; empty if the name is unknown. A name without access,
-/// such as `rwlock`, selects readers and writers, one like `rwlock:R` only one of them.
+/// such as `rwlock`, selects readers and writers, `rwlock:R` only readers. `futex` also selects `futex:PI`.
 #[must_use]
 pub fn kind_flags(name: &str) -> Vec<u64> {
     let matching = KINDS.iter().filter(|(_, kind, lock)| {
@@ -64,6 +64,7 @@ pub fn kind_flags(name: &str) -> Vec<u64> {
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':')) || *lock == name
     });
     let mut flags: Vec<u64> = matching.map(|(flags, ..)| *flags).collect();
+    // `mutex` matches two entries with the same flags.
     flags.dedup();
     flags
 }
@@ -110,8 +111,8 @@ pub struct NamedRow {
     pub row: LockRow,
     /// The caller, the lock, the thread or the path of the cgroup.
     pub name: String,
-    /// The process of the owner, in a row of an owner. `None` if it is unknown or also that of the first waiting thread, and in
-    /// other rows.
+    /// The process of the owner, in a row of an owner whose process is known and not that of the first waiting thread. `None` in
+    /// all other rows.
     pub owner_process: Option<u32>,
     /// The container of the cgroup, if it belongs to one.
     pub container: Option<String>,
@@ -130,7 +131,7 @@ pub struct NamedThread {
     pub tid: u32,
     /// Its name.
     pub comm: String,
-    /// The number of these waits.
+    /// The number of waits that the thread ended, or at whose beginning it held the lock.
     pub waits: u64,
 }
 
@@ -260,7 +261,8 @@ fn thread(key: &LockKey) -> Option<i64> {
     }
 }
 
-/// Returns the text for [`NamedRow::owner_process`]; empty if there is none, or if the owner is its first thread.
+/// Returns the text for [`NamedRow::owner_process`]; empty if there is none, or if the owner is the main
+/// thread of that process, whose id is the same.
 fn owner_process(row: &NamedRow) -> String {
     match row.owner_process {
         Some(pid) if thread(&row.row.key) != Some(i64::from(pid)) => format!(" (process {pid})"),
@@ -443,7 +445,7 @@ impl MissingWaits {
 pub fn write_missing(out: &mut dyn Write, missing: &MissingWaits, summed: u64) -> io::Result<()> {
     let bad = missing.total();
     let total = bad.saturating_add(summed);
-    let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let as_usize = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     writeln!(
         out,
         "\n=== output for debug ===\n\nbad: {bad}, total: {total}"
@@ -451,7 +453,7 @@ pub fn write_missing(out: &mut dyn Write, missing: &MissingWaits, summed: u64) -
     writeln!(
         out,
         "bad rate: {} %",
-        percent(count(bad), count(total.max(1)))
+        percent(as_usize(bad), as_usize(total.max(1)))
     )?;
     writeln!(out, "histogram of failure reasons")?;
     for (name, count) in [
@@ -502,7 +504,7 @@ pub fn write_instances(out: &mut dyn Write, rows: &[NamedRow]) -> io::Result<()>
 
 #[cfg(test)]
 mod tests {
-    use super::{kind, kind_flags, lock_kind, time};
+    use super::{MUTEX, PERCPU, READ, RT, SPIN, WRITE, kind, kind_flags, lock_kind, time};
 
     #[test]
     fn times_have_two_decimals_and_a_unit() {
@@ -514,24 +516,34 @@ mod tests {
 
     #[test]
     fn kinds_are_found_by_name_with_and_without_access() {
-        assert_eq!(kind_flags("rwsem"), [2, 4]);
-        assert_eq!(kind_flags("rwsem:W"), [4]);
-        assert_eq!(kind_flags("mutex"), [32, 33]);
+        assert_eq!(kind_flags("rwsem"), [READ, WRITE]);
+        assert_eq!(kind_flags("rwsem:W"), [WRITE]);
+        assert_eq!(kind_flags("mutex"), [MUTEX, MUTEX | SPIN]);
         assert!(kind_flags("rw").is_empty());
-        assert_eq!(kind_flags("percpu-rwsem"), [18, 20]);
-        assert_eq!(kind_flags("pcpu-sem"), [18, 20]);
-        assert_eq!(kind_flags("pcpu-sem:R"), [18]);
+        let (percpu_reader, percpu_writer) = (PERCPU | READ, PERCPU | WRITE);
+        assert_eq!(kind_flags("percpu-rwsem"), [percpu_reader, percpu_writer]);
+        assert_eq!(kind_flags("pcpu-sem"), [percpu_reader, percpu_writer]);
+        assert_eq!(kind_flags("pcpu-sem:R"), [percpu_reader]);
         assert_eq!(kind_flags("mutex:spin"), kind_flags("mutex-spin"));
-        assert_eq!(kind_flags("mutex-spin"), [33]);
+        assert_eq!(kind_flags("mutex-spin"), [MUTEX | SPIN]);
+        let unknown_flag = MUTEX << 1;
         assert_eq!(
-            (kind(33), kind(1), kind(64)),
+            (kind(MUTEX | SPIN), kind(SPIN), kind(unknown_flag)),
             ("mutex", "spinlock", "unknown")
         );
     }
 
     #[test]
     fn locks_have_one_name_for_readers_and_writers() {
-        let names = [2, 4, 3, 10, 20, 33].map(lock_kind);
+        let flags = [
+            READ,
+            WRITE,
+            SPIN | READ,
+            RT | READ,
+            PERCPU | WRITE,
+            MUTEX | SPIN,
+        ];
+        let names = flags.map(lock_kind);
         assert_eq!(
             names,
             [

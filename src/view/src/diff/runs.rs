@@ -12,7 +12,7 @@ use crate::percent::Percent;
 use crate::table::write_separated_titles;
 use crate::terminal::Sgr;
 
-/// Titles and widths of the numbers.
+/// Titles and widths of the columns of numbers.
 const NUMBERS: &[(&str, usize)] = &[("Baseline", 8), ("New", 8), ("Delta", 8), ("95% CI", 8)];
 
 /// Title of the column that marks significant rows.
@@ -21,11 +21,11 @@ const MARK: &str = "Sig";
 /// One event's table.
 #[derive(Debug, Clone, Copy)]
 pub struct RunsEvent<'a> {
-    /// Its name.
+    /// The event's name.
     pub name: &'a str,
     /// The rows of all runs, with their keys.
     pub comparison: &'a Comparison,
-    /// The comparison of the groups.
+    /// The comparison of the two groups of runs.
     pub runs: &'a RunComparison,
     /// Whether rows without a significant difference are shown, too.
     pub shows_all: bool,
@@ -62,12 +62,12 @@ pub fn write_runs(
     let widths = key_widths(&shown, layout.escapes);
     if !layout.quiet {
         let blank = if is_first { "" } else { "\n" };
-        let [before, after] = event.runs.runs;
+        let [baseline_runs, new_runs] = event.runs.runs;
         let name = escaped_name(event.name, layout);
         writeln!(out, "{blank}# Event '{name}'\n#")?;
         writeln!(
             out,
-            "# Mean shares of {before} and {after} runs; 95% confidence interval of the difference (Welch's t)\n#"
+            "# Mean shares of {baseline_runs} and {new_runs} runs; 95% confidence interval of the difference (Welch's t)\n#"
         )?;
         write_titles(out, event, &widths, layout)?;
     }
@@ -110,8 +110,9 @@ fn write_numbers(
     row: &ComparedRuns,
     layout: &DiffLayout,
 ) -> io::Result<()> {
-    // The confidence interval has no colour.
-    let magnitudes = [row.baseline, row.other, row.difference(), 0.0];
+    // The confidence interval has no colour, like all small numbers.
+    let uncoloured = 0.0;
+    let magnitudes = [row.baseline, row.other, row.difference(), uncoloured];
     for ((number, (_, width)), magnitude) in numbers(row).iter().zip(NUMBERS).zip(magnitudes) {
         let (begin, end) = match row.is_significant() {
             true => Percent::magnitude(magnitude).paint(layout.colors),
@@ -125,7 +126,7 @@ fn write_numbers(
     }
 }
 
-/// Returns `*` for a significant row, otherwise nothing.
+/// Returns `*` for a significant row, otherwise an empty text.
 fn mark(row: &ComparedRuns) -> &'static str {
     match row.is_significant() {
         true => "*",

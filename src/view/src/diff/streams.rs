@@ -20,7 +20,7 @@ const RULE: &str = "--------------------------";
 /// One event's streams in both recordings.
 #[derive(Debug, Clone, Copy)]
 pub struct StreamsEvent<'a> {
-    /// Its name.
+    /// The event's name.
     pub name: &'a str,
     /// Streams of the first recording.
     pub before: &'a HotStreams,
@@ -29,7 +29,7 @@ pub struct StreamsEvent<'a> {
 }
 
 /// Writes the streams of one event: those that both recordings have, then those that only one has. With `escapes`, control
-/// characters in names are replaced.
+/// characters in frames are escaped.
 ///
 /// # Errors
 /// Those of `out`.
@@ -40,12 +40,14 @@ pub fn write_streams(
 ) -> io::Result<()> {
     let pairs = event.before.pairs(event.after);
     writeln!(out, "[ Matched hot streams ]")?;
-    for (number, (before, after)) in (1..).zip(&pairs.matched) {
-        let before = event.before.streams.get(*before);
-        if let Some((before, after)) = before.zip(event.after.streams.get(*after)) {
+    for (number, (before_index, after_index)) in (1..).zip(&pairs.matched) {
+        let before = event.before.streams.get(*before_index);
+        let after = event.after.streams.get(*after_index);
+        if let Some((before, after)) = before.zip(after) {
             writeln!(out, "\nhot chain pair {number}:")?;
             let left = lines(event.before, before, PAIR_RULE, escapes);
             let right = lines(event.after, after, RULE, escapes);
+            // Matched streams have the same number of frames, so that no line is omitted.
             for (left, right) in left.iter().zip(&right) {
                 writeln!(
                     out,
@@ -57,13 +59,14 @@ pub fn write_streams(
         }
     }
     writeln!(out, "\n[ Hot streams in old perf data only ]")?;
-    write_single(out, event.before, &pairs.only_first, "", escapes)?;
+    let no_prefix = "";
+    write_single(out, event.before, &pairs.only_first, no_prefix, escapes)?;
     writeln!(out, "\n[ Hot streams in new perf data only ]")?;
-    let blank = format!("{:WIDTH$}\t", "");
-    write_single(out, event.after, &pairs.only_second, &blank, escapes)
+    let empty_column = format!("{:WIDTH$}\t", "");
+    write_single(out, event.after, &pairs.only_second, &empty_column, escapes)
 }
 
-/// Writes the streams of one recording; `prefix` precedes each line.
+/// Writes the streams that only one recording has; `prefix` precedes each line of a stream.
 fn write_single(
     out: &mut dyn Write,
     hot: &HotStreams,
@@ -121,7 +124,7 @@ fn object(event: &StreamsEvent<'_>) -> Value {
     let before = |index: &usize| value(event.before, *index);
     let after = |index: &usize| value(event.after, *index);
     let matched = pairs.matched.iter();
-    let matched = matched.map(|(one, other)| json!([before(one), after(other)]));
+    let matched = matched.map(|(first, second)| json!([before(first), after(second)]));
     let only_first = pairs.only_first.iter();
     let only_first = only_first.map(|index| json!([before(index), null]));
     let only_second = pairs.only_second.iter();

@@ -38,7 +38,8 @@ fn text(method: ComparisonMethod, layout: &DiffLayout) -> String {
         blocks: None,
     };
     let mut out = Vec::new();
-    write_diff(&mut out, &event, layout, true).expect("memory");
+    let is_first = true;
+    write_diff(&mut out, &event, layout, is_first).expect("memory");
     String::from_utf8(out).expect("text")
 }
 

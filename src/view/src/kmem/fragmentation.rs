@@ -206,7 +206,7 @@ impl FragmentationView<'_> {
         self.write_limited(out, &callers, report.fallback_callers.len())
     }
 
-    /// Writes a table, and how many of `all` rows it does not have.
+    /// Writes a table of at most `most` rows, and how many of `all` rows it does not have.
     fn write_limited(&self, out: &mut dyn Write, table: &Table, all: usize) -> io::Result<()> {
         table.write_text(out, TextStyle::PLAIN)?;
         match all.saturating_sub(self.most) {
@@ -228,7 +228,7 @@ impl FragmentationView<'_> {
             .map(|(order, pages)| (order.to_string(), (*pages).into()))
             .collect();
         let blocks = report.pageblocks.as_ref();
-        let all = blocks.map(|blocks| {
+        let outstanding = blocks.map(|blocks| {
             serde_json::json!({
                 "order": blocks.order,
                 "pageblocks": blocks.all.pageblocks,
@@ -241,7 +241,7 @@ impl FragmentationView<'_> {
             "{{\"version\":{FRAGMENTATION_JSON_VERSION},\"lost_records\":{lost},\"page_size\":{},\"freed_earlier_pages\":{},\"outstanding\":{}",
             serde_json::json!(self.page_size),
             serde_json::Value::from(earlier),
-            serde_json::json!(all),
+            serde_json::json!(outstanding),
         )?;
         let mut tables = vec![
             ("orders", self.classes(&JSON_TITLES)),
@@ -336,6 +336,7 @@ impl FragmentationView<'_> {
     fn fallback_callers(&self, titles: &Titles) -> Table {
         let mut table = table(titles.fallback_callers);
         for row in self.report.fallback_callers.iter().take(self.most) {
+            // The number is 0 if the order of pageblocks is unknown.
             let fragmenting = self.pageblock_order.map(|_| row.fragmenting);
             table.push([
                 row.events.into(),
@@ -385,7 +386,7 @@ fn order_cell(value: i32) -> Cell {
     }
 }
 
-/// The titles of the columns of each table; a column is left-aligned if its title begins with a blank.
+/// The titles of the columns of each table; a column is left-aligned if its title begins with a blank, which is not shown.
 struct Titles {
     classes: &'static [&'static str],
     pageblocks: &'static [&'static str],
@@ -425,10 +426,10 @@ const JSON_TITLES: Titles = Titles {
 };
 
 fn table(titles: &[&'static str]) -> Table {
-    let last = titles.last().and_then(|title| title.strip_prefix(' '));
+    let last_if_left = titles.last().and_then(|title| title.strip_prefix(' '));
     let columns = titles.iter().map(|title| match title.strip_prefix(' ') {
-        // The last column is not padded.
-        Some(title) if Some(&title) == last.as_ref() => Column::left(title).fixed(0),
+        // A left-aligned last column is not padded.
+        Some(title) if Some(&title) == last_if_left.as_ref() => Column::left(title).fixed(0),
         Some(title) => Column::left(title),
         None => Column::right(*title),
     });

@@ -1,6 +1,7 @@
 //! Short names of allocation flags.
 
-/// The kernel's names of flags (`include/trace/events/mmflags.h`), each with its short form in perf's tables.
+/// The kernel's names of flags (`include/trace/events/mmflags.h`), each with its short form in perf's tables. As in
+/// perf, some flags share a short form (`R`, `NF`).
 const SHORT: &[(&str, &str)] = &[
     ("GFP_TRANSHUGE", "THP"),
     ("GFP_TRANSHUGE_LIGHT", "THL"),
@@ -39,7 +40,7 @@ const SHORT: &[(&str, &str)] = &[
     ("__GFP_KSWAPD_RECLAIM", "KR"),
 ];
 
-/// Abbreviates names separated by `|`. Names without a short form are omitted, as in perf.
+/// Returns the short forms of names, both separated by `|`. Names without a short form are omitted, as in perf.
 pub(super) fn abbreviated(names: &str) -> String {
     let short = names.split('|').filter_map(|name| {
         let known = SHORT.iter().find(|(long, _)| *long == name);

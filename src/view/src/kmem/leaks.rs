@@ -13,7 +13,8 @@ const UNREPORTED_FREES: [&str; 2] = ["kfree_rcu", "kmem_cache_free_bulk"];
 
 /// The length of the longest bar of the curve, in characters.
 const BAR: u64 = 40;
-/// The columns before the frames and processes below the first line of a stack: those of the numbers, and an indentation.
+/// The number of characters before the frames and processes below the first line of a stack: the width of the numbers, and an
+/// indentation.
 const INDENT: usize = 82;
 /// The maximum number of processes shown below a stack.
 const PROCESSES: usize = 3;
@@ -25,7 +26,7 @@ pub struct NamedStack {
     pub memory: StackMemory,
     /// Its frames, innermost first.
     pub frames: Vec<String>,
-    /// Id, name and number of live allocations of each process, most first.
+    /// Id, name and number of live allocations of each process, most allocations first.
     pub processes: Vec<(u32, String, u64)>,
 }
 
@@ -39,7 +40,7 @@ pub struct StackLimits {
 }
 
 /// Writes the sums of all stacks, the curve of live bytes, and `stacks`. The bars of the curve show the bytes of pages, which
-/// include those of slab objects; if no pages were ever live, those of slab objects.
+/// include those of slab objects; if no pages were ever live, they show the bytes of slab objects.
 ///
 /// # Errors
 ///
@@ -90,9 +91,9 @@ fn write_sums(out: &mut dyn Write, report: &LeakReport) -> io::Result<()> {
         (Allocator::Slab, "objects (slab)"),
         (Allocator::Page, "requests (pages)"),
     ] {
-        let own = report.stacks.iter();
-        let own = own.filter(|stack| stack.allocator == allocator);
-        let sum = own.fold(RequestCount::default(), |sum, stack| RequestCount {
+        let stacks = report.stacks.iter();
+        let stacks = stacks.filter(|stack| stack.allocator == allocator);
+        let sum = stacks.fold(RequestCount::default(), |sum, stack| RequestCount {
             requests: sum.requests + stack.live.requests,
             bytes: sum.bytes.saturating_add(stack.live.bytes),
         });
@@ -120,13 +121,13 @@ fn write_curve(out: &mut dyn Write, report: &LeakReport) -> io::Result<()> {
         .iter()
         .zip(report.slab.iter().zip(&report.pages));
     // Objects of the slab allocator are in pages: the sum of both would count them twice.
-    let bars = match report.pages.iter().any(|bytes| *bytes > 0) {
+    let drawn = match report.pages.iter().any(|bytes| *bytes > 0) {
         true => &report.pages,
         false => &report.slab,
     };
-    let most = u128::from(bars.iter().copied().max().unwrap_or_default()).max(1);
-    for ((end, (slab, pages)), live) in rows.zip(bars) {
-        let length = u128::from(*live) * u128::from(BAR) / most;
+    let most = u128::from(drawn.iter().copied().max().unwrap_or_default()).max(1);
+    for ((end, (slab, pages)), drawn_bytes) in rows.zip(drawn) {
+        let length = u128::from(*drawn_bytes) * u128::from(BAR) / most;
         let bar = "#".repeat(usize::try_from(length).unwrap_or_default());
         let time = seconds((*end).min(report.end).saturating_sub(report.begin));
         let line = format!("{time:>12} {slab:>14} {pages:>14}  {bar}");
@@ -139,7 +140,7 @@ fn write_stack(
     out: &mut dyn Write,
     report: &LeakReport,
     stack: &NamedStack,
-    max_stack: usize,
+    max_frames: usize,
 ) -> io::Result<()> {
     let NamedStack {
         memory,
@@ -148,6 +149,7 @@ fn write_stack(
     } = stack;
     let mark = if memory.is_suspect() { '*' } else { ' ' };
     let ages = &memory.ages;
+    let median_age = ages.percentile(500);
     let caller = frames.first().map_or("unknown", String::as_str);
     let allocator = match memory.allocator {
         Allocator::Slab => "slab",
@@ -160,11 +162,11 @@ fn write_stack(
         memory.live.requests,
         100.0 * memory.kept(),
         seconds(ages.max().unwrap_or_default()),
-        seconds(ages.percentile(500).unwrap_or_default()),
+        seconds(median_age.unwrap_or_default()),
         report.growth(memory),
         format!("{}/{}", memory.rising(), memory.curve.len()),
     )?;
-    for frame in frames.iter().skip(1).take(max_stack.saturating_sub(1)) {
+    for frame in frames.iter().skip(1).take(max_frames.saturating_sub(1)) {
         writeln!(out, "{:INDENT$}{frame}", "")?;
     }
     let users = processes.iter().take(PROCESSES);

@@ -22,13 +22,14 @@ fn write_rule(out: &mut dyn Write) -> io::Result<()> {
 /// The symbol at an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallSite {
-    /// Its name.
+    /// The symbol's name.
     pub symbol: String,
     /// The offset of the address in the symbol, in bytes.
     pub offset: u64,
 }
 
-/// A function that returns the symbol of a caller; `None` if unknown, or if addresses are requested.
+/// A function that returns the symbol at the address of a caller; `None` if it is unknown, or if addresses are shown instead
+/// (`--raw-ip`).
 pub type CallSiteNames<'n> = dyn Fn(u64) -> Option<CallSite> + 'n;
 
 /// The rows of a table, and the limit of how many of them are shown.

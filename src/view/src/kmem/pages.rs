@@ -1,4 +1,4 @@
-//! Pages, by caller and by frame.
+//! The tables of `kmem stat --page`: pages, by caller and by frame.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use rperf_analysis::kmem::{MigrateTypes, PageRow, PageStatistics, RequestCount};
 use super::gfp::abbreviated;
 use super::{CallSiteNames, ShownRows, write_rule};
 
-/// The number of orders in the table of all allocations.
+/// The number of orders in the table of allocations by order and migrate type.
 const ORDERS: u32 = 11;
 /// The number of migrate types in that table.
 const TYPES: usize = 5;
@@ -27,10 +27,13 @@ pub enum PageTable {
 /// How pages are shown.
 #[derive(Debug, Clone)]
 pub struct PageLayout {
+    /// The numbering of migrate types.
     types: MigrateTypes,
+    /// Whether the sizes are those of pages that were not freed.
     is_live: bool,
     /// Short names of the combinations of flags that occurred.
     gfp: BTreeMap<u64, String>,
+    /// The number of characters of the longest of these.
     gfp_width: usize,
 }
 
@@ -97,11 +100,12 @@ impl PageLayout {
                 write!(out, " {:16} |", row.page)?;
             }
             let (kilobytes, hits, order) = (row.bytes / 1024, row.hits, row.order);
-            let (kind, gfp) = (self.migrate_type(row.migrate_type), self.short(row.gfp));
+            let migrate_type = self.migrate_type(row.migrate_type);
+            let gfp = self.short(row.gfp);
             let site = caller(row.call_site, names);
             writeln!(
                 out,
-                " {kilobytes:16} | {hits:9} | {order:5} | {kind:>8} | {gfp:<width$} | {site}"
+                " {kilobytes:16} | {hits:9} | {order:5} | {migrate_type:>8} | {gfp:<width$} | {site}"
             )?;
         }
         if rows.is_truncated() {
@@ -165,8 +169,8 @@ impl PageLayout {
         writeln!(out)?;
         for order in 0..ORDERS {
             write!(out, "{order:5}")?;
-            for number in (0..).take(TYPES) {
-                match statistics.of_order(order, number) {
+            for migrate_type in (0..).take(TYPES) {
+                match statistics.of_order(order, migrate_type) {
                     0 => write!(out, "  {:>12}", ".")?,
                     count => write!(out, "  {count:12}")?,
                 }
@@ -176,6 +180,7 @@ impl PageLayout {
         Ok(())
     }
 
+    /// Returns the titles of the columns of migrate types, in the order of their numbers.
     fn titles(&self) -> [&'static str; TYPES] {
         match self.types {
             MigrateTypes::UpTo4_3 => [
@@ -209,6 +214,7 @@ impl PageLayout {
         }
     }
 
+    /// Returns the short names of a combination of flags; empty if there are none.
     fn short(&self, flags: u64) -> &str {
         self.gfp.get(&flags).map_or("", String::as_str)
     }

@@ -1,4 +1,4 @@
-//! Objects of the slab allocator, by caller and by address.
+//! The tables of `kmem stat --slab`: objects of the slab allocator, by caller and by address.
 
 use std::io::{self, Write};
 
@@ -66,7 +66,7 @@ pub fn write(
     write_rule(out)
 }
 
-/// Returns a caller as it is shown: `SYMBOL+OFFSET`, or its address, in hexadecimal.
+/// Returns a caller as it is shown: `SYMBOL+OFFSET`, or its address; both numbers are hexadecimal.
 #[must_use]
 pub fn caller(address: u64, names: &CallSiteNames<'_>) -> String {
     match names(address) {
@@ -75,6 +75,7 @@ pub fn caller(address: u64, names: &CallSiteNames<'_>) -> String {
     }
 }
 
+/// Returns the mean, rounded down; 0 without allocations.
 fn per(sum: u64, hits: u64) -> u64 {
     sum.checked_div(hits).unwrap_or_default()
 }

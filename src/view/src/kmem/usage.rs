@@ -13,7 +13,9 @@ use crate::percent::Percent;
 /// The version of the JSON object; it changes if a key is removed or gets another meaning.
 pub const USAGE_JSON_VERSION: u32 = 1;
 
-/// The indentation of frames, in characters.
+/// The number of characters before the names of a row: the width of the other columns.
+const BEFORE_NAMES: usize = 103;
+/// The indentation of frames below the names of their row, in characters.
 const INDENT: usize = 4;
 
 /// A row with the names of its key.
@@ -28,7 +30,7 @@ pub struct NamedUsage {
 }
 
 impl NamedUsage {
-    /// Returns the names and the innermost frame in one line; `unknown` if there are none.
+    /// Returns the names and the innermost frame in one line; `unknown` if there are neither names nor frames.
     #[must_use]
     pub fn title(&self) -> String {
         let names = self.names.iter().map(String::as_str);
@@ -61,7 +63,8 @@ pub struct KindTotals {
 pub struct UsageTotals {
     /// By kind; kinds without allocations are omitted.
     pub kinds: Vec<KindTotals>,
-    /// Frees without a recorded allocation, such as of memory that was allocated before the recording: of objects and of pages.
+    /// Frees without a recorded allocation, such as of memory that was allocated before the recording: the number of those of
+    /// objects, and of those of pages.
     pub unmatched_frees: [u64; 2],
 }
 
@@ -76,9 +79,9 @@ impl UsageTotals {
             MemoryKind::SlabPages,
         ];
         let of_kind = |kind| {
-            let own = report.rows.iter().filter(move |row| row.kind == kind);
+            let rows = report.rows.iter().filter(move |row| row.kind == kind);
             let sum = |part: fn(&UsageRow) -> RequestCount| {
-                own.clone().map(part).fold(RequestCount::default(), add)
+                rows.clone().map(part).fold(RequestCount::default(), add)
             };
             KindTotals {
                 kind,
@@ -97,14 +100,14 @@ impl UsageTotals {
         }
     }
 
-    /// Returns a sum over the kinds that are counted.
+    /// Returns the sum of what `part` selects, over the kinds whose bytes are part of the sum of all memory.
     #[must_use]
     pub fn counted_sum(&self, part: fn(&KindTotals) -> RequestCount) -> RequestCount {
         let counted = self.kinds.iter().filter(|totals| totals.is_counted);
         counted.map(part).fold(RequestCount::default(), add)
     }
 
-    /// Whether the bytes of a kind are part of the sum.
+    /// Whether the bytes of a kind are part of the sum of all memory.
     #[must_use]
     pub fn counts(&self, kind: MemoryKind) -> bool {
         let mut kinds = self.kinds.iter();
@@ -222,13 +225,13 @@ impl UsageTable {
             true => Percent::of(row.allocated.bytes, all).to_string(),
             false => "-".to_owned(),
         };
-        let life = row.lifetimes.percentile(500).map_or_else(
+        let median_life = row.lifetimes.percentile(500).map_or_else(
             || "-".to_owned(),
             |nanos| format!("{}.{:03}", nanos / 1000, nanos % 1000),
         );
         writeln!(
             out,
-            "{:>14} {share:>7} {:>10} {:>14} {:>10} {:>14} {life:>14}  {:<10}  {}",
+            "{:>14} {share:>7} {:>10} {:>14} {:>10} {:>14} {median_life:>14}  {:<10}  {}",
             row.allocated.bytes,
             row.allocated.requests,
             row.live.bytes,
@@ -239,33 +242,34 @@ impl UsageTable {
         )?;
         let outer = named.frames.iter().skip(1);
         for frame in outer.take(self.frames.saturating_sub(1)) {
-            // Below the names of the row.
-            writeln!(out, "{:103}{:INDENT$}{frame}", "", "")?;
+            writeln!(out, "{:BEFORE_NAMES$}{:INDENT$}{frame}", "", "")?;
         }
         Ok(())
     }
 
-    /// Writes sums and rows as JSON, sizes in bytes, times in nanoseconds. `lost` is the number of records lost while recording.
+    /// Writes sums and rows as JSON, sizes in bytes, lifetimes in nanoseconds. `lost` is the number of records lost while
+    /// recording.
     ///
     /// # Errors
     ///
     /// Those of `out`.
     pub fn write_json(&self, out: &mut dyn Write, lost: u64) -> io::Result<()> {
-        let count = |count: RequestCount| json!({"requests": count.requests, "bytes": count.bytes});
+        let count_json =
+            |count: RequestCount| json!({"requests": count.requests, "bytes": count.bytes});
         let kinds = self.totals.kinds.iter().map(|totals| {
             json!({
                 "memory": kind_name(totals.kind),
                 "is_counted": totals.is_counted,
-                "allocated": count(totals.allocated),
-                "freed": count(totals.freed),
-                "live": count(totals.live),
+                "allocated": count_json(totals.allocated),
+                "freed": count_json(totals.freed),
+                "live": count_json(totals.live),
             })
         });
         let [objects, pages] = self.totals.unmatched_frees;
         let total = json!({
-            "allocated": count(self.totals.counted_sum(|totals| totals.allocated)),
-            "freed": count(self.totals.counted_sum(|totals| totals.freed)),
-            "live": count(self.totals.counted_sum(|totals| totals.live)),
+            "allocated": count_json(self.totals.counted_sum(|totals| totals.allocated)),
+            "freed": count_json(self.totals.counted_sum(|totals| totals.freed)),
+            "live": count_json(self.totals.counted_sum(|totals| totals.live)),
         });
         write!(
             out,

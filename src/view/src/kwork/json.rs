@@ -52,7 +52,8 @@ pub fn write(out: &mut dyn Write, table: &KworkTable, measure: &str, lost: u64) 
 
 fn cells(row: &KworkRow) -> Vec<Cell> {
     let KworkRow { work, times } = row;
-    // The id of a workqueue's work is an address. Most readers of JSON keep numbers in a double, which holds 53 bits of it.
+    // A string for all classes: the id of a workqueue's work is an address, and most readers of JSON keep numbers in a double,
+    // which holds only 53 bits.
     let id = match work.class {
         KworkClass::Workqueue => format!("{:#x}", work.id),
         _ => work.id.to_string(),
@@ -66,7 +67,8 @@ fn cells(row: &KworkRow) -> Vec<Cell> {
         times.total.into(),
         times.average().into(),
     ];
-    let percentiles = [500, 900, 990, 999].map(|at| times.distribution.percentile(at));
+    let percentiles =
+        [500, 900, 990, 999].map(|per_mille| times.distribution.percentile(per_mille));
     cells.extend(percentiles.map(|time| time.map_or_else(Cell::missing, Cell::from)));
     let rest = [times.max, times.max_start, times.max_end, times.doubtful];
     cells.extend(rest.map(Cell::from));

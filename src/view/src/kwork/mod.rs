@@ -7,8 +7,9 @@ pub mod top;
 
 use rperf_analysis::kwork::{Kwork, KworkClass};
 
-/// The width of the column of names, and the maximum number of bytes of a name in it.
+/// The width of the column of names.
 const NAME_WIDTH: usize = 30;
+/// The maximum number of bytes of a name in that column.
 const NAME_BYTES: usize = NAME_WIDTH - 1;
 
 /// Returns the text for a piece of work: `eth0:10`, `(s)RCU:9` or `(w)vmstat_update`.

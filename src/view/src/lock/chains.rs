@@ -39,21 +39,21 @@ pub struct ProcessState {
     pub is_java: bool,
 }
 
-/// A thread that waits or is waited for.
+/// The name and process of a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadName {
-    /// Its process.
+    /// The id of the thread's process.
     pub pid: u32,
-    /// Its name.
+    /// The thread's name.
     pub comm: String,
 }
 
-/// The threads of processes that wait for futexes, at one moment.
+/// The threads that wait for futexes, and their processes, at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProcessWaits {
-    /// The requested processes come first.
+    /// The processes, the requested ones first.
     pub processes: Vec<ProcessState>,
-    /// The names of threads, by thread id.
+    /// The names and processes of threads, waiting or not, by thread id.
     pub names: BTreeMap<u32, ThreadName>,
     /// The waiting threads, by thread id.
     pub waits: BTreeMap<u32, WaitingThread>,
@@ -144,6 +144,7 @@ impl ProcessWaits {
         writeln!(out, "\nchain:")?;
         self.write_threads(out, waiting)?;
         let end = match self.waits.get(last) {
+            // Other waits for known holders continue the chain.
             Some(wait) if wait.holder.is_some() => "is in a deadlock",
             Some(_) => "waits for a futex whose holder is unknown",
             None if self.is_hidden(*last) => "cannot be read",
@@ -222,8 +223,8 @@ pub fn object_name(object: FutexObject) -> &'static str {
     }
 }
 
-/// Writes the processes, the deadlocks, the other chains, and the number of waits whose holder is unknown; with `shows_unknown`,
-/// also the waits whose holder is unknown.
+/// Writes the processes, the deadlocks, the chains, the number of waits whose holder is unknown (with `shows_unknown`, also these
+/// waits), and a note for each Java virtual machine.
 ///
 /// # Errors
 ///
@@ -288,8 +289,11 @@ fn process_json(
     comms: &BTreeMap<u32, String>,
     process: &ProcessState,
 ) -> serde_json::Value {
-    let is_own = |tid: &u32| process_waits.is_in(*tid, process.pid);
-    let waits = process_waits.waits.iter().filter(|(tid, _)| is_own(tid));
+    let is_in_process = |tid: &u32| process_waits.is_in(*tid, process.pid);
+    let waits = process_waits
+        .waits
+        .iter()
+        .filter(|(tid, _)| is_in_process(tid));
     let waits = waits.map(|(tid, wait)| {
         let holder = wait
             .holder
@@ -299,10 +303,12 @@ fn process_json(
         json
     });
     let WaitChains { cycles, chains } = chains;
-    let cycles = cycles.iter().filter(|cycle| cycle.iter().any(is_own));
+    let cycles = cycles
+        .iter()
+        .filter(|cycle| cycle.iter().any(is_in_process));
     let chains = chains
         .iter()
-        .filter(|chain| chain.first().is_some_and(is_own));
+        .filter(|chain| chain.first().is_some_and(is_in_process));
     serde_json::json!({
         "pid": process.pid,
         "comm": comms.get(&process.pid),
@@ -338,6 +344,11 @@ pub(super) fn wait_json(
 mod tests {
     use super::*;
 
+    /// `has_timeout` of [`wait`], for a wait with a timeout.
+    const TIMEOUT: bool = true;
+    /// `has_timeout` of [`wait`], for a wait without a timeout.
+    const NO_TIMEOUT: bool = false;
+
     fn wait(object: FutexObject, holder: Option<u32>, has_timeout: bool) -> WaitingThread {
         WaitingThread {
             object,
@@ -349,8 +360,8 @@ mod tests {
         }
     }
 
-    /// Process 1 has 5 threads. With `has_others`, thread 2 is a process of its own, and thread 4 is one of process 6, whose
-    /// threads cannot be read.
+    /// Process 1 has 5 threads. With `has_others`, thread 2 is a process of its own, a Java virtual machine, and thread 4 is one
+    /// of process 6, whose threads cannot be read.
     fn process_waits(waits: Vec<(u32, WaitingThread)>, has_others: bool) -> ProcessWaits {
         let mut processes = vec![ProcessState {
             pid: 1,
@@ -390,20 +401,24 @@ mod tests {
 
     fn text(waits: Vec<(u32, WaitingThread)>, shows_unknown: bool) -> String {
         let mut out = Vec::new();
-        write_waits(&mut out, &process_waits(waits, false), shows_unknown).unwrap();
+        let has_others = false;
+        let process_waits = process_waits(waits, has_others);
+        write_waits(&mut out, &process_waits, shows_unknown).unwrap();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn threads_of_several_processes_are_shown_with_their_process() {
         let waits = vec![
-            (2, wait(FutexObject::Mutex, Some(3), false)),
-            (3, wait(FutexObject::Mutex, Some(2), false)),
-            (5, wait(FutexObject::Mutex, Some(4), false)),
+            (2, wait(FutexObject::Mutex, Some(3), NO_TIMEOUT)),
+            (3, wait(FutexObject::Mutex, Some(2), NO_TIMEOUT)),
+            (5, wait(FutexObject::Mutex, Some(4), NO_TIMEOUT)),
         ];
-        let process_waits = process_waits(waits, true);
+        let has_others = true;
+        let process_waits = process_waits(waits, has_others);
         let mut out = Vec::new();
-        write_waits(&mut out, &process_waits, false).unwrap();
+        let shows_unknown = false;
+        write_waits(&mut out, &process_waits, shows_unknown).unwrap();
         let expected = "\
 process t1 (1): 5 threads, 2 waiting for futexes
 process t2 (2), which has locks that the others wait for: 1 thread, 1 waiting for futexes
@@ -442,13 +457,13 @@ process t2 (2) is a Java virtual machine, which implements the locks of Java cod
 
     #[test]
     fn deadlocks_come_first_then_chains_then_unknown_holders() {
-        let mut first = wait(FutexObject::Mutex, Some(3), false);
-        first.stack = vec!["0x10  lock_both+0x4".to_owned()];
+        let mut with_stack = wait(FutexObject::Mutex, Some(3), NO_TIMEOUT);
+        with_stack.stack = vec!["0x10  lock_both+0x4".to_owned()];
         let waits = vec![
-            (1, wait(FutexObject::Thread, Some(2), false)),
-            (2, first),
-            (3, wait(FutexObject::PriorityInheritance, Some(2), true)),
-            (4, wait(FutexObject::Unknown, None, false)),
+            (1, wait(FutexObject::Thread, Some(2), NO_TIMEOUT)),
+            (2, with_stack),
+            (3, wait(FutexObject::PriorityInheritance, Some(2), TIMEOUT)),
+            (4, wait(FutexObject::Unknown, None, NO_TIMEOUT)),
         ];
         let expected = "\
 process t1 (1): 5 threads, 4 waiting for futexes
@@ -465,12 +480,13 @@ chain:
 1 thread waits for a futex whose holder is unknown:
   t4 (4) waits for futex 0x4040
 ";
-        assert_eq!(text(waits, true), expected);
+        let shows_unknown = true;
+        assert_eq!(text(waits, shows_unknown), expected);
     }
 
     #[test]
     fn without_a_cycle_no_deadlock_is_claimed() {
-        let waits = vec![(2, wait(FutexObject::Mutex, Some(3), false))];
+        let waits = vec![(2, wait(FutexObject::Mutex, Some(3), NO_TIMEOUT))];
         let expected = "\
 process t1 (1): 5 threads, 1 waiting for futexes
 
@@ -480,8 +496,10 @@ chain:
 
 no deadlock among known holders
 ";
-        assert_eq!(text(waits, false), expected);
-        let itself = text(vec![(2, wait(FutexObject::Mutex, Some(2), false))], false);
+        let shows_unknown = false;
+        assert_eq!(text(waits, shows_unknown), expected);
+        let itself = vec![(2, wait(FutexObject::Mutex, Some(2), NO_TIMEOUT))];
+        let itself = text(itself, shows_unknown);
         assert!(
             itself.contains("deadlock: a thread waits for itself\n"),
             "{itself}"
