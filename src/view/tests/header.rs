@@ -8,9 +8,9 @@ use rperf_perfdata::{FeatureId, PerfData};
 use rperf_testkit::{Run, Scratch, absent, real_perf, skip};
 use rperf_view::header::{HeaderOptions, write_header};
 
-/// Size of an event description in a file of perf 6.1, in bytes: the attr and its ids section.
+/// Size of an event description in a file of perf 6.1, in bytes: the attr, and the offset and size of its section of ids.
 const EVENT_SIZE_OF_PERF_6_1: u64 = 128 + 16;
-/// Size of the feature BPF_PROG_INFO without programs, in bytes: their number.
+/// Size of the feature BPF_PROG_INFO without programs, in bytes: only the number of programs, 0.
 const NO_PROGRAMS_SIZE: usize = 4;
 
 /// The text of rperf in UTC, as `Run` sets this time zone for perf. `None` for files that are not compared: files that cannot be
@@ -19,10 +19,10 @@ const NO_PROGRAMS_SIZE: usize = 4;
 fn ours(path: &Path, full: bool) -> Option<String> {
     let bytes = fs::read(path).unwrap();
     let data = PerfData::parse(&bytes).ok()?;
-    let newer = data.header().attr_size > EVENT_SIZE_OF_PERF_6_1;
+    let larger_attrs = data.header().attr_size > EVENT_SIZE_OF_PERF_6_1;
     let programs = data.features().raw(FeatureId::BPF_PROG_INFO);
     let empty = |id| data.features().raw(id).is_some_and(<[u8]>::is_empty);
-    if newer
+    if larger_attrs
         || empty(FeatureId::CPUDESC)
         || !data.features().malformed().is_empty()
         || programs.is_some_and(|bytes| bytes.len() > NO_PROGRAMS_SIZE)
@@ -31,6 +31,7 @@ fn ours(path: &Path, full: bool) -> Option<String> {
     }
     let options = HeaderOptions {
         captured: fs::metadata(path).unwrap().mtime(),
+        // The offset of UTC is 0 at any time.
         zone: &|_| 0,
         full,
     };
@@ -70,7 +71,8 @@ fn known_lines(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Files whose texts differ, with the first pair of different lines. Panics if fewer than `least` texts can be compared.
+/// Files whose texts differ, with the first pair of different lines; `None` if one text is only longer than the other.
+/// Panics if fewer than `least` texts can be compared.
 fn differences(perf: &Path, files: &[PathBuf], least: usize) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut compared = 0;
@@ -134,7 +136,8 @@ fn headers_of_perfs_recordings_match() {
             "perf may record nothing here",
         );
     }
-    let wrong = differences(&perf, &files, files.len() * 2);
+    let all_texts = files.len() * 2;
+    let wrong = differences(&perf, &files, all_texts);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -156,6 +159,8 @@ fn headers_of_the_corpus_match() {
         };
         files.extend(entries.filter_map(Result::ok).map(|entry| entry.path()));
     }
-    let wrong = differences(&perf, &files, 20);
+    // Some files are not compared, see `ours` and `theirs`.
+    let least = 20;
+    let wrong = differences(&perf, &files, least);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

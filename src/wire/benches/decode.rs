@@ -4,15 +4,16 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use rperf_wire::{
-    Attr, Encoder, Endian, Misc, Mmap, Mmap2, MmapId, RawRecord, Record, RecordHeader, RecordKind,
-    SampleLayout, SampleRecord, SampleType, U64s,
+    Attr, Encoder, Endian, MAP_PRIVATE, Misc, Mmap, Mmap2, MmapId, PROT_EXEC, PROT_READ, RawRecord,
+    Record, RecordHeader, RecordKind, SampleLayout, SampleRecord, SampleType, U64s,
 };
 
+/// Number of records that each benchmark decodes in one iteration.
 const COUNT: u64 = 100_000;
 
 fn record(out: &mut Vec<u8>, kind: RecordKind, body: &[u8]) {
     let size = u16::try_from(body.len() + RecordHeader::SIZE).unwrap_or(u16::MAX);
-    let misc = Misc(2);
+    let misc = Misc::USER;
     let mut to = Encoder::new(out, Endian::NATIVE);
     RecordHeader { kind, misc, size }.encode(&mut to);
     to.bytes(body);
@@ -48,6 +49,7 @@ fn samples(layout: &SampleLayout) -> Vec<u8> {
             pid_tid: Some((7, 7)),
             time: Some(number),
             period: Some(1),
+            // Not written if the layout has no callchain.
             callchain: Some(U64s::new(&chain, Endian::NATIVE)),
             ..SampleRecord::default()
         };
@@ -77,8 +79,8 @@ fn mappings() -> Vec<u8> {
                 inode: number,
                 generation: 0,
             },
-            prot: 5,
-            flags: 2,
+            prot: PROT_READ | PROT_EXEC,
+            flags: MAP_PRIVATE,
         });
         body.clear();
         mapping.encode_body(&mut Encoder::new(&mut body, Endian::NATIVE));

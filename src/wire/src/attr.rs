@@ -162,8 +162,7 @@ impl Attr {
         let mut at = Cursor::new(&padded, endian);
         let kind = EventType(at.u32("type")?);
         at.u32("size")?;
-        // Struct fields are evaluated in the order written here, which is the order in the
-        // structure.
+        // Rust evaluates the fields in the order written here, which must be that of `struct perf_event_attr`.
         Ok(Self {
             kind,
             config: at.u64("config")?,

@@ -34,8 +34,8 @@ const SAMPLE_TYPES: [SampleType; 24] = [
 ];
 
 /// The non-zero fields of an attr as names and values, in perf's print order, without [`Attr::unknown`].
-/// Unnamed bits are one hexadecimal number, at the end of their field or, for the one-bit fields, as
-/// `flags`. Fields unknown to perf 6.1 come last, except for one-bit fields.
+/// The unnamed bits of a field are printed as one hexadecimal number at the end of its value; those of the one-bit fields,
+/// as a field `flags`. Fields that perf 6.1 does not know come last; one-bit fields keep the kernel's order.
 ///
 /// `size` is the size of the structure in the file or the kernel, in bytes.
 #[must_use]

@@ -68,7 +68,8 @@ impl<'a> BranchStack<'a> {
         self.entries
     }
 
-    /// The same stack with other [`BranchStack::words`], which must be as many: the counters are kept.
+    /// Returns this stack with its [`BranchStack::words`] replaced by `entries`, which must have the same length because
+    /// `counters`, one word per entry, is kept.
     #[must_use]
     pub fn with_words(self, entries: U64s<'a>) -> Self {
         Self { entries, ..self }

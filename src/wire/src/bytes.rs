@@ -251,7 +251,8 @@ impl<'a> U64s<'a> {
             .map(move |bytes| endian.u64(*bytes))
     }
 
-    /// The undecoded bytes, with a trailing partial number. Equal bytes mean equal numbers within one file.
+    /// The undecoded bytes, including a trailing partial number. Within one file, which has one byte order, equal bytes mean
+    /// equal numbers.
     #[must_use]
     pub fn as_bytes(&self) -> &'a [u8] {
         self.bytes

@@ -240,7 +240,7 @@ fn tlb(source: u64, text: &mut String) {
 
 fn blocked(source: u64, text: &mut String) {
     let before = text.len();
-    // Bit 0 is `N/A`: the others mean nothing then.
+    // Bit 0 is `N/A`: if it is set, the other bits have no meaning.
     if !BLOCKED.has(source, 0) {
         for name in BLOCKED.set_names(source) {
             text.push(' ');
@@ -252,8 +252,8 @@ fn blocked(source: u64, text: &mut String) {
     }
 }
 
-/// Appends the level: `mem_remote`, then the distance in `mem_hops` or, if it is 0, the levels in `mem_lvl`, then the level in
-/// `mem_lvl_num`. At the end is the outcome in `mem_lvl`.
+/// Appends the level: `mem_remote`, then the distance in `mem_hops` or, if `mem_hops` is 0, the levels in `mem_lvl`, then the
+/// level in `mem_lvl_num`; `N/A` if all of them are missing. The outcome in `mem_lvl`, hit or miss, is last.
 fn level(source: u64, text: &mut String) {
     let before = text.len();
     if source >> REMOTE & 1 == 1 {

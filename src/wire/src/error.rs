@@ -25,7 +25,7 @@ pub enum DecodeError {
         field: &'static str,
         /// Offset of the field from the first byte passed to the decoder; in a record, the first one after the header.
         offset: usize,
-        /// Number of 64-bit numbers in the field, by the count that precedes it or the layout.
+        /// Number of 64-bit numbers in the field, as given by the record (a count or a mask) or by the attr.
         value: u64,
     },
 }

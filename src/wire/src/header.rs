@@ -15,7 +15,7 @@ impl Misc {
     pub const USER: Self = Self(2);
     /// MMAP: the mapping holds data, not code (`PERF_RECORD_MISC_MMAP_DATA`).
     pub const MMAP_DATA: Self = Self(1 << 13);
-    /// MMAP: reading the mappings of the process timed out here
+    /// MMAP: reading the mappings of the process timed out at this record
     /// (`PERF_RECORD_MISC_PROC_MAP_PARSE_TIMEOUT`).
     pub const PROC_MAP_PARSE_TIMEOUT: Self = Self(1 << 12);
     /// COMM: the name was changed by exec (`PERF_RECORD_MISC_COMM_EXEC`).

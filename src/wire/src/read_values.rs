@@ -49,7 +49,7 @@ impl ReadShape {
         }
     }
 
-    /// Number of words up to the last time: the single value or the number of members, and the times.
+    /// Number of words at the start: the single value or the number of members, followed by the times.
     fn leading_words(self) -> usize {
         1 + self.times
     }
@@ -70,7 +70,7 @@ impl<'a> ReadValues<'a> {
         let words = match shape.group {
             true => {
                 let members = at.clone().u64("read nr")?;
-                // No record has that many members; the limit prevents an overflow.
+                // No record has room for 65535 members; the limit prevents an overflow of the product.
                 leading + members.min(u64::from(u16::MAX)) * (1 + after)
             }
             false => leading + after,

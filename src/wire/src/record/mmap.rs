@@ -79,8 +79,9 @@ fn mmap_fixed<'a>(at: &mut Cursor<'a>) -> Result<Mmap<'a>, DecodeError> {
 
 pub(super) fn mmap2<'a>(at: &mut Cursor<'a>, misc: Misc) -> Result<Mmap2<'a>, DecodeError> {
     let fixed = mmap_fixed(at)?;
-    // If only some events request build-ids, kernels may leave the bit set in the records of the other events, which hold no
-    // build-id. There, this byte is part of the device number; a value above 20 shows that.
+    // If only some events request build-ids, kernels may leave the bit set in the records of the other events. Those
+    // hold device and inode, and the byte at the place of the size is part of the major number. A value above 20 shows that;
+    // any other value is taken for a size.
     let has_build_id =
         misc.contains(Misc::MMAP_BUILD_ID) && at.clone().u8("build_id_size")? <= MAX_BUILD_ID;
     let id = if has_build_id {
