@@ -98,7 +98,7 @@ impl<M> Session<M> {
     /// Handles all pending messages and input before the next paint, and waits for input if no message changed anything. Once a
     /// screen is opened, further input waits for the paint, which sets the size of that screen.
     fn run_once(&mut self, source: &mut dyn InputSource) -> Result<LoopResult, Error> {
-        let read = Error::terminal("read");
+        let read_error = Error::terminal("read");
         let mut change = self.take_messages();
         if self.screens.is_empty() || self.is_new {
             return Ok(change);
@@ -107,7 +107,7 @@ impl<M> Session<M> {
             LoopResult::Nothing => self.key_timeout(),
             _ => Duration::ZERO,
         };
-        while let Some(event) = source.next(wait).map_err(&read)? {
+        while let Some(event) = source.next(wait).map_err(&read_error)? {
             change = change.max(self.take_event(event));
             wait = Duration::ZERO;
             if self.screens.is_empty() || self.is_new {
@@ -143,6 +143,7 @@ impl<M> Session<M> {
             .screens
             .last()
             .and_then(|screen| screen.tick_interval());
+        // The time may have been set for a screen with a longer interval.
         self.tick =
             interval.map(|interval| self.tick.unwrap_or(now + interval).min(now + interval));
         let tick = self.tick.map_or(IDLE, |tick| tick.duration_since(now));

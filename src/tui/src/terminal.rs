@@ -26,7 +26,7 @@ const LOCK_ATTEMPTS: (u32, Duration) = (50, Duration::from_millis(10));
 
 /// The terminal in raw mode on its alternate screen, until dropped.
 pub struct Terminal {
-    /// Never dropped: it would print an error if the terminal was already restored.
+    /// Never dropped: its drop shows the cursor, and would print an error after the terminal was restored.
     screen: ManuallyDrop<ratatui::Terminal<CrosstermBackend<Painter>>>,
     restorer: Restorer,
 }
@@ -121,6 +121,7 @@ impl Restorer {
         let _ = disable_raw_mode();
     }
 
+    /// Locks the output; `None` if another thread keeps it locked.
     fn lock(&self) -> Option<MutexGuard<'_, Option<Box<dyn Write + Send>>>> {
         let (attempts, pause) = LOCK_ATTEMPTS;
         for _ in 0..attempts {

@@ -16,7 +16,7 @@ use ratatui::backend::TestBackend;
 
 use crate::{InputSource, Screen, Theme};
 
-/// Scripted inputs, one for each iteration of the loop; then reading fails.
+/// Scripted inputs, one each time that the loop waits for input; after the last one, reading fails.
 struct PressedKeys(VecDeque<Event>);
 
 impl InputSource for PressedKeys {
@@ -53,8 +53,10 @@ fn key(code: KeyCode) -> KeyEvent {
 fn drawn<M>(screen: &mut dyn Screen<M>, width: u16, height: u16) -> Vec<String> {
     let mut terminal =
         ratatui::Terminal::new(TestBackend::new(width, height)).expect("a buffer of that size");
+    let has_colors = true;
+    let theme = Theme::new(has_colors);
     terminal
-        .draw(|frame| screen.draw(frame, frame.area(), &Theme::new(true)))
+        .draw(|frame| screen.draw(frame, frame.area(), &theme))
         .expect("writing to memory succeeds");
     lines(terminal.backend())
 }

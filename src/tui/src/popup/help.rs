@@ -58,7 +58,7 @@ impl<M> Screen<M> for Help {
     fn input(&mut self, input: Input) -> InputResult<M> {
         match input {
             Input::Key(key) => {
-                // A list of the possible scroll positions.
+                // The possible values of `top` as a list with the cursor on `top`: the keys that move the cursor scroll.
                 let mut tops = List::new(self.max_top + 1);
                 tops.go_to(self.top);
                 if key.code == KeyCode::Char(' ') || !tops.key(key) {

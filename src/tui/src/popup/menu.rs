@@ -11,7 +11,8 @@ use crate::page::put;
 use crate::screen::{Input, InputResult, Reply, Screen};
 use crate::theme::Theme;
 
-/// A box with a line for each choice. Returns [`Reply::Chosen`], or [`Reply::Cancelled`] after ESC, LEFT or `q`.
+/// A box with a line for each choice. Returns [`Reply::Chosen`]; [`Reply::Cancelled`] after ESC, LEFT or `q`, and if there are no
+/// choices.
 #[derive(Debug)]
 pub struct Menu {
     title: String,

@@ -52,7 +52,7 @@ impl<M> Screen<M> for Prompt {
             put(frame, Line::from(line), row);
         }
         frame.buffer_mut().set_style(field, theme.selected);
-        // The end of the text is shown. One column is for the cursor.
+        // Of a text that is wider than the field, only the end is shown. The last column is left free for the cursor.
         let columns = usize::from(field.width).saturating_sub(1);
         let count = self.typed.chars().count();
         let visible: String = self

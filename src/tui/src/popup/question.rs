@@ -29,7 +29,8 @@ impl<M> Screen<M> for Question {
             width: width(lines.clone()),
             height: lines.clone().count(),
         };
-        let inside = window(frame, area, theme, "", size);
+        let no_title = "";
+        let inside = window(frame, area, theme, no_title, size);
         for (line, place) in lines.zip(inside.rows()) {
             put(frame, Line::from(line), place);
         }

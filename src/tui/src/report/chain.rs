@@ -7,9 +7,12 @@ use std::sync::Arc;
 use rperf_hist::{Branch, ColumnSum, GraphForm, HistogramRow};
 use rustc_hash::FxHashSet;
 
-/// Identifies a row, or a line of a call graph that can be folded. Stays the same in later reports of the same recording or of
-/// `top`.
+/// Identifies a row, or a line of a row's call graph that can be folded: the latter is unique only within the row. Stays the same
+/// in later reports of the same recording or of `top`.
 pub(super) type LineKey = u64;
+
+/// The parent of the first lines of a call graph.
+const NO_PARENT: LineKey = 0;
 
 /// A call graph line below a row.
 #[derive(Debug, Clone)]
@@ -18,7 +21,7 @@ pub(super) struct ChainLine {
     pub(super) depth: usize,
     /// Whether the line is unfolded; `None` if it cannot be folded.
     pub(super) is_open: Option<bool>,
-    /// Its weight and the total that the percentage is relative to, if shown.
+    /// The line's weight, and the total that its percentage is relative to; `None` if the line shows no number.
     pub(super) share: Option<(ColumnSum, u64)>,
     /// The function or the address; in a folded list, a whole callchain.
     pub(super) frame: Arc<str>,
@@ -34,7 +37,7 @@ pub(super) struct ChainOptions {
     pub(super) total: u64,
 }
 
-/// Returns the visible lines of a row's call graph. `open` are the keys of the unfolded lines.
+/// Returns the visible lines of a row's call graph. `open` are the keys of the row's unfolded lines.
 pub(super) fn lines(
     row: &HistogramRow,
     options: ChainOptions,
@@ -55,7 +58,10 @@ pub(super) fn lines(
                 frame: chain.frames.join(";").into(),
                 key: 0,
             })),
-        _ => builder.push_branches(&row.graph, 0, 0, row.weights.total),
+        _ => {
+            let first_depth = 0;
+            builder.push_branches(&row.graph, first_depth, NO_PARENT, row.weights.total);
+        }
     }
     builder.lines
 }
@@ -63,7 +69,8 @@ pub(super) fn lines(
 /// Returns the keys that unfold every line of a row's call graph.
 pub(super) fn keys(row: &HistogramRow) -> FxHashSet<LineKey> {
     let mut keys = FxHashSet::default();
-    let mut pending: Vec<(&Branch, LineKey)> = row.graph.iter().map(|branch| (branch, 0)).collect();
+    let first_branches = row.graph.iter().map(|branch| (branch, NO_PARENT));
+    let mut pending: Vec<(&Branch, LineKey)> = first_branches.collect();
     while let Some((branch, parent)) = pending.pop() {
         let (first, last) = ends(branch, parent);
         keys.extend([first, last]);
@@ -96,13 +103,13 @@ struct ChainLines<'o> {
 }
 
 impl ChainLines<'_> {
-    /// Adds the lines of sibling branches. `parent` is the key of the line above them, and `total` its period without the samples
-    /// that end there.
+    /// Adds the lines of sibling branches. `parent` is the key of the line above the branches, and `total` that line's period
+    /// without the samples that end there; for a row's first branches, [`NO_PARENT`] and the row's total period.
     fn push_branches(&mut self, branches: &[Branch], depth: usize, parent: LineKey, total: u64) {
         let is_list = self.options.graph.is_list();
         for branch in branches {
-            let (first, last) = ends(branch, parent);
-            // A percentage is redundant if everything continues in one branch.
+            let (first_key, last_key) = ends(branch, parent);
+            // The percentage of an only branch with the whole `total` would be redundant.
             let has_share = is_list || branches.len() > 1 || branch.all.period != total;
             let share_total = match self.options.graph {
                 GraphForm::Fractal => total,
@@ -110,17 +117,18 @@ impl ChainLines<'_> {
             };
             let has_branches = !branch.branches.is_empty();
             // Without a percentage, all frames of a branch have the same indentation.
-            let inner = depth + usize::from(has_share);
-            let end = branch.frames.len().saturating_sub(1);
+            let inner_depth = depth + usize::from(has_share);
+            let last_number = branch.frames.len().saturating_sub(1);
             for (number, frame) in branch.frames.iter().enumerate() {
-                let key = if number == 0 { first } else { last };
+                let key = if number == 0 { first_key } else { last_key };
+                // Frames between the first and the last cannot be folded.
                 let folds = match number {
-                    0 => end > 0 || has_branches,
-                    number => number == end && has_branches,
+                    0 => last_number > 0 || has_branches,
+                    number => number == last_number && has_branches,
                 };
                 let is_open = folds.then(|| self.open.contains(&key));
                 self.lines.push(ChainLine {
-                    depth: if number == 0 { depth } else { inner },
+                    depth: if number == 0 { depth } else { inner_depth },
                     is_open,
                     share: (has_share && number == 0).then_some((branch.all, share_total)),
                     frame: Arc::clone(frame),
@@ -131,11 +139,11 @@ impl ChainLines<'_> {
                     break;
                 }
             }
-            let is_open = self.open.contains(&first) && self.open.contains(&last);
+            let is_open = self.open.contains(&first_key) && self.open.contains(&last_key);
             if has_branches && is_open {
-                let below = if end > 0 { inner + 1 } else { depth + 1 };
+                let frame_depth = if last_number > 0 { inner_depth } else { depth };
                 let rest = branch.all.without(branch.own);
-                self.push_branches(&branch.branches, below, last, rest.period);
+                self.push_branches(&branch.branches, frame_depth + 1, last_key, rest.period);
             }
         }
     }

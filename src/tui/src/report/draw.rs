@@ -12,14 +12,14 @@ use crate::theme::{PercentHeat, Theme};
 const STEP: usize = 3;
 
 impl TableView {
-    /// Returns the column headings from `first` on.
+    /// Returns the headings of the columns from position `first` on.
     pub(super) fn heading(&self, first: usize) -> Line<'static> {
         let columns = self.columns().into_iter().skip(first);
         let titles: Vec<String> = columns.map(|(_, title)| title).collect();
         Line::from(Span::raw(format!("  {}", titles.join("  "))))
     }
 
-    /// Renders a line: of a row, the columns from `first` on; of a call graph, the whole line.
+    /// Renders a line: the columns of a row from position `first` on, or the whole line of a call graph.
     pub(super) fn line(&self, line: usize, first: usize, theme: &Theme) -> Line<'static> {
         match self.entries.get(line) {
             Some(EntryLine::Row(item, is_open)) => self.row(item, is_open, first, theme),

@@ -19,7 +19,7 @@ pub(super) struct Entries {
     /// Number of lines.
     len: usize,
     options: ChainOptions,
-    /// By row key, the keys of its unfolded lines, including the row's own key if the row is unfolded.
+    /// By row key, the keys of the row's unfolded lines, including the row's own key if the row is unfolded.
     open: FxHashMap<LineKey, FxHashSet<LineKey>>,
     /// By row index, its call graph lines; only of rows that are visible and unfolded.
     chains: FxHashMap<usize, Vec<ChainLine>>,
@@ -78,8 +78,8 @@ impl Entries {
         let item = self.items.get(index)?;
         match below.checked_sub(1) {
             None => Some(EntryLine::Row(item, self.is_unfolded(index))),
-            Some(below) => {
-                let chain = self.chains.get(&index)?.get(below)?;
+            Some(chain_line) => {
+                let chain = self.chains.get(&index)?.get(chain_line)?;
                 Some(EntryLine::Chain(item, chain))
             }
         }
@@ -111,12 +111,13 @@ impl Entries {
         let Some((index, below)) = self.find(line) else {
             return false;
         };
-        let row = self.items.get(index).map(row_key).unwrap_or_default();
+        let own_key = self.items.get(index).map(row_key).unwrap_or_default();
         let key = match below.checked_sub(1) {
-            None => self.is_unfolded(index).map(|_| row),
-            Some(below) => {
-                let chain = self.chains.get(&index).and_then(|lines| lines.get(below));
-                chain
+            None => self.is_unfolded(index).map(|_| own_key),
+            Some(chain_line) => {
+                let lines = self.chains.get(&index);
+                lines
+                    .and_then(|lines| lines.get(chain_line))
                     .filter(|line| line.is_open.is_some())
                     .map(|line| line.key)
             }
@@ -124,7 +125,7 @@ impl Entries {
         let Some(key) = key else {
             return false;
         };
-        let open = self.open.entry(row).or_default();
+        let open = self.open.entry(own_key).or_default();
         if !open.remove(&key) {
             open.insert(key);
         }
@@ -132,7 +133,7 @@ impl Entries {
         true
     }
 
-    /// Unfolds (`is_open`) or folds everything below the row of a line, and returns the row's line.
+    /// Unfolds (`is_open`) or folds the row of a line and everything below the row, and returns the row's line.
     pub(super) fn set_whole(&mut self, line: usize, is_open: bool) -> Option<usize> {
         let (index, below) = self.find(line)?;
         self.set(index, is_open);
@@ -157,23 +158,23 @@ impl Entries {
     pub(super) fn set_all(&mut self, is_open: bool) {
         self.open.clear();
         if is_open {
-            (0..self.items.len()).for_each(|index| self.set(index, true));
+            (0..self.items.len()).for_each(|index| self.set(index, is_open));
         }
         self.lay_out();
     }
 
-    /// Unfolds or folds a row with its whole call graph.
+    /// Unfolds (`is_open`) or folds a row with its whole call graph.
     fn set(&mut self, index: usize, is_open: bool) {
         let Some(item) = self.items.get(index) else {
             return;
         };
-        let row = row_key(item);
+        let own_key = row_key(item);
         if is_open {
             let mut keys = chain::keys(&item.row);
-            keys.insert(row);
-            self.open.insert(row, keys);
+            keys.insert(own_key);
+            self.open.insert(own_key, keys);
         } else {
-            self.open.remove(&row);
+            self.open.remove(&own_key);
         }
     }
 
@@ -195,8 +196,12 @@ impl Entries {
             .get(index + 1)
             .is_some_and(|next| next.level > item.level);
         let folds = has_children || !item.row.graph.is_empty();
-        let row = row_key(item);
-        folds.then(|| self.open.get(&row).is_some_and(|open| open.contains(&row)))
+        let own_key = row_key(item);
+        let is_open = || {
+            let open = self.open.get(&own_key);
+            open.is_some_and(|open| open.contains(&own_key))
+        };
+        folds.then(is_open)
     }
 
     /// Computes the visible rows and their lines.
@@ -214,7 +219,7 @@ impl Entries {
                 continue;
             }
             let state = match self.open.is_empty() {
-                // Nothing is unfolded: skip the lookup.
+                // Saves the lookup. A row without anything to unfold has nothing below it to hide, so it may count as folded.
                 true => Some(false),
                 false => self.is_unfolded(index),
             };
@@ -223,10 +228,10 @@ impl Entries {
             line += 1;
             if state == Some(true) {
                 let open = self.open.get(&row_key(item));
-                let none = FxHashSet::default();
-                let chain = chain::lines(&item.row, self.options, open.unwrap_or(&none));
-                line += chain.len();
-                self.chains.insert(index, chain);
+                let no_keys = FxHashSet::default();
+                let chain_lines = chain::lines(&item.row, self.options, open.unwrap_or(&no_keys));
+                line += chain_lines.len();
+                self.chains.insert(index, chain_lines);
             }
         }
         self.len = line;
@@ -243,14 +248,15 @@ fn row_key(item: &RowItem) -> LineKey {
 /// The order of rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct RowOrder {
-    /// The column to order by; `None` for the report's own order.
+    /// The column to order by. `None` for the report's own order or, if `event` is not the leader, for the first column with
+    /// numbers.
     pub(super) column: Option<usize>,
     /// The event of a group by whose numbers rows are ordered, as an index into the group.
     pub(super) event: usize,
 }
 
 impl RowOrder {
-    /// Sorts rows, which are in the report's order.
+    /// Sorts `rows`, which are in the report's order; rows with equal values keep it.
     fn sort(self, histogram: &Histogram, rows: &mut [Arc<HistogramRow>]) {
         let columns = &histogram.columns;
         let by_number = |rows: &mut [Arc<HistogramRow>], number: NumberField| {
@@ -263,9 +269,8 @@ impl RowOrder {
             Some((_, ReportField::Number(number))) => by_number(rows, *number),
             Some((column, ReportField::Key(_))) => {
                 let before = columns.get(..column).unwrap_or_default();
-                let key = before.iter().filter(|field| field.key().is_some()).count();
-                let cell = |row: &HistogramRow| row.cells.get(key).map(|cell| sort_text(cell));
-                rows.sort_by_cached_key(|row| cell(row));
+                let key_index = before.iter().filter(|field| field.key().is_some()).count();
+                rows.sort_by_cached_key(|row| row.cells.get(key_index).map(|cell| sort_text(cell)));
             }
             None if self.event > 0 => {
                 let number = columns.iter().find_map(|field| field.number());
@@ -296,7 +301,8 @@ pub(super) fn items(
     if has_levels {
         let mut columns = histogram.columns.clone();
         if let Some(column) = order.column.filter(|column| *column < columns.len()) {
-            // `Histogram::hierarchy` orders every level by the first column with numbers.
+            // `Histogram::hierarchy` orders every level by the first column with numbers, except the last level: its rows keep
+            // their order.
             let field = columns.remove(column);
             columns.insert(0, field);
         }
@@ -304,6 +310,7 @@ pub(super) fn items(
             rows: rows.into_iter().map(Arc::unwrap_or_clone).collect(),
             columns,
             sort_event: match order {
+                // The report's own order.
                 RowOrder {
                     column: None,
                     event: 0,
@@ -312,7 +319,7 @@ pub(super) fn items(
             },
             ..Histogram::default()
         };
-        // The keys of the last row and of the rows above it, by level.
+        // By level, the keys of the row added last and of the rows that it is below in the hierarchy.
         let mut path: Vec<LineKey> = Vec::new();
         let items = accepted.hierarchy().into_iter().map(|line| {
             path.truncate(line.level);

@@ -29,7 +29,7 @@ impl ReportScreen {
             bottom,
         };
         let tables = &self.report.tables;
-        let row = |number: usize, _| match tables.get(number) {
+        let row = |number: usize, _is_selected| match tables.get(number) {
             Some(table) => {
                 let live_count = table.live.as_ref().map(|live| live.sample_count);
                 let samples = short_count(live_count.unwrap_or(table.histogram.total().samples));
@@ -71,7 +71,7 @@ impl ReportScreen {
         }
     }
 
-    /// Switches to the next or previous table.
+    /// Switches to the next table, or to the previous one if `backwards`.
     pub(super) fn switch_table(&mut self, backwards: bool) -> InputResult<ReaderMessage> {
         let count = self.views.len();
         let (Some(current), true) = (self.current, count > 1) else {

@@ -11,14 +11,15 @@ impl TableView {
     /// Returns the title, the column headings and all lines that are not hidden below a folded one, also those off the screen.
     /// Names are not escaped.
     pub(super) fn text(&mut self, theme: &Theme) -> String {
-        let unescaped = self.table().map(|table| {
+        let unescaped_cells = self.table().map(|table| {
             let layout = ReportLayout {
                 escapes: false,
                 ..table.layout.clone()
             };
             ReportCells::new(&table.histogram, &layout)
         });
-        let escaped_cells = unescaped.map(|cells| std::mem::replace(&mut self.cells, cells));
+        // Lines are rendered from `self.cells`: these are replaced only meanwhile.
+        let escaped_cells = unescaped_cells.map(|cells| std::mem::replace(&mut self.cells, cells));
         let text = self.titles_and_lines(theme);
         if let Some(cells) = escaped_cells {
             self.cells = cells;
@@ -27,9 +28,11 @@ impl TableView {
     }
 
     fn titles_and_lines(&self, theme: &Theme) -> String {
-        let mut text = format!("# {}\n#\n# {}\n#\n", self.title(), self.heading(0));
+        let first_column = 0;
+        let heading = self.heading(first_column);
+        let mut text = format!("# {}\n#\n# {}\n#\n", self.title(), heading);
         for line in 0..self.entries.len() {
-            text.push_str(self.line(line, 0, theme).to_string().trim_end());
+            text.push_str(self.line(line, first_column, theme).to_string().trim_end());
             text.push('\n');
         }
         text

@@ -1,5 +1,5 @@
-//! A row's call graph as a flame view: the width of a frame is its share, and its branches are below it: callees or callers, as
-//! in the call graph.
+//! A row's call graph as a flame view: the width of a frame is its share, and below a frame are its callees or callers, as in the
+//! call graph.
 
 use crossterm::event::{KeyCode, KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::Frame;
@@ -56,7 +56,7 @@ struct FlameScreen {
     zooms: Vec<usize>,
     /// Depth of the first visible line.
     top: usize,
-    /// The area of the last drawing.
+    /// The area of the frames when last drawn: without the first and the last line of the screen.
     area: Rect,
 }
 
@@ -72,9 +72,10 @@ impl FlameScreen {
         if stacks.is_empty() {
             return None;
         }
+        let reverse = false;
         Some(Self {
             name: row.cells.join("  "),
-            flame: Flame::new(&stacks, false),
+            flame: Flame::new(&stacks, reverse),
             cursor: 0,
             zooms: vec![0],
             top: 0,
@@ -82,8 +83,8 @@ impl FlameScreen {
         })
     }
 
-    /// Returns the start and end column of a frame, relative to the area; `None` if it is narrower than a column, or outside of
-    /// the zoomed frame.
+    /// Returns the start and end column of a frame, relative to the area; `None` if the frame's width is rounded to 0 columns, or
+    /// if the frame is outside of the zoomed one.
     fn columns(&self, number: usize) -> Option<(u16, u16)> {
         let frame = self.flame.frames.get(number)?;
         let zoom = self.flame.frames.get(*self.zooms.last()?)?;
@@ -128,7 +129,7 @@ impl FlameScreen {
             return InputResult::Close(Reply::Cancelled);
         };
         let depth = selected.depth;
-        let is_on_same_level = |number: &usize| {
+        let is_drawable_on_level = |number: &usize| {
             frames
                 .get(*number)
                 .is_some_and(|frame| frame.depth == depth)
@@ -139,8 +140,8 @@ impl FlameScreen {
                 .rev()
                 .find(|number| frames.get(*number).is_some_and(|frame| frame.depth < depth)),
             KeyCode::Down => self.widest_below(),
-            KeyCode::Left => (0..self.cursor).rev().find(is_on_same_level),
-            KeyCode::Right => (self.cursor + 1..frames.len()).find(is_on_same_level),
+            KeyCode::Left => (0..self.cursor).rev().find(is_drawable_on_level),
+            KeyCode::Right => (self.cursor + 1..frames.len()).find(is_drawable_on_level),
             KeyCode::Enter => {
                 if self.zooms.last() != Some(&self.cursor) {
                     self.zooms.push(self.cursor);
@@ -254,6 +255,7 @@ impl Screen<ReaderMessage> for FlameScreen {
 fn add(stacks: &mut Stacks, path: &mut Vec<u32>, branch: &Branch) {
     let len = path.len();
     for frame in &branch.frames {
+        // The real kind is unknown, and not shown.
         path.push(stacks.label(frame, FrameKind::User));
     }
     let below: u64 = branch.branches.iter().map(|branch| branch.all.period).sum();

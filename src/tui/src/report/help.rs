@@ -41,13 +41,13 @@ const LIVE: &[(&str, &str)] = &[
 ];
 
 /// Keys that are not available in `top`.
-const RECORDED: &[&str] = &["i", "r", "s", "V"];
+const RECORDING_ONLY: &[&str] = &["i", "r", "s", "V"];
 
 /// Returns the keys of a recording's report, or of `top`.
 pub(super) fn keys(is_live: bool) -> Vec<(&'static str, &'static str)> {
     if !is_live {
         return KEYS.to_vec();
     }
-    let keys = KEYS.iter().filter(|(key, _)| !RECORDED.contains(key));
+    let keys = KEYS.iter().filter(|(key, _)| !RECORDING_ONLY.contains(key));
     keys.chain(LIVE).copied().collect()
 }

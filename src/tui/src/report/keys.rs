@@ -26,10 +26,14 @@ impl ReportScreen {
             }
             KeyCode::Char('q') => self.close_table(),
             KeyCode::Esc => self.zoom_out(),
-            KeyCode::Left => self.scroll(false),
-            KeyCode::Right => self.scroll(true),
-            KeyCode::Tab => self.switch_table(false),
-            KeyCode::BackTab => self.switch_table(true),
+            KeyCode::Left | KeyCode::Right => {
+                let to_right = key.code == KeyCode::Right;
+                self.scroll(to_right)
+            }
+            KeyCode::Tab | KeyCode::BackTab => {
+                let backwards = key.code == KeyCode::BackTab;
+                self.switch_table(backwards)
+            }
             KeyCode::Enter | KeyCode::Char('m') => self.menu(),
             KeyCode::Char('i') => self.request(BrowserRequest::Header),
             KeyCode::Char('r') => self.request(BrowserRequest::Samples(None)),
@@ -49,7 +53,7 @@ impl ReportScreen {
             }
             KeyCode::Char('z') if self.is_live => self.request(BrowserRequest::Zero),
             KeyCode::Char('f') if self.is_live => {
-                // The effect is visible at the next refresh.
+                // Not `Self::request`, which waits for an answer: there is none. The effect is visible at the next refresh.
                 let _ = self.requests.send(BrowserRequest::Stop);
                 InputResult::Unchanged
             }
@@ -115,7 +119,7 @@ impl ReportScreen {
         InputResult::Quit
     }
 
-    /// Removes the last zoom. Without zooms, returns to the menu of events, or asks whether to exit.
+    /// Removes the last zoom. Without zooms, returns to the menu of events, or asks whether to exit if there is only one table.
     fn zoom_out(&mut self) -> InputResult<ReaderMessage> {
         if let Some(view) = self.view()
             && view.zooms.pop().is_some()
@@ -149,7 +153,7 @@ impl ReportScreen {
         }
     }
 
-    /// Shows only functions whose name contains a text; all if empty.
+    /// Shows only functions whose name contains `text`; all if `text` is empty.
     pub(super) fn show_symbols(&mut self, text: &str) -> InputResult<ReaderMessage> {
         if let Some(view) = self.view() {
             view.zooms.retain(|zoom| zoom.kind != ZoomKind::Symbol);
@@ -180,9 +184,9 @@ impl ReportScreen {
     }
 
     /// Scrolls to the right or left: by columns until only the last one is left, then by characters.
-    fn scroll(&mut self, right: bool) -> InputResult<ReaderMessage> {
+    fn scroll(&mut self, to_right: bool) -> InputResult<ReaderMessage> {
         let columns = self.view().map_or(0, |view| view.cells.len());
-        self.scrolled = match (self.scrolled, right) {
+        self.scrolled = match (self.scrolled, to_right) {
             ((first, 0), true) if first + 1 < columns => (first + 1, 0),
             ((first, left), true) => (first, left + SHIFT),
             ((first, 0), false) => (first.saturating_sub(1), 0),
@@ -215,7 +219,8 @@ impl TableView {
         }
     }
 
-    /// Returns the value of the cursor's row in the column of that kind; `None` in a hierarchy.
+    /// Returns the value of the cursor's row in the column of that kind. `None` in a hierarchy, whose rows have the cell of only
+    /// one key.
     pub(super) fn value(&self, kind: ZoomKind) -> Option<String> {
         if self.has_levels() {
             return None;

@@ -129,6 +129,7 @@ impl TableView {
         let target = match kind {
             ZoomKind::Thread => format!("{value} thread"),
             ZoomKind::Socket => format!("Processor Socket {value}"),
+            // The menu offers no other kinds than these and DSOs.
             _ => format!("{value} DSO (use the 'k' hotkey to zoom directly into the kernel)"),
         };
         let way = match self.zooms.iter().any(|zoom| zoom.kind == kind) {

@@ -37,7 +37,7 @@ pub enum ReaderMessage {
     Failed,
 }
 
-/// A screen made by another thread; it can be taken once.
+/// A screen made by another thread. It can be taken once, through a shared reference: all screens receive a message by reference.
 pub struct PreparedScreen(Mutex<Option<Box<dyn Screen<ReaderMessage> + Send>>>);
 
 impl PreparedScreen {
@@ -47,7 +47,7 @@ impl PreparedScreen {
         Self(Mutex::new(Some(Box::new(screen))))
     }
 
-    /// Returns the screen on the first call.
+    /// Returns the screen on the first call, then `None`.
     pub(crate) fn take(&self) -> Option<Box<dyn Screen<ReaderMessage> + Send>> {
         let mut screen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         screen.take()
@@ -81,7 +81,7 @@ pub enum BrowserRequest {
     SaveFunction(String, String),
     /// In `top`: toggle between resetting and decaying counts at each refresh.
     Zero,
-    /// In `top`: stop or restart the events.
+    /// In `top`: stop or restart the events. There is no answer.
     Stop,
 }
 

@@ -23,7 +23,7 @@ const BAR: usize = 20;
 /// A report: the menu of events, and the table of the selected event.
 pub struct ReportScreen {
     pub(super) report: Arc<ReportTables>,
-    /// The views of tables opened so far.
+    /// By table, its view; `None` if the table was not opened yet.
     pub(super) views: Vec<Option<TableView>>,
     /// The displayed table; `None` in the menu.
     pub(super) current: Option<usize>,
@@ -66,7 +66,7 @@ pub(super) enum PopupPurpose {
 struct ReadingState {
     /// Whether a report has arrived.
     has_report: bool,
-    /// The percentage of the recording in the report; `None` if it is complete, and before the first report.
+    /// The percentage of the recording in the report; `None` if the report is complete, and before the first report.
     partial: Option<f64>,
     /// The progress of reading, from 0 to 1; `None` when it has ended, and in `top`.
     progress: Option<f64>,
@@ -142,7 +142,8 @@ impl ReportScreen {
             return;
         };
         if slot.is_none() {
-            *slot = TableView::new(&self.report, number, None);
+            let before = None;
+            *slot = TableView::new(&self.report, number, before);
         }
         if self.current != Some(number) {
             self.scrolled = (0, 0);
@@ -169,8 +170,9 @@ impl ReportScreen {
         std::mem::take(&mut self.state.is_waiting)
     }
 
-    /// Shows a new report. The views of tables are kept if it has as many tables as the previous one; otherwise the event menu is
-    /// shown, unless there is only one table. `partial` is the percentage of the recording in the report; `None` if complete.
+    /// Shows a new report. If the new report has as many tables as the previous one, the tables' views and the choice of the
+    /// displayed table are kept; otherwise the event menu is shown, unless there is only one table. `partial` is the percentage of
+    /// the recording in the report; `None` if complete.
     fn show_report(&mut self, report: &Arc<ReportTables>, partial: Option<f64>) {
         let count = report.tables.len();
         let has_same_count = count == self.views.len();
@@ -243,8 +245,9 @@ impl Screen<ReaderMessage> for ReportScreen {
                 .collect(),
             bottom,
         };
+        // `row` borrows the view, so the drawing changes a copy of its list.
         let mut list = view.list.clone();
-        let row = |line, _| view.line(line, first, theme);
+        let row = |line, _is_selected| view.line(line, first, theme);
         let scrolled = ScrolledList {
             list: &mut list,
             left,
@@ -287,7 +290,7 @@ impl Screen<ReaderMessage> for ReportScreen {
                     return InputResult::Push(screen);
                 }
             }
-            // The reply of a popup that was opened meanwhile would be taken for that of the menu.
+            // Dropped if another popup was opened meanwhile: that popup's reply would be taken for the choice of a recording.
             ReaderMessage::Recordings(names) if self.clear_waiting() && self.purpose.is_none() => {
                 self.purpose = Some(PopupPurpose::Recordings(names.clone()));
                 return InputResult::Push(Box::new(Menu::new("Recordings", names.clone())));
@@ -295,7 +298,7 @@ impl Screen<ReaderMessage> for ReportScreen {
             ReaderMessage::Notice(text) if self.clear_waiting() => {
                 return InputResult::Push(Box::new(Notice::new("", text.as_str())));
             }
-            // Answers to requests of other screens.
+            // Answers to requests of other screens, and counts for them.
             ReaderMessage::Code(_)
             | ReaderMessage::Recordings(_)
             | ReaderMessage::Update(_)

@@ -45,12 +45,14 @@ impl TableView {
             graph: table.layout.graph_form,
             total: table.histogram.all.period,
         };
+        // `refresh` adds the lines.
+        let no_entries = Entries::new(Vec::new(), options, None);
         let mut view = Self {
             report: Arc::clone(report),
             number,
             rows: table.histogram.rows.iter().cloned().map(Arc::new).collect(),
             cells: ReportCells::new(&table.histogram, &table.layout),
-            entries: Entries::new(Vec::new(), options, None),
+            entries: no_entries,
             list: List::new(0),
             zooms: Vec::new(),
             min_percent: table.layout.min_percent,
@@ -93,8 +95,8 @@ impl TableView {
         let histogram = &table.histogram;
         let total = histogram.totals.first().copied().unwrap_or_default();
         let passes = |row: &HistogramRow| {
-            share(row.weights.total, total.period).1 >= self.min_percent
-                && self.zooms.iter().all(|zoom| zoom.passes(row))
+            let (_, percent) = share(row.weights.total, total.period);
+            percent >= self.min_percent && self.zooms.iter().all(|zoom| zoom.passes(row))
         };
         let items = items(
             histogram,
@@ -111,7 +113,8 @@ impl TableView {
                 false => histogram.all.period,
             },
         };
-        let before = std::mem::replace(&mut self.entries, Entries::new(Vec::new(), options, None));
+        let no_entries = Entries::new(Vec::new(), options, None);
+        let before = std::mem::replace(&mut self.entries, no_entries);
         self.entries = Entries::new(items, options, Some(before));
         self.list.set_len(self.entries.len());
     }

@@ -15,7 +15,7 @@ pub(super) struct ZoomFilter {
 /// What a zoom selects rows by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ZoomKind {
-    /// The thread, process or command: the cell of the first such column.
+    /// The thread, process or command: the first of these that has a column.
     Thread,
     Dso,
     /// The kernel's own code, without modules.
@@ -60,8 +60,8 @@ impl ZoomKind {
     }
 }
 
-/// Whether this is the object of the kernel or of a guest's kernel: `[kernel.kallsyms]` of a recording, `[kernel]` of `top`, or
-/// the path of its image.
+/// Whether an object is the kernel or a guest's kernel: `[kernel.kallsyms]` in a recording, `[kernel]` in `top`, or the path of a
+/// kernel's image or `kallsyms`.
 fn is_kernel(object: &str) -> bool {
     let prefixes = ["[kernel.", "[kernel]", "[guest.kernel"];
     let file = object.rsplit('/').next().unwrap_or(object);

@@ -17,7 +17,7 @@ fn hit(samples: u64) -> HitCount {
     }
 }
 
-/// An instruction of two bytes with this number, its samples, and its source location.
+/// An instruction of two bytes. `number` is its index in the function, `site` that of its source location.
 fn instruction(number: u64, text: &str, samples: u64, site: usize) -> Instruction {
     Instruction {
         address: 0x1000 + number * 2,
@@ -59,13 +59,14 @@ fn code() -> FunctionCode {
         is_inlined,
         line: Some((0, line)),
     };
+    let is_inlined = true;
     FunctionCode {
         name: "leaf".to_owned(),
         object: "/opt/calc".to_owned(),
         begin: CodeLocation::new(Frame::unknown(0x7f00_0000, Level::User)),
         start: 0x1000,
         instructions: vec![instruction(0, "push %rbp", 0, 0), target, jump, call, back],
-        sites: vec![site("leaf", false, 1), site("twist", true, 2)],
+        sites: vec![site("leaf", !is_inlined, 1), site("twist", is_inlined, 2)],
         files: vec!["/src/calc.c".to_owned()],
         sums: vec![hit(4)],
     }
@@ -91,8 +92,10 @@ fn screen() -> (AnnotateScreen, Receiver<BrowserRequest>) {
 }
 
 fn screen_with(sender: Sender<BrowserRequest>, options: AnnotateOptions) -> AnnotateScreen {
-    let theme = Theme::new(true);
-    AnnotateScreen::new(Arc::new(annotated()), options, false, sender, theme)
+    let has_colors = true;
+    let theme = Theme::new(has_colors);
+    let is_global = false;
+    AnnotateScreen::new(Arc::new(annotated()), options, is_global, sender, theme)
 }
 
 fn press(screen: &mut AnnotateScreen, keys: &str) -> Vec<InputResult<ReaderMessage>> {
@@ -156,11 +159,13 @@ fn source_lines_precede_their_instructions() {
 #[test]
 fn letters_change_numbers_and_addresses() {
     let (mut screen, _requests) = screen();
+    // t: periods instead of percentages; p: global; o: addresses and full disassembly.
     press(&mut screen, "tpo");
     let lines = screen_lines(&mut screen);
     assert_eq!(lines[1], "leaf  /opt/calc [Percent: global period]");
     assert_eq!(lines[2], "Period      │");
     assert_eq!(lines[5], "       1000 │1004: ↑ jne  1002 <leaf+0x2>");
+    // t: sample counts; b: percentages of hits; f: addresses in memory; J: jump counts.
     press(&mut screen, "tbfJ");
     let lines = screen_lines(&mut screen);
     assert_eq!(lines[1], "leaf  /opt/calc [Percent: global hits]");
