@@ -35,9 +35,9 @@ pub struct Snapshot<'a> {
 pub struct Unwinder {
     /// Steps with their objects.
     steps: Vec<(Step, ModuleId)>,
-    /// By epoch and [`StepAddress::key`] of the address.
+    /// Results by epoch and [`StepAddress::key`] of the address.
     by_address: FxHashMap<(u64, u64), CachedStep>,
-    /// By object and [`StepAddress::key`] of the offset in its file: the same in all processes.
+    /// Results by object and [`StepAddress::key`] of the offset in the object's file. They are valid in all processes.
     by_offset: FxHashMap<(ModuleId, u64), CachedStep>,
     context: Option<Box<UnwindContext<usize>>>,
 }
@@ -47,7 +47,7 @@ pub struct Unwinder {
 enum CachedStep {
     /// An index of [`Unwinder::steps`].
     Step(u32),
-    /// There is no step.
+    /// There is no step, for this reason.
     None(UnwindStop),
 }
 
@@ -59,6 +59,7 @@ struct UnwindStop {
 }
 
 impl UnwindStop {
+    /// A stop without an object that is the cause.
     fn of(cause: TruncationCause) -> Self {
         Self {
             cause,
@@ -107,7 +108,8 @@ impl StepAddress {
         }
     }
 
-    /// The key of the caches: `address` is absolute or an offset in the object.
+    /// The key of this lookup in the caches. `address` is the absolute address or, in [`Unwinder::by_offset`], the offset in the
+    /// object's file.
     fn key(self, address: u64) -> u64 {
         address << 1 | u64::from(self.exact)
     }
@@ -122,8 +124,8 @@ impl Unwinder {
 
     /// Appends the frame addresses of `snapshot` to `out`, innermost first, at most `limit`.
     ///
-    /// As in perf, the first address is that of the sample, unless it is invalid; the others are return addresses minus
-    /// one, except for frames interrupted by a signal.
+    /// As in perf, the first address is that of the sample, which is omitted if it is invalid; the others are return addresses
+    /// minus one, except in frames interrupted by a signal: their addresses are exact.
     pub fn unwind(
         &mut self,
         snapshot: &Snapshot<'_>,
@@ -153,7 +155,9 @@ impl Unwinder {
         let most_frames = max_frames(&snapshot.stack);
         let end = out.len().saturating_add(limit.min(most_frames));
         let mut registers = snapshot.registers;
-        let mut cached_step = self.find(StepAddress::of(registers.ip, true), arch, space);
+        // The sampled instruction is executed next.
+        let is_exact = true;
+        let mut cached_step = self.find(StepAddress::of(registers.ip, is_exact), arch, space);
         let mut is_innermost = true;
         if limit > 0 && is_address(registers.ip) {
             out.push(registers.ip);
@@ -164,7 +168,7 @@ impl Unwinder {
                 registers: &registers,
                 stack: &snapshot.stack,
             };
-            let is_interrupted = self.is_signal(cached_step);
+            let caller_was_interrupted = self.is_signal(cached_step);
             let caller = match self.caller(cached_step, &frame, space, is_innermost) {
                 Ok(Some(caller)) => caller,
                 Ok(None) => return Ending::Complete,
@@ -175,18 +179,21 @@ impl Unwinder {
             match caller.ip {
                 0 => return Ending::Complete,
                 ip if !is_address(ip) => return truncated(TruncationCause::Unmapped),
-                _ if advances(arch, &registers, &caller, is_interrupted) => {}
+                _ if advances(arch, &registers, &caller, caller_was_interrupted) => {}
                 // The outermost frame of a thread is marked by a register that is 0.
                 _ if heuristics::is_marked_outermost(arch, &registers) => return Ending::Complete,
                 _ => return truncated(TruncationCause::Stuck),
             }
             registers = caller;
             is_innermost = false;
-            cached_step = self.find(StepAddress::of(registers.ip, is_interrupted), arch, space);
-            out.push(registers.ip - u64::from(!is_interrupted));
+            // The instruction at which the signal interrupted the caller is executed next.
+            let is_exact = caller_was_interrupted;
+            cached_step = self.find(StepAddress::of(registers.ip, is_exact), arch, space);
+            out.push(registers.ip - u64::from(!is_exact));
         }
         match limit <= most_frames {
             true => Ending::Limit,
+            // There are more frames than the copy can hold.
             false => truncated(TruncationCause::Stuck),
         }
     }
@@ -223,7 +230,7 @@ impl Unwinder {
         };
         match step.apply(frame) {
             Ok(registers) => Ok(registers.map(Caller::certain)),
-            // The other causes are in the sample, not in the object.
+            // Only invalid frame information is in the object; the other causes are in the sample.
             Err(cause) => Err(UnwindStop {
                 cause,
                 module: (cause == TruncationCause::BadFrameInfo).then_some(*module),
@@ -299,19 +306,26 @@ fn is_address(ip: u64) -> bool {
     ip != 0 && ip < PERF_CONTEXT_MAX
 }
 
-/// The maximum number of frames in a copy of a stack. Without it, unwinding might never end: a damaged object may describe an
-/// endless chain: signal frames that return to themselves, or a stack pointer that grows without reading.
+/// The maximum number of frames in a copy of a stack. Without this limit, unwinding might never end, as a damaged object may
+/// describe an endless chain of frames: signal frames that return to themselves, or frames of which each increases the stack
+/// pointer, but reads nothing from the stack.
 fn max_frames(stack: &StackBytes<'_>) -> usize {
     const SMALLEST_WORD: usize = 4;
     (stack.bytes.len() / SMALLEST_WORD).saturating_add(FRAMES_WITHOUT_WORDS)
 }
 
-/// Whether the caller's frame is further out than `frame`. A signal handler may have a separate stack, so any caller that it
-/// interrupted is accepted; a function without a frame doesn't move the stack pointer.
-fn advances(arch: Arch, frame: &Registers, caller: &Registers, is_interrupted: bool) -> bool {
+/// Whether the caller's frame is further out than `frame`. A signal handler may have a separate stack, so any caller that was
+/// interrupted by a signal is accepted. A function without a frame doesn't move the stack pointer: its caller is accepted if
+/// only the address differs.
+fn advances(
+    arch: Arch,
+    frame: &Registers,
+    caller: &Registers,
+    caller_was_interrupted: bool,
+) -> bool {
     let register = arch.stack_pointer();
     let (Some(from), Some(to)) = (frame.get(register), caller.get(register)) else {
         return false;
     };
-    is_interrupted || to > from || to == from && caller.ip != frame.ip
+    caller_was_interrupted || to > from || to == from && caller.ip != frame.ip
 }

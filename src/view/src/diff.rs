@@ -39,8 +39,8 @@ pub struct DiffLayout {
     pub separator: Option<String>,
     /// The colour sequences of values; `None` without colours.
     pub colors: Option<Csi>,
-    /// Whether control characters in names and keys are escaped: set for output to a terminal, which escapes them, so that column
-    /// widths match.
+    /// Whether control characters in names and keys are escaped before they are padded: set for output to a terminal, whose
+    /// filter would otherwise escape them later, so that columns would be misaligned.
     pub escapes: bool,
 }
 
@@ -53,7 +53,7 @@ pub struct DiffEvent<'a> {
     pub files: &'a [String],
     /// The rows.
     pub comparison: &'a Comparison,
-    /// With [`ComparisonMethod::Cycles`], the blocks of each row.
+    /// With [`ComparisonMethod::Cycles`], the lines of blocks of each row, which replace the line of the row.
     pub blocks: Option<&'a [Vec<BlockLine>]>,
 }
 
@@ -76,7 +76,7 @@ struct DiffColumn {
     width: usize,
 }
 
-/// Writes one event's table; the first one has no blank line above.
+/// Writes one event's table, with a blank line above unless it is the first table.
 ///
 /// # Errors
 /// Those of `out`.
@@ -89,25 +89,28 @@ pub fn write_diff(
     let columns = columns(event.comparison, layout);
     let widths = key_widths(event.comparison, layout.escapes);
     if !layout.quiet {
-        let blank = if is_first { "" } else { "\n" };
+        let blank_line = if is_first { "" } else { "\n" };
         let name = escaped_name(event.name, layout);
-        writeln!(out, "{blank}# Event '{name}'\n#")?;
+        writeln!(out, "{blank_line}# Event '{name}'\n#")?;
         if layout.lists_files {
             write_files(out, event.files, layout)?;
         }
         write_titles(out, event.comparison, &columns, &widths, layout)?;
     }
     for (number, row) in event.comparison.rows.iter().enumerate() {
-        let cells = |line| {
+        let cells = |block_line| {
             let numbers = columns.iter();
-            let numbers = numbers.map(|column| column.cell(event.comparison, row, line));
+            let numbers = numbers.map(|column| column.cell(event.comparison, row, block_line));
             numbers.collect::<Vec<DiffCell>>()
         };
         let lines: Vec<Vec<DiffCell>> = match event.blocks {
-            None => vec![cells(None)],
+            None => {
+                let no_block_line = None;
+                vec![cells(no_block_line)]
+            }
             Some(blocks) => {
-                let lines = blocks.get(number).into_iter().flatten();
-                lines.map(|line| cells(Some(line))).collect()
+                let block_lines = blocks.get(number).into_iter().flatten();
+                block_lines.map(|line| cells(Some(line))).collect()
             }
         };
         for numbers in &lines {
@@ -140,7 +143,7 @@ fn columns(comparison: &Comparison, layout: &DiffLayout) -> Vec<DiffColumn> {
         }
     };
     let kinds_of_file = |file: usize| {
-        let (first, period) = match file {
+        let (main, period) = match file {
             0 => (NumberColumn::Baseline, NumberColumn::BaselinePeriod),
             _ => (NumberColumn::Value, NumberColumn::Period),
         };
@@ -149,7 +152,7 @@ fn columns(comparison: &Comparison, layout: &DiffLayout) -> Vec<DiffColumn> {
         let formula = layout.formula && file > 0;
         let formula = formula.then_some(NumberColumn::Formula);
         let period = layout.periods.then_some(period);
-        let kinds = [Some(first), histogram, formula, period];
+        let kinds = [Some(main), histogram, formula, period];
         kinds.into_iter().flatten().map(move |kind| (file, kind))
     };
     let all = (0..files).flat_map(kinds_of_file);
@@ -184,29 +187,30 @@ fn write_files(out: &mut dyn Write, files: &[String], layout: &DiffLayout) -> io
     writeln!(out, "#")
 }
 
-/// Writes the titles, padded to the column widths, and a rule of dots; with a separator, titles only.
+/// Writes the titles, padded to the column widths, and a rule of dots; with a separator, titles only. `key_widths` are the widths
+/// of the key columns, which follow the number columns.
 fn write_titles(
     out: &mut dyn Write,
     comparison: &Comparison,
     columns: &[DiffColumn],
-    widths: &[usize],
+    key_widths: &[usize],
     layout: &DiffLayout,
 ) -> io::Result<()> {
-    let numbers = columns.iter().map(|column| &*column.title);
+    let number_titles = columns.iter().map(|column| &*column.title);
     if let Some(separator) = &layout.separator {
         let keys = comparison.keys.iter().map(|key| key.title);
-        let titles: Vec<&str> = numbers.chain(keys).collect();
+        let titles: Vec<&str> = number_titles.chain(keys).collect();
         return write_separated_titles(out, &titles, separator);
     }
     let numbers = columns
         .iter()
         .map(|column| RightAligned(&column.title, column.width).to_string());
-    let keys = comparison.keys.iter().zip(widths);
+    let keys = comparison.keys.iter().zip(key_widths);
     let keys = keys.map(|(key, width)| LeftAligned(key.title, *width).to_string());
     let titles: Vec<String> = numbers.chain(keys).collect();
     let number_widths = columns.iter().map(|column| column.width);
     let rules = number_widths
-        .chain(widths.iter().copied())
+        .chain(key_widths.iter().copied())
         .map(|width| ".".repeat(width));
     let rules: Vec<String> = rules.collect();
     writeln!(out, "# {}\n# {}\n#", titles.join("  "), rules.join("  "))

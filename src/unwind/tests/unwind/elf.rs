@@ -92,6 +92,7 @@ pub(crate) struct File {
 }
 
 impl File {
+    /// Appends the lowest `size` bytes of `value`.
     pub(crate) fn put(&mut self, value: u64, size: u8) {
         let bytes = value.to_le_bytes();
         self.bytes.extend_from_slice(&bytes[..usize::from(size)]);
@@ -101,10 +102,12 @@ impl File {
         self.put(value, self.word);
     }
 
+    /// The offset at which the next byte is appended.
     pub(crate) fn at(&self) -> u64 {
         self.bytes.len() as u64
     }
 
+    /// Appends zeros up to the offset `to`.
     fn pad(&mut self, to: u64) {
         self.bytes.resize(usize::try_from(to).unwrap(), 0);
     }
@@ -118,7 +121,8 @@ pub(crate) fn build(arch: Arch, section: Section, entries: &[Entry]) -> Vec<u8> 
         word,
     };
     file.pad(CODE.start);
-    // The code is filled such that every return address follows a call: x86's `call` with any distance, `bl` on 64-bit Arm.
+    // The code is filled such that every return address follows a call: x86's `call` with any distance, `bl` on 64-bit Arm. The
+    // unwinder doesn't check this on 32-bit Arm.
     let call = if arch == Arch::Aarch64 { 0x94 } else { 0xe8 };
     file.bytes.resize(usize::try_from(CODE.end).unwrap(), call);
     let parts = match section {
@@ -130,6 +134,7 @@ pub(crate) fn build(arch: Arch, section: Section, entries: &[Entry]) -> Vec<u8> 
     let names_end = file.at();
     let headers = names_end.next_multiple_of(8);
     file.pad(headers);
+    // The null section.
     put_section(&mut file, 0, 0, 0..0);
     for part in &parts.sections {
         put_section(&mut file, part.name, part.kind, part.range.clone());
@@ -138,6 +143,7 @@ pub(crate) fn build(arch: Arch, section: Section, entries: &[Entry]) -> Vec<u8> 
     let layout = Layout {
         machine,
         section_headers: (section != Section::Headless).then_some(headers),
+        // The null section and the section names are not in `parts`.
         section_count: parts.sections.len() as u64 + 2,
         segment: parts.segment,
     };
@@ -160,7 +166,8 @@ pub(crate) struct Part {
     pub(crate) range: std::ops::Range<u64>,
 }
 
-/// Writes `.eh_frame` or `.debug_frame`, and a search table, to which a segment refers only if `section` has one.
+/// Writes `.eh_frame` or `.debug_frame`, and a search table. A segment refers to the table only if `section` is one with a search
+/// table.
 fn put_tables(file: &mut File, arch: Arch, section: Section, entries: &[Entry]) -> Parts {
     let frames = file.at();
     let locations = put_frames(file, arch, section, entries);
@@ -180,7 +187,8 @@ fn put_tables(file: &mut File, arch: Arch, section: Section, entries: &[Entry]) 
     }
 }
 
-/// Writes the entries; returns for each entry the start of its code and its offset in the file, by ascending start.
+/// Writes an FDE with its CIE for each entry. Returns the start of the code and the offset of the FDE in the file for each entry,
+/// by ascending start.
 fn put_frames(file: &mut File, arch: Arch, section: Section, entries: &[Entry]) -> Vec<(u64, u64)> {
     let is_debug = section == Section::Debug;
     let section_start = file.at();
@@ -204,6 +212,7 @@ fn put_cie(file: &mut File, arch: Arch, is_debug: bool, is_signal: bool) {
         ..
     } = numbers(arch);
     let mut body = Vec::new();
+    // The number that marks a CIE.
     body.extend_from_slice(&if is_debug { [0xff; 4] } else { [0; 4] });
     // The version.
     body.push(1);
@@ -214,19 +223,19 @@ fn put_cie(file: &mut File, arch: Arch, is_debug: bool, is_signal: bool) {
         (false, true) => b"zRS\0",
     };
     body.extend_from_slice(augmentation);
-    // The factor of code offsets is 1, that of data offsets minus the size of a word (as SLEB128).
+    // The factor of code offsets is 1, that of data offsets is the negated size of a word (as SLEB128).
     body.extend_from_slice(&[1, 0x80 - word, return_address]);
     if !is_debug {
-        // Addresses are 32-bit PC-relative offsets.
+        // One byte of augmentation data: addresses are 32-bit PC-relative offsets.
         body.extend_from_slice(&[1, 0x1b]);
     }
     put_padded(file, body);
 }
 
-/// Writes an entry. `cie` is the offset of its CIE in the section, `section` that of the section in the file.
+/// Writes the FDE of an entry. `cie` is the offset of its CIE in the section, `section` that of the section in the file.
 fn put_fde(file: &mut File, is_debug: bool, cie: u64, section: u64, entry: &Entry) {
     let mut body = Vec::new();
-    // The pointer to the CIE follows the entry's length.
+    // The pointer to the CIE follows the FDE's length.
     let pointer_at = file.at() + 4;
     let pointer = if is_debug {
         cie
@@ -239,29 +248,34 @@ fn put_fde(file: &mut File, is_debug: bool, cie: u64, section: u64, entry: &Entr
             body.extend_from_slice(&value.to_le_bytes()[..usize::from(file.word)]);
         }
     } else {
+        // The start of the code relative to this field, which follows the pointer.
         let offset = entry.start.wrapping_sub(pointer_at + 4) as u32;
         body.extend_from_slice(&offset.to_le_bytes());
         body.extend_from_slice(&(entry.size as u32).to_le_bytes());
+        // There is no augmentation data.
         body.push(0);
     }
     body.extend_from_slice(&entry.instructions);
     put_padded(file, body);
 }
 
+/// Writes the length of `body`, and `body` padded with `DW_CFA_nop`.
 fn put_padded(file: &mut File, mut body: Vec<u8>) {
     body.resize(body.len().next_multiple_of(usize::from(file.word)), 0);
     file.put(body.len() as u64, 4);
     file.bytes.extend_from_slice(&body);
 }
 
+/// Writes `.eh_frame_hdr`. `frames` is the offset of `.eh_frame`, `locations` are those of [`put_frames`].
 fn put_search_table(file: &mut File, frames: u64, locations: &[(u64, u64)]) {
     let start = file.at();
+    // The version, and the encodings of the pointer to `.eh_frame`, of the number of entries and of the table.
     file.bytes.extend_from_slice(&[1, 0x1b, 0x03, 0x3b]);
     file.put(frames.wrapping_sub(start + 4), 4);
     file.put(locations.len() as u64, 4);
-    for (code, entry) in locations {
+    for (code, fde) in locations {
         file.put(code.wrapping_sub(start), 4);
-        file.put(entry.wrapping_sub(start), 4);
+        file.put(fde.wrapping_sub(start), 4);
     }
 }
 
@@ -278,6 +292,7 @@ fn put_section(file: &mut File, name: u64, kind: u64, range: std::ops::Range<u64
     file.put_word(address);
     file.put_word(range.start);
     file.put_word(range.end - range.start);
+    // sh_link and sh_info, sh_addralign, sh_entsize.
     file.put(0, 8);
     file.put_word(1);
     file.put_word(0);
@@ -293,7 +308,7 @@ struct Layout {
     segment: Option<(u64, std::ops::Range<u64>)>,
 }
 
-/// Writes the headers into the space reserved for them.
+/// Writes the file header and the segment headers into the space reserved for them before the code.
 fn put_headers(file: &mut File, layout: &Layout) {
     let file_size = file.at();
     let is_64 = file.word == 8;
@@ -301,6 +316,7 @@ fn put_headers(file: &mut File, layout: &Layout) {
         bytes: b"\x7fELF".to_vec(),
         word: file.word,
     };
+    // The class, the byte order (little-endian) and the version.
     head.bytes
         .extend_from_slice(&[if is_64 { 2 } else { 1 }, 1, 1]);
     head.pad(16);
@@ -309,11 +325,13 @@ fn put_headers(file: &mut File, layout: &Layout) {
     // ET_DYN.
     head.put(3, 2);
     head.put(layout.machine.into(), 2);
+    // The version and the entry point.
     head.put(1, 4);
     head.put_word(0);
     // The segment headers follow this header.
     head.put_word(header_size);
     head.put_word(layout.section_headers.unwrap_or(0));
+    // The flags.
     head.put(0, 4);
     let section_count = layout.section_headers.map_or(0, |_| layout.section_count);
     let section_header_size = if is_64 { 64 } else { 40 };
@@ -355,5 +373,6 @@ fn put_segment(head: &mut File, kind: u64, range: std::ops::Range<u64>) {
     if head.word == 4 {
         head.put(readable_executable, 4);
     }
+    // The alignment.
     head.put_word(0x1000);
 }

@@ -5,7 +5,7 @@ use super::elf::{
     SHT_PROGBITS,
 };
 
-/// The `finish` instruction.
+/// The `finish` unwind instruction.
 const FINISH: u8 = 0xb0;
 /// The second word of the index entry of a function without unwind information.
 const CANT_UNWIND: u32 = 1;
@@ -24,7 +24,8 @@ enum Placement {
 }
 
 impl Placement {
-    /// The placement of entry `number` with instructions of `length` bytes: each placement occurs, if the length permits it.
+    /// The placement of entry `number` with instructions of `length` bytes. It depends on the number, so that a file with several
+    /// entries has each placement that the lengths permit.
     fn of(number: usize, length: usize) -> Self {
         match number % 4 {
             0 if length <= 3 => Self::Inline,
@@ -35,20 +36,21 @@ impl Placement {
     }
 }
 
-/// Writes the table and the index; `entries` are sorted by address.
+/// Writes the table (`.ARM.extab`) and the index (`.ARM.exidx`); `entries` are sorted by address.
 pub(crate) fn put(file: &mut File, entries: &[Entry]) -> Parts {
     let table = file.at();
-    let mut pairs = Vec::new();
+    let mut index_entries = Vec::new();
     for (number, entry) in entries.iter().enumerate() {
         let placement = Placement::of(number, entry.instructions.len());
-        pairs.push((entry.start, put_instructions(file, entry, placement)));
+        index_entries.push((entry.start, put_instructions(file, entry, placement)));
         let end = entry.start + entry.size;
+        // An index entry applies up to the next one: a gap after the code needs an entry, too.
         if entries.get(number + 1).is_none_or(|next| next.start != end) {
-            pairs.push((end, EncodedEntry::Word(CANT_UNWIND)));
+            index_entries.push((end, EncodedEntry::Word(CANT_UNWIND)));
         }
     }
     let index = file.at();
-    for (start, encoded) in pairs {
+    for (start, encoded) in index_entries {
         put_offset(file, start);
         match encoded {
             EncodedEntry::Word(word) => file.put(word.into(), 4),
@@ -80,11 +82,13 @@ fn put_instructions(file: &mut File, entry: &Entry, placement: Placement) -> Enc
         return EncodedEntry::Word(CANT_UNWIND);
     }
     let place = file.at();
+    // 0x80 and 0x81 select the predefined personality routines of the short and the long form.
     match placement {
         Placement::Inline => return EncodedEntry::Word(words(&[&[0x80], code].concat())[0]),
         Placement::Short => put_words(file, &[&[0x80], code].concat()),
         Placement::Long => put_counted(file, &[0x81], code),
         Placement::CustomRoutine => {
+            // The address of the routine, which the unwinder does not call: any code.
             put_offset(file, entry.start);
             put_counted(file, &[], code);
         }

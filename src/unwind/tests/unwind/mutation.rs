@@ -5,7 +5,7 @@ use rperf_symbol::FileBytes;
 use rperf_unwind::FrameInfo;
 
 use super::elf::CODE;
-use super::program::{Loaded, unwind};
+use super::program::{Loaded, MAX_FRAMES, unwind};
 use super::property::program;
 
 /// Fewer than `limit` bytes to overwrite: for each, the position, which fits buffers of any length, and the new value.
@@ -52,6 +52,6 @@ proptest! {
         let mut sampled = program.calls(&calls);
         [sampled.ip, sampled.stack_pointer, sampled.frame_pointer, sampled.saved] = registers;
         let (frames, _) = program.unwind(&sampled);
-        prop_assert!(frames.len() <= 200);
+        prop_assert!(frames.len() <= MAX_FRAMES);
     }
 }

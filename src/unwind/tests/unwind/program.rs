@@ -13,6 +13,10 @@ use super::elf::{self, CODE, Entry, Section, numbers};
 pub(crate) const START: u64 = 0x4000_0000;
 /// The end of the stack.
 pub(crate) const STACK_END: u64 = 0x7000_0000;
+/// The number of the only object.
+pub(crate) const MODULE: ModuleId = ModuleId(3);
+/// The limit of [`Program::unwind`].
+pub(crate) const MAX_FRAMES: usize = 200;
 /// Bytes between the starts of functions.
 const SPACING: u64 = 0x80;
 
@@ -29,7 +33,7 @@ pub(crate) enum Shape {
     Realigns,
     /// Has no frame: the return address stays in its register.
     Leaf,
-    /// Has popped its frame, including the frame pointer; innermost only.
+    /// Has popped its frame, including the saved frame pointer, so that only the return address is on the stack; innermost only.
     Ends,
     /// Has saved the frame pointer below the stack pointer (red zone), outside the captured stack; innermost only.
     SavesInRedZone,
@@ -58,7 +62,8 @@ pub(crate) struct Sampled {
     pub(crate) frames: Vec<u64>,
 }
 
-/// The offset of a function in the file.
+/// The offset of a function in the file, by its index in the shapes. The outermost function, which has no index, is at the start
+/// of the code.
 pub(crate) fn start(function: usize) -> u64 {
     CODE.start + (function as u64 + 1) * SPACING
 }
@@ -116,7 +121,8 @@ impl Program {
             state.ip = START + start(*function) + 1 + inside;
             state.frames.insert(0, state.ip - 1);
         }
-        // The innermost frame is running, so its address is inside its function, not a return address.
+        // The innermost function is running, so its address is not a return address: if it is the function's end, it is moved
+        // back.
         if (state.ip - START).is_multiple_of(SPACING) {
             state.ip -= 2;
         }
@@ -127,14 +133,14 @@ impl Program {
 
     pub(crate) fn unwind(&self, sampled: &Sampled) -> (Vec<u64>, UnwindOutcome) {
         let object = FrameInfo::parse(FileBytes::from(self.file.clone()), None).unwrap();
-        unwind(self.arch, &Loaded::new(Ok(&object)), sampled, 200)
+        unwind(self.arch, &Loaded::new(Ok(&object)), sampled, MAX_FRAMES)
     }
 }
 
 /// The DWARF unwind instructions of a shape; `None` for a shape without unwind information.
 fn instructions(arch: Arch, shape: Shape) -> Option<Vec<u8>> {
     let n = numbers(arch);
-    // DW_CFA_offset: saved at this number of words below the canonical frame address.
+    // DW_CFA_offset: the register is saved at this number of words below the canonical frame address.
     let offset = |register: u8, words: u8| [0x80 | register, words];
     // DW_CFA_def_cfa.
     let cfa = |register: u8, words: u8| [0x0c, register, words * n.word];
@@ -159,7 +165,8 @@ fn instructions(arch: Arch, shape: Shape) -> Option<Vec<u8>> {
         }
         Shape::Leaf => cfa(n.stack_pointer, 0).to_vec(),
         Shape::Ends => {
-            // DW_CFA_advance_loc 1, DW_CFA_def_cfa_offset, both twice.
+            // DW_CFA_advance_loc 1, DW_CFA_def_cfa_offset, both twice. As in the output of compilers, the popped register keeps
+            // its save location.
             let saved = offset(n.frame_pointer, 2);
             let pushed = [&[0x41, 0x0e, 2 * n.word][..], &saved].concat();
             let popped = [0x41, 0x0e, n.word];
@@ -183,9 +190,9 @@ fn instructions(arch: Arch, shape: Shape) -> Option<Vec<u8>> {
 ///
 /// # Panics
 ///
-/// If the instructions cannot describe a shape.
+/// If the instructions cannot describe the shape.
 fn exceptions(shape: Shape) -> Option<Vec<u8>> {
-    // Words to skip; zero needs no instruction.
+    // Adds this number of words to the stack pointer; zero needs no instruction.
     let skip = |words: u8| match words {
         0 => Vec::new(),
         more => vec![more - 1],
@@ -230,7 +237,7 @@ impl Memory {
         self.bytes[(address - (STACK_END - Self::SIZE)) as usize..].to_vec()
     }
 
-    /// Simulates a call from `state.ip` and the prologue of the called function.
+    /// Simulates a call with the return address `state.ip`, and the prologue of the called function.
     fn enter(&mut self, state: &mut Sampled, shape: Shape, depth: u64) {
         let word = self.word;
         let cfa = state.stack_pointer;
@@ -279,7 +286,7 @@ impl AddressSpace for Loaded<'_> {
     fn code_at(&self, address: u64) -> Option<ObjectOffset<'_>> {
         let offset = address.checked_sub(START)?;
         CODE.contains(&offset).then_some(ObjectOffset {
-            module: ModuleId(3),
+            module: MODULE,
             offset,
             frame_info: self.0,
         })

@@ -24,8 +24,11 @@ fn shape() -> impl Strategy<Value = Shape> {
     ]
 }
 
-/// A program, and the sequence of calls.
+/// A program, and the functions that call each other in this order, as indices of its shapes.
 pub(crate) fn program() -> impl Strategy<Value = (Program, Vec<usize>)> {
+    // The least numbers of calls.
+    const NO_CALL: usize = 0;
+    const ONE_CALL: usize = 1;
     let arch = prop_oneof![Just(Arch::X86_64), Just(Arch::X86), Just(Arch::Aarch64)];
     let section = prop_oneof![
         Just(Section::Searched),
@@ -35,13 +38,14 @@ pub(crate) fn program() -> impl Strategy<Value = (Program, Vec<usize>)> {
     ];
     let exceptions = Just((Arch::Arm, Section::Exceptions));
     prop_oneof![
-        4 => of_functions((arch, section), shape(), 0),
+        4 => of_functions((arch, section), shape(), NO_CALL),
         // The outermost function has no unwind information; it is recognized by r11, which is 0 in it and which its callees
         // restore. In the innermost frame, r11 is not checked, as it may hold anything: hence at least one call.
-        1 => of_functions(exceptions, common_shape(), 1),
+        1 => of_functions(exceptions, common_shape(), ONE_CALL),
     ]
 }
 
+/// A program with functions of random shapes, and at least `least_calls` calls.
 fn of_functions(
     kind: impl Strategy<Value = (Arch, Section)>,
     shape: impl Strategy<Value = Shape>,

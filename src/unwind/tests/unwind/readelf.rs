@@ -25,7 +25,7 @@ const STACK: u64 = 0x7000_0000;
 /// The number of words on the stack.
 const WORDS: u64 = 0x400;
 const STACK_POINTER: u64 = STACK + 0x800;
-/// The stack pointer if it is unknown: far below the stack.
+/// The stack pointer after it was set from an unknown register: far below the stack.
 const NOWHERE: u64 = STACK / 2;
 /// The value of the link register; no word of the stack equals it.
 const LINK: u64 = START + LAST + 0x1000;
@@ -51,14 +51,14 @@ struct Machine {
 }
 
 impl Machine {
-    /// Executes the printed instruction `line`, which begins with the byte `first`; `None` if the state becomes
-    /// unknown.
+    /// Executes the printed instruction `line`. `first` is the first byte of the instruction's encoding. `None` if the state
+    /// becomes unknown.
     fn run(&mut self, first: u8, line: &str) -> Option<()> {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
             ["vsp", "=", "vsp", sign, bytes] => {
                 let bytes: u64 = bytes.parse().ok()?;
-                // The largest increment that is read: the number in the instruction has at most 28 bits.
+                // The unwinder refuses larger increments: it reads at most 28 bits of the number in the instruction.
                 if bytes > 0x204 + (0x0fff_ffff << 2) {
                     return None;
                 }
@@ -82,11 +82,13 @@ impl Machine {
             ["pop", ..] => self.pop(first, line.strip_prefix("pop {")?.strip_suffix('}')?)?,
             _ => return None,
         }
-        // Using a popped stack pointer is not supported, either.
+        // Using a popped stack pointer is not supported, either. `pop` has checked this itself: the stack pointer may be one of
+        // the registers that it pops.
         let state_is_known = !self.popped.contains_key(&13) || words[0] == "pop";
         state_is_known.then_some(())
     }
 
+    /// Executes an instruction that pops the registers in `names`; otherwise as [`Self::run`].
     fn pop(&mut self, first: u8, names: &str) -> Option<()> {
         if self.popped.contains_key(&13) {
             return None;
@@ -95,6 +97,7 @@ impl Machine {
             self.stack_pointer += 4;
             return Some(());
         }
+        // Floating-point and vector registers are not tracked.
         if !names.starts_with('r') {
             let number = |name: &str| {
                 let digits = name.trim_start_matches(|letter: char| !letter.is_ascii_digit());
@@ -126,7 +129,9 @@ impl Machine {
         let (Some(return_address), Some(stack_pointer)) = (return_address, stack_pointer) else {
             return vec![ip];
         };
+        // Only the kernel saves both, in signal frames: the caller's address is exact, and its stack may be another one.
         let is_signal = popped(13).is_some() && popped(15).is_some();
+        // The unwinder rejects a caller that is further in.
         if stack_pointer < STACK_POINTER && !is_signal {
             return vec![ip];
         }

@@ -1,12 +1,10 @@
 //! Special cases of stacks and unwind information.
 
 use rperf_symbol::FileBytes;
-use rperf_unwind::{
-    Arch, Ending, Error, FrameInfo, LeafSample, ModuleId, TruncationCause, Unwinder,
-};
+use rperf_unwind::{Arch, Ending, Error, FrameInfo, LeafSample, TruncationCause, Unwinder};
 
 use super::elf::{self, CODE, Entry, Section, numbers};
-use super::program::{Loaded, Program, STACK_END, START, Sampled, Shape, start, unwind};
+use super::program::{Loaded, MODULE, Program, STACK_END, START, Sampled, Shape, start, unwind};
 
 const SECTIONS: [Section; 4] = [
     Section::Searched,
@@ -47,7 +45,7 @@ fn guessed_frames_are_counted() {
         assert_eq!(outcome.ending, Ending::Complete, "{arch:?}");
         assert_eq!((frames, outcome.guessed), (sampled.frames, 3), "{arch:?}");
     }
-    // Frame chains on 32-bit Arm differ between compilers.
+    // On 32-bit Arm nothing is guessed: frame chains differ between compilers.
     let program = Program::new(Arch::Arm, Section::Searched, &shapes);
     let (frames, outcome) = program.unwind(&program.calls(&[1, 0]));
     assert_eq!(frames.len(), 1);
@@ -55,7 +53,7 @@ fn guessed_frames_are_counted() {
         outcome.ending,
         Ending::Truncated {
             cause: TruncationCause::NoFrameInfo,
-            module: Some(ModuleId(3))
+            module: Some(MODULE)
         }
     );
 }
@@ -69,13 +67,15 @@ fn values_below_the_stack_pointer_are_unknown() {
     ];
     for arch in [Arch::X86_64, Arch::X86, Arch::Aarch64, Arch::Arm] {
         let program = Program::new(arch, Section::Searched, &shapes);
+        // The popped frame pointer is in its register again.
         let sampled = program.calls(&[0, 0, 1]);
         let (frames, outcome) = program.unwind(&sampled);
         assert_eq!((frames, outcome.ending), (sampled.frames, Ending::Complete));
+        // Without the frame pointer, the caller's frame is not found.
         let sampled = program.calls(&[0, 0, 2]);
         let (frames, outcome) = program.unwind(&sampled);
         assert_eq!(frames, sampled.frames[..2], "{arch:?}");
-        let (cause, module) = (TruncationCause::BadFrameInfo, Some(ModuleId(3)));
+        let (cause, module) = (TruncationCause::BadFrameInfo, Some(MODULE));
         assert_eq!(outcome.ending, Ending::Truncated { cause, module });
     }
 }
@@ -102,7 +102,7 @@ fn exception_tables_of_32_bit_arm_have_frames() {
     let sampled = program.calls(&[0, 1, 6, 3]);
     let (frames, outcome) = program.unwind(&sampled);
     assert_eq!(frames, sampled.frames[..2]);
-    let (cause, module) = (TruncationCause::NoFrameInfo, Some(ModuleId(3)));
+    let (cause, module) = (TruncationCause::NoFrameInfo, Some(MODULE));
     assert_eq!(outcome.ending, Ending::Truncated { cause, module });
 }
 
@@ -186,8 +186,8 @@ fn the_frame_limit_is_respected() {
 fn a_call_to_an_unmapped_address_has_its_caller() {
     let program = Program::new(Arch::X86_64, Section::Searched, &SHAPES);
     let mut sampled = program.calls(&[0, 1, 4]);
-    // The last call is to an invalid address instead of function 4, whose frame is only the return address: it is at the stack
-    // pointer.
+    // The last call is to an invalid address instead of function 4. The frame of that function is only the return address, which
+    // is therefore at the stack pointer.
     sampled.ip = 0xdead;
     let (frames, outcome) = program.unwind(&sampled);
     sampled.frames[0] = 0xdead;
@@ -205,24 +205,25 @@ fn a_missing_object_ends_the_stack_without_frame_pointers() {
         let sampled = program.calls(&[0, 0, 0]);
         let (frames, outcome) = unwind(Arch::X86_64, &space, &sampled, 100);
         assert_eq!(frames, sampled.frames[..1]);
-        let module = Some(ModuleId(3));
+        let module = Some(MODULE);
         assert_eq!(outcome.ending, Ending::Truncated { cause, module });
     }
 }
 
 #[test]
 fn a_return_address_that_follows_no_call_is_outermost() {
-    // Without and with unwind information for function 0, which ends at the return address.
-    for first in [Shape::WithoutInfo { words: 4 }, Shape::Saves { words: 4 }] {
-        let shapes = [first, Shape::Moves { words: 3 }];
+    // Without and with unwind information for function 0, whose code ends where function 1 starts.
+    for shape_before in [Shape::WithoutInfo { words: 4 }, Shape::Saves { words: 4 }] {
+        let shapes = [shape_before, Shape::Moves { words: 3 }];
         let mut program = Program::new(Arch::X86_64, Section::Searched, &shapes);
         let mut sampled = program.calls(&[1, 1]);
-        // The return address of the first call is the start of the second function, as at the start of a coroutine.
+        // The return address of the first call is replaced by the start of function 1, as at the start of a coroutine. It is
+        // one word below the stack pointer of the outermost function.
         let bottom = START + start(1);
         let slot = sampled.stack.len() - 0x108;
         sampled.stack[slot..slot + 8].copy_from_slice(&bottom.to_le_bytes());
         let expected = [&sampled.frames[..2], &[bottom - 1]].concat();
-        // The instruction before the return address is not a call.
+        // The instruction before this return address, at the end of function 0, becomes a `nop` instead of a call.
         let end = usize::try_from(start(1)).unwrap();
         program.file[end - 16..end].fill(0x90);
         let (frames, outcome) = program.unwind(&sampled);
@@ -251,11 +252,11 @@ fn a_frame_that_is_its_own_caller_ends_the_stack() {
 fn code_outside_of_the_segments_has_no_frames() {
     let mut program = Program::new(Arch::X86_64, Section::Searched, &SHAPES);
     let sampled = program.calls(&[0, 0]);
-    // The offset and the size of the first segment in the file.
+    // The offset and the size of the first segment in the file: it begins after the code.
     program.file[0x48..0x50].copy_from_slice(&CODE.end.to_le_bytes());
     program.file[0x60..0x68].copy_from_slice(&u64::MAX.to_le_bytes());
     let (frames, outcome) = program.unwind(&sampled);
-    let (cause, module) = (TruncationCause::NoFrameInfo, Some(ModuleId(3)));
+    let (cause, module) = (TruncationCause::NoFrameInfo, Some(MODULE));
     assert_eq!(frames, sampled.frames[..1]);
     assert_eq!(outcome.ending, Ending::Truncated { cause, module });
 }

@@ -51,17 +51,18 @@ pub(super) fn shares(
     options: &AnnotateOptions,
 ) -> Vec<Percent> {
     let pairs = hits.iter().zip(annotation.totals);
-    let share = |(hit, total): (&HitCount, &HitCount)| part(*hit, *total, options.by_samples);
+    let share = |(hit, total): (&HitCount, &HitCount)| share_of(*hit, *total, options.by_samples);
     pairs.map(share).collect()
 }
 
 /// The percentage of `hit` in `total`: of samples if `by_samples`, otherwise of periods.
 #[must_use]
 pub fn percent(hit: HitCount, total: HitCount, by_samples: bool) -> f64 {
-    part(hit, total, by_samples).value()
+    share_of(hit, total, by_samples).value()
 }
 
-fn part(hit: HitCount, total: HitCount, by_samples: bool) -> Percent {
+/// Like [`percent`].
+fn share_of(hit: HitCount, total: HitCount, by_samples: bool) -> Percent {
     match by_samples {
         true => Percent::of(hit.samples, total.samples),
         false => Percent::of(hit.period, total.period),

@@ -24,6 +24,7 @@ pub(super) fn write(
         LeftAligned(options.column.title(), numbers_width - 1)
     );
     let object = base(annotation.object);
+    // Of the first event.
     let samples = annotation
         .function
         .sums
@@ -34,6 +35,7 @@ pub(super) fn write(
         annotation.counted.name, annotation.percent_type
     );
     writeln!(out, "{title} |\t{text}")?;
+    // As long as the line above with its newline, where the tab is one character, and as in perf 4 more.
     writeln!(out, "{}", "-".repeat(title.len() + 8 + text.len()))?;
     let mut printer = FunctionPrinter {
         out,
@@ -46,7 +48,7 @@ pub(super) fn write(
             .lines
             .last()
             .map_or(0, |last| format!("{:x}", last.address).len()),
-        site: None,
+        previous_site: None,
     };
     printer.heading()?;
     for line in hottest_instructions::lines(annotation, options) {
@@ -78,7 +80,7 @@ struct FunctionPrinter<'p, 'a> {
     /// Digits of the last address.
     address_digits: usize,
     /// Source location of the previous instruction.
-    site: Option<LineSite<'a>>,
+    previous_site: Option<LineSite<'a>>,
 }
 
 impl<'a> FunctionPrinter<'_, 'a> {
@@ -96,7 +98,7 @@ impl<'a> FunctionPrinter<'_, 'a> {
     }
 
     fn line(&mut self, line: &InstructionLine<'a>) -> io::Result<()> {
-        self.site(line.site)?;
+        self.site_change(line.site)?;
         let width = self.options.column.width();
         let shares = shares(&line.hits, self.annotation, self.options);
         for (hit, share) in line.hits.iter().zip(&shares) {
@@ -118,10 +120,10 @@ impl<'a> FunctionPrinter<'_, 'a> {
         self.further_bytes(line)
     }
 
-    /// Prints the name of the function if it differs from that of the previous instruction. If source lines are shown, also
-    /// prints the source line if it differs.
-    fn site(&mut self, site: Option<LineSite<'a>>) -> io::Result<()> {
-        let previous = std::mem::replace(&mut self.site, site);
+    /// Prints the name of the source function if it differs from that of the previous instruction. If source lines are shown,
+    /// also prints the source line if it differs.
+    fn site_change(&mut self, site: Option<LineSite<'a>>) -> io::Result<()> {
+        let previous = std::mem::replace(&mut self.previous_site, site);
         let change = LineChange::of(previous, site);
         if let Some(heading) = change.heading {
             self.note("", &heading)?;
@@ -155,8 +157,8 @@ impl<'a> FunctionPrinter<'_, 'a> {
         )
     }
 
-    /// An address padded to the width of the last one, and the number of blanks after it: up to the next tab stop if the address
-    /// were not padded.
+    /// An address, padded to the width of the last one, and the number of blanks after it (at least one), which would end at a
+    /// tab stop without the padding.
     fn address(&self, address: u64) -> (String, usize) {
         let text = format!("{address:x}:");
         let blanks = (text.len() + 1).next_multiple_of(8) - text.len();

@@ -36,8 +36,8 @@ pub(super) fn lines<'a>(
     })
 }
 
-/// The indices of the hottest instructions, hottest first: at most `count`. The percentage of an instruction is the largest of
-/// its columns; it is at least `least`. Instructions without samples are excluded.
+/// The indices of the hottest instructions, hottest first: at most `count`. An instruction's percentage is the largest of those
+/// of its events. Instructions below `least` percent and instructions without samples are excluded.
 fn hottest(
     lines: &[InstructionLine<'_>],
     count: usize,
@@ -45,8 +45,8 @@ fn hottest(
     annotation: &Annotation<'_>,
     options: &AnnotateOptions,
 ) -> Vec<usize> {
-    let hits = lines.iter().enumerate().filter(|(_, line)| line.is_hit());
-    let heats = hits.map(|(index, line)| {
+    let sampled = lines.iter().enumerate().filter(|(_, line)| line.is_hit());
+    let heats = sampled.map(|(index, line)| {
         let share = largest(&shares(&line.hits, annotation, options));
         (share.value(), index)
     });
@@ -56,11 +56,11 @@ fn hottest(
     heats.into_iter().take(count).map(|(_, at)| at).collect()
 }
 
-/// Whether each index below `count` is near one of the `hot` indices.
-fn near(hot: &[usize], count: usize) -> Vec<bool> {
-    let mut is_near = vec![false; count];
+/// Whether each index below `line_count` is near one of the `hot` indices.
+fn near(hot: &[usize], line_count: usize) -> Vec<bool> {
+    let mut is_near = vec![false; line_count];
     for index in hot {
-        let end = (index + CONTEXT_LINES + 1).min(count);
+        let end = (index + CONTEXT_LINES + 1).min(line_count);
         is_near[index.saturating_sub(CONTEXT_LINES)..end].fill(true);
     }
     is_near

@@ -80,7 +80,7 @@ pub struct AnnotatedEvents<'a> {
     /// The sampling frequency of the first event, if one was requested.
     pub frequency: Option<u64>,
     /// The samples of all events, and the period of the first event (in `top`, of all events). If a single function was
-    /// requested, its samples only.
+    /// requested, only its samples are counted.
     pub total: HitCount,
 }
 
@@ -158,10 +158,11 @@ pub fn file_name<'p>(path: &'p str, options: &AnnotateOptions) -> &'p str {
     }
 }
 
-/// Only lines above this percentage are in the summary, and only instructions above it have a source location.
+/// Only source lines above this percentage are in the summary, and only instructions above it are printed with their source
+/// location.
 const MIN_PERCENT: f64 = 0.5;
 
-/// Instruction bytes per line.
+/// The maximum number of instruction bytes in a line of output.
 const BYTES: usize = 7;
 
 /// Bytes in hexadecimal, separated by blanks.
@@ -182,10 +183,10 @@ struct LineChange<'a> {
 impl<'a> LineChange<'a> {
     fn of(before: Option<LineSite<'a>>, site: Option<LineSite<'a>>) -> Self {
         let function = |site: LineSite<'a>| (site.function, site.is_inlined);
-        let entered = site.filter(|site| before.map(function) != Some(function(*site)));
+        let changed_function = site.filter(|site| before.map(function) != Some(function(*site)));
         let line = site.and_then(|site| site.line);
         Self {
-            heading: entered.map(|site| function_heading(site.function, site.is_inlined)),
+            heading: changed_function.map(|site| function_heading(site.function, site.is_inlined)),
             line: line.filter(|line| before.and_then(|site| site.line) != Some(*line)),
         }
     }

@@ -28,7 +28,7 @@ pub(super) fn write(
         options,
         numbers_width: events * options.column.brief_width(),
         labels: &labels,
-        site: None,
+        previous_site: None,
     };
     printer.heading()?;
     for line in hottest_instructions::lines(annotation, options) {
@@ -71,7 +71,7 @@ struct BriefPrinter<'p, 'a> {
     numbers_width: usize,
     labels: &'p Labels<'a>,
     /// Source location of the previous instruction.
-    site: Option<LineSite<'a>>,
+    previous_site: Option<LineSite<'a>>,
 }
 
 impl<'a> BriefPrinter<'_, 'a> {
@@ -97,7 +97,7 @@ impl<'a> BriefPrinter<'_, 'a> {
     }
 
     fn line(&mut self, line: &InstructionLine<'a>) -> io::Result<()> {
-        self.site(line.site)?;
+        self.site_change(line.site)?;
         self.numbers(line)?;
         let (width, label_width) = (self.numbers_width, self.labels.width());
         match self.labels.jump_count(line) {
@@ -133,10 +133,10 @@ impl<'a> BriefPrinter<'_, 'a> {
         Ok(())
     }
 
-    /// Prints the name of the function if it differs from that of the previous instruction. If source lines are shown, also
-    /// prints the source line if it differs.
-    fn site(&mut self, site: Option<LineSite<'a>>) -> io::Result<()> {
-        let previous = std::mem::replace(&mut self.site, site);
+    /// Prints the name of the source function if it differs from that of the previous instruction. If source lines are shown,
+    /// also prints the source line if it differs.
+    fn site_change(&mut self, site: Option<LineSite<'a>>) -> io::Result<()> {
+        let previous = std::mem::replace(&mut self.previous_site, site);
         let change = LineChange::of(previous, site);
         if let Some(heading) = change.heading {
             self.note(&heading)?;

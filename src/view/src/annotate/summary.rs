@@ -22,8 +22,8 @@ pub(super) fn write(
         let Some(place) = line.site.and_then(|site| site.line) else {
             continue;
         };
-        let none = || vec![HitCount::default(); line.hits.len()];
-        let sum = sums.entry(place).or_insert_with(none);
+        let zeros = || vec![HitCount::default(); line.hits.len()];
+        let sum = sums.entry(place).or_insert_with(zeros);
         let pairs = sum.iter_mut().zip(&line.hits);
         pairs.for_each(|(sum, hit)| sum.add(*hit));
     }
@@ -38,13 +38,13 @@ pub(super) fn write(
     if lines.is_empty() {
         return writeln!(out, " Nothing higher than {MIN_PERCENT}%");
     }
-    for (most, shares, (path, number)) in lines {
+    for (largest_share, shares, (path, number)) in lines {
         for share in shares {
-            let number = format!("{:>8.2}", share.value());
-            write!(out, "{}", painted(&number, share, options))?;
+            let percentage = format!("{:>8.2}", share.value());
+            write!(out, "{}", painted(&percentage, share, options))?;
         }
         let place = format!(" {}:{number}", file_name(path, options));
-        writeln!(out, "{}", painted(&place, most, options))?;
+        writeln!(out, "{}", painted(&place, largest_share, options))?;
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ fn hit(samples: u64) -> HitCount {
     }
 }
 
-/// An instruction. `site` is the function, whether it is inlined, and the line number; 0 if that is unknown.
+/// An instruction. `site` is the function, whether it is inlined, and the line number, which is 0 if unknown.
 fn line(
     address: u64,
     bytes: &[u8],
@@ -121,7 +121,7 @@ fn source_is_printed_where_it_changes() {
         source: true,
         ..AnnotateOptions::default()
     };
-    // As long as the title of the first column and the text after the tab, and 8 more.
+    // The width of the numbers, 8 more, and the length of the text after the tab.
     let rule = "-".repeat(8 + 8 + 79);
     let expected = format!(
         "\x20Percent |\tSource code & Disassembly of calc for cycles (4 samples, percent: local period)
@@ -152,7 +152,7 @@ fn bytes_counts_and_a_summary() {
         full_paths: true,
         ..AnnotateOptions::default()
     };
-    // As long as the title of the first column and the text after the tab, and 8 more.
+    // The width of the numbers, 8 more, and the length of the text after the tab.
     let rule = "-".repeat(12 + 8 + 79);
     let expected = format!(
         "\nSorted summary for file /opt/demo/calc

@@ -27,7 +27,8 @@ impl DiffCell {
         }
     }
 
-    /// The text in a line of separated values: perf omits the percent sign of the baseline's share, but not of deltas.
+    /// The text in a line of separated values: as in perf, without the percent sign of the baseline's share, but with that of
+    /// deltas, which begin with a sign.
     pub(super) fn bare(&self) -> &str {
         let text = self.text.trim();
         match text.starts_with(['+', '-']) {
@@ -38,14 +39,14 @@ impl DiffCell {
 }
 
 impl DiffColumn {
-    /// The cell of a row, or of one of the lines of its blocks.
+    /// The cell of a row or, if `line` is given, of that line of its blocks.
     pub(super) fn cell(
         &self,
         comparison: &Comparison,
         row: &ComparedRow,
         line: Option<&BlockLine>,
     ) -> DiffCell {
-        // A line has no block of the baseline, which is file 0.
+        // The blocks of a line begin with that of file 1: file 0 is the baseline.
         let block = line.and_then(|line| line.get(self.file.checked_sub(1)?)?.as_ref());
         let number = |number: u64| DiffCell::plain(number.to_string());
         match self.kind {

@@ -132,7 +132,8 @@ impl CountsView<'_> {
         let table = self.table(layout, |row| !is_hidden(&row));
         let hidden = self.rows.iter().filter(is_hidden).count();
         if let Some(separator) = &layout.separator {
-            return table.write_separated(out, separator, !layout.quiet);
+            let with_titles = !layout.quiet;
+            return table.write_separated(out, separator, with_titles);
         }
         let style = TextStyle {
             rule: true,
@@ -155,11 +156,15 @@ impl CountsView<'_> {
 
     /// The heading: the kind and number of the values, and the kind of interval if any difference has one.
     fn heading(&self) -> String {
-        let numbers = |group: fn(&ComparedCount) -> &EventValues| {
+        // Some events may have fewer values than others.
+        let most_values = |group: fn(&ComparedCount) -> &EventValues| {
             let counts = self.rows.iter().map(|row| group(row).values.len());
             counts.max().unwrap_or_default()
         };
-        let (before, after) = (numbers(|row| &row.baseline), numbers(|row| &row.other));
+        let (before, after) = (
+            most_values(|row| &row.baseline),
+            most_values(|row| &row.other),
+        );
         let interval = match self.has_margins() {
             true => "; 95% confidence interval of the difference (Welch's t)",
             false => "",
@@ -184,8 +189,8 @@ impl CountsView<'_> {
 
     fn table(&self, layout: &DiffLayout, is_shown: impl Fn(&ComparedCount) -> bool) -> Table {
         let has_margins = self.has_margins();
-        let numbers = ["Baseline", "Spread", "New", "Spread", "Delta", "95% CI"];
-        let titles = numbers
+        let number_titles = ["Baseline", "Spread", "New", "Spread", "Delta", "95% CI"];
+        let titles = number_titles
             .iter()
             .filter(|title| has_margins || !matches!(**title, "Spread" | "95% CI"));
         let mut columns: Vec<Column> = titles.map(|title| Column::right(*title)).collect();
@@ -314,7 +319,8 @@ mod tests {
             values("none", &[0.0]),
         ];
         let after = [values("none", &[5.0]), values("faults", &[150.0])];
-        let table = text(&before, &after, false);
+        let only_significant = false;
+        let table = text(&before, &after, only_significant);
         let lines: Vec<&str> = table.lines().map(str::trim_end).collect();
         let expected = [
             "# Counts of one run each",
@@ -338,7 +344,8 @@ mod tests {
             values("grown", &[20.0, 20.2, 19.8]),
             values("noise", &[2.0, 9.5, 6.0]),
         ];
-        let shown = text(&before, &after, true);
+        let only_significant = true;
+        let shown = text(&before, &after, only_significant);
         assert!(
             shown.contains("+100.00%") && shown.contains("*    grown"),
             "{shown}"
@@ -347,7 +354,7 @@ mod tests {
             !shown.contains("noise") && shown.contains("not significant: 1 ("),
             "{shown}"
         );
-        let all = text(&before, &after, false);
+        let all = text(&before, &after, !only_significant);
         assert!(all.contains("noise") && !all.contains("not shown"), "{all}");
         let rows = compare_counts(&before, &after);
         assert_eq!(rows[0].is_significant(), Some(true));

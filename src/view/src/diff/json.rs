@@ -49,8 +49,8 @@ fn table(event: &DiffEvent<'_>) -> Value {
     })
 }
 
-/// A line of blocks: for each file but the baseline the range, its offsets, the average cycles and their difference from the
-/// baseline; null for a file that does not have the function.
+/// A line of blocks: for each file but the baseline the range of its block, the offsets of the range, the average cycles and
+/// their difference from the baseline; null for a file that does not have the function.
 fn blocks(line: &BlockLine) -> Value {
     let block = |compared: &ComparedBlock| {
         json!({
@@ -65,7 +65,7 @@ fn blocks(line: &BlockLine) -> Value {
 }
 
 /// A row: its sort keys by name, and for each file the period, the share in percent and, except for the baseline, the computed
-/// value; null if there is none.
+/// value. Each of these numbers is null if there is none.
 fn object(comparison: &Comparison, row: &ComparedRow) -> Value {
     let files = 0..row.periods.len();
     let share = |file| Some(comparison.share(file, row.period(file)?));
