@@ -171,8 +171,8 @@ impl ReportScreen {
     }
 
     /// Shows a new report. If the new report has as many tables as the previous one, the tables' views and the choice of the
-    /// displayed table are kept; otherwise the event menu is shown, unless there is only one table. `partial` is the percentage of
-    /// the recording in the report; `None` if complete.
+    /// displayed table are kept; otherwise the event menu is shown, unless there is only one table. `partial` is the percentage
+    /// of the recording in the report; `None` if complete.
     fn show_report(&mut self, report: &Arc<ReportTables>, partial: Option<f64>) {
         let count = report.tables.len();
         let has_same_count = count == self.views.len();
