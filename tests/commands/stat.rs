@@ -250,6 +250,24 @@ fn a_process_is_counted_and_missing_cpus_and_processes_are_refused() {
 }
 
 #[test]
+fn names_of_threads_are_whole_in_json() {
+    // A name like those of the virtual CPUs of QEMU.
+    let name = "CPU 0/KVM";
+    let script = format!("printf '{name}' > /proc/$$/comm; while :; do :; done");
+    let spinning = Command::new("sh").args(["-c", &script]).spawn();
+    let spinning = Running(spinning.expect("sh starts"));
+    let pid = spinning.0.id().to_string();
+    let comm = || fs::read_to_string(format!("/proc/{pid}/comm"));
+    while comm().expect("a name").trim_end() != name {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let words = ["--per-thread", "-j", "-e", "cs", "-p", &pid];
+    let counted = stat(&[&words[..], &["sleep", "0.05"]].concat()).stderr;
+    let thread = format!("{{\"thread\" : \"{name}-{pid}\", ");
+    assert!(counted.starts_with(&thread), "{counted}");
+}
+
+#[test]
 fn a_group_is_counted_without_its_unsupported_event() {
     let outcome = stat(&["-x,", "-e", "{faults,node-prefetch-misses}", "true"]);
     let lines: Vec<&str> = outcome.stderr.lines().collect();

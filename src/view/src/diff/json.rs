@@ -68,7 +68,10 @@ fn blocks(line: &BlockLine) -> Value {
 /// value. Each of these numbers is null if there is none.
 fn object(comparison: &Comparison, row: &ComparedRow) -> Value {
     let files = 0..row.periods.len();
-    let share = |file| Some(comparison.share(file, row.period(file)?));
+    let share = |file| match file {
+        0 => comparison.baseline_share(row),
+        _ => Some(comparison.share(file, row.period(file)?)),
+    };
     let value = |file| match comparison.value(row, file)? {
         ComparedValue::Percent(value) | ComparedValue::Ratio(value) => Some(value),
         ComparedValue::Weighted(value) => Some(value as f64),

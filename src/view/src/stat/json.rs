@@ -63,8 +63,10 @@ fn leading_members(line: &StatLine<'_>) -> StatObject {
         AggregationUnit::Thread(_) => Some("thread"),
     };
     if let Some(key) = key {
+        let unit = line.unit();
         // The member `cpu` is the number alone.
-        object.text(key, line.unit().trim_start_matches("CPU"));
+        let number = unit.strip_prefix("CPU").filter(|_| key == "cpu");
+        object.text(key, number.unwrap_or(&unit));
     }
     if let Some(merged) = line.merged() {
         object.plain("aggregate-number", merged.to_string());
