@@ -74,7 +74,7 @@ pub struct SampleLayout {
     after_fixed: FieldsAfterFixed,
 }
 
-/// The fields after those of fixed length.
+/// Which fields follow the fixed fields ([`FIXED`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FieldsAfterFixed {
     None,
@@ -97,7 +97,7 @@ impl FieldsAfterFixed {
     }
 }
 
-/// The fields before the first of variable length: IDENTIFIER to PERIOD.
+/// The fixed fields: the fields of eight bytes at the start of a sample, IDENTIFIER to PERIOD.
 const FIXED: u64 = SampleType::IDENTIFIER.0
     | SampleType::IP.0
     | SampleType::TID.0
@@ -134,6 +134,7 @@ impl SampleLayout {
     /// that is too short for all its fields is still an error.
     #[must_use]
     pub fn reading(&self, fields: SampleType) -> Self {
+        // One bit of a pair also selects the other, because either bit adds the field to samples.
         let reads = SHARED_FIELDS
             .into_iter()
             .filter(|pair| fields.intersects(*pair))
@@ -186,8 +187,8 @@ impl SampleLayout {
     }
 
     /// Like [`SampleLayout::decode`], but reuses `sample`, which must be empty or decoded by this
-    /// layout: fields that the layout lacks are not reset. For loops over millions of samples,
-    /// where resetting and moving cost more than decoding.
+    /// layout: fields that the layout lacks or does not read may keep their values. For loops over
+    /// millions of samples, where resetting and moving cost more than decoding.
     ///
     /// # Errors
     /// Those of [`SampleLayout::decode`]; some fields may have been overwritten.
@@ -204,9 +205,10 @@ impl SampleLayout {
         }
     }
 
-    /// Decodes a sample with no field after those of fixed length, or with one: RAW or CALLCHAIN. Returns `false` for
-    /// any other sample and for a truncated one; [`SampleLayout::decode_into`] then decodes it or returns the error. This
-    /// function decodes most samples and is small enough to be inlined into a loop; `endian` should be a constant there.
+    /// Decodes a sample that has only fields from IDENTIFIER to PERIOD, or after them one field: RAW or CALLCHAIN. Returns
+    /// `false` for any other sample and for a truncated one; [`SampleLayout::decode_into`] then decodes it or returns the
+    /// error. This function decodes most samples and is small enough to be inlined into a loop; for speed, `endian` should
+    /// be a constant there.
     #[inline(always)]
     pub fn decode_simple<'a>(
         &self,
@@ -227,6 +229,7 @@ impl SampleLayout {
                     sample.raw = Some(raw);
                     true
                 }
+                // Not read, or truncated.
                 raw => raw.is_some(),
             },
             FieldsAfterFixed::Callchain => match callchain(rest, endian) {
@@ -234,8 +237,10 @@ impl SampleLayout {
                     sample.callchain = Some(U64s::new(chain, endian));
                     true
                 }
+                // Not read, or truncated.
                 chain => chain.is_some(),
             },
+            // Already returned above.
             FieldsAfterFixed::Any => false,
         }
     }
@@ -254,13 +259,14 @@ impl SampleLayout {
         self.decode_rest(body, endian, sample)
     }
 
-    /// Decodes the fields after those of fixed length.
+    /// Decodes the fields after the fixed fields.
     fn decode_rest<'a>(
         &self,
         body: &'a [u8],
         endian: Endian,
         sample: &mut SampleRecord<'a>,
     ) -> Result<(), DecodeError> {
+        // Starts at the body, not at the first of these fields: the offset in an error counts from the start of the body.
         let at = &mut Cursor::new(body, endian);
         at.take(self.fixed.size, "fixed fields")?;
         self.decode_variable(at, sample)?;
@@ -314,6 +320,7 @@ impl SampleLayout {
         let reads = |bit| self.reads.contains(bit);
         if has(SampleType::WEIGHT) || has(SampleType::WEIGHT_STRUCT) {
             let value = at.u64("weight")?;
+            // `reads` has both weight bits or none (`SHARED_FIELDS`).
             sample.weight = reads(SampleType::WEIGHT).then_some(value);
         }
         if has(SampleType::DATA_SRC) {

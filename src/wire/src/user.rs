@@ -1,7 +1,8 @@
 //! Records written by perf's user space (`PERF_RECORD_USER_TYPE_START` and up). They have no
-//! trailer.
+//! [`SampleId`](crate::SampleId) trailer.
 //!
-//! Source of the layouts: the kernel's `tools/lib/perf/include/perf/event.h`.
+//! Source of the layouts, unless a module names another one: the kernel's
+//! `tools/lib/perf/include/perf/event.h`.
 
 mod auxtrace;
 mod bpf;
@@ -175,7 +176,8 @@ fn take_last_name<'a, const N: usize>(
     Ok(crate::until_nul(at.take(room, field)?))
 }
 
-/// Appends a name at the end of a record, padded to a multiple of eight bytes; name and padding have at most `N` bytes.
+/// Appends a name at the end of a record, with a NUL and padded to a multiple of eight bytes. The field has at most `N`
+/// bytes: a longer name is truncated, and a name that fills the field has no NUL.
 fn put_last_name<const N: usize>(to: &mut Encoder<'_>, name: &[u8]) {
     let name = name.get(..N).unwrap_or(name);
     to.bytes(name);

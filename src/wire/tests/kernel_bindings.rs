@@ -12,10 +12,11 @@ use rperf_wire::{
 fn changed_offsets(attr: &Attr) -> Vec<usize> {
     let bytes = attr.encode(Endian::NATIVE);
     let mut empty = Attr::default().encode(Endian::NATIVE);
+    // An attr is encoded in a longer layout if one of its last fields is not 0.
     empty.resize(bytes.len(), 0);
     let size = offset_of!(perf_event_attr, size);
     let changed = (0..bytes.len()).filter(|offset| bytes[*offset] != empty[*offset]);
-    // Longer layouts also differ in their size.
+    // A longer layout also differs in the field `size`.
     changed
         .filter(|offset| !(size..size + 4).contains(offset))
         .collect()
@@ -64,7 +65,8 @@ fn flags_are_the_kernels_bits() {
     let bits = |set: fn(&mut perf_event_attr, u64)| {
         let mut attr = perf_event_attr::default();
         set(&mut attr, u64::MAX);
-        attr._bitfield_1.get(0, 64)
+        let (first_bit, bit_count) = (0, 64);
+        attr._bitfield_1.get(first_bit, bit_count)
     };
     let flags = [
         (AttrFlags::DISABLED, bits(perf_event_attr::set_disabled)),

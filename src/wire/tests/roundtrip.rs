@@ -111,7 +111,7 @@ fn records<'a>(n: &[u64; 8], bytes: [u8; 20], name: &'a [u8]) -> Vec<Record<'a>>
         inode: g,
         generation: h,
     };
-    let size = u8::try_from(g % 21).unwrap_or(20);
+    let build_id_size = u8::try_from(g % 21).unwrap_or(20);
     let task = Task {
         pid: as_u32(a),
         ppid: as_u32(b),
@@ -133,7 +133,10 @@ fn records<'a>(n: &[u64; 8], bytes: [u8; 20], name: &'a [u8]) -> Vec<Record<'a>>
     vec![
         Record::Mmap(mmap),
         Record::Mmap2(mmap2(inode)),
-        Record::Mmap2(mmap2(MmapId::BuildId { size, bytes })),
+        Record::Mmap2(mmap2(MmapId::BuildId {
+            size: build_id_size,
+            bytes,
+        })),
         Record::Comm(Comm {
             pid,
             tid,
@@ -209,6 +212,7 @@ fn an_inode_is_no_build_id_despite_the_misc_bit() {
             filename: b"/usr/bin/true",
         },
         id: MmapId::Inode {
+            // The size of a build-id would be in the first byte, where 254 is too large: at most 20 is valid.
             major: 254,
             minor: 0,
             inode: 0x4_f8d3,
@@ -264,6 +268,7 @@ proptest! {
             prop_assert_eq!(sample_id, trailer);
             prop_assert_eq!(layout.time(raw.body, endian), trailer.time);
             let without_trailer = RawRecord { body, ..raw };
+            // With the trailer: bytes after the fields are ignored.
             prop_assert_eq!(Record::decode(&raw, endian), Ok(record.clone()));
             prop_assert_eq!(Record::decode(&without_trailer, endian), Ok(record));
         }

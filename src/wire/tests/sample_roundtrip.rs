@@ -202,7 +202,8 @@ fn put_read(format: ReadFormat, content: &Content, to: &mut Encoder<'_>) {
 fn put_branches(kinds: BranchSampleType, content: &Content, to: &mut Encoder<'_>) {
     to.u64(content.branches.len() as u64);
     if kinds.contains(BranchSampleType::HW_INDEX) {
-        to.u64(12);
+        let hw_index = 12;
+        to.u64(hw_index);
     }
     for [from, target, flags, _] in &content.branches {
         [from, target, flags]
@@ -304,7 +305,7 @@ fn only<'a>(sample: &SampleRecord<'a>, fields: SampleType) -> SampleRecord<'a> {
     }
 }
 
-/// Attrs whose samples have at most one field after those of fixed length.
+/// Attrs whose samples have only fields from IDENTIFIER to PERIOD, or after them one field: RAW or CALLCHAIN.
 fn short_attrs() -> impl Strategy<Value = Attr> {
     let rest = prop::sample::select(vec![0, SampleType::RAW.0, SampleType::CALLCHAIN.0]);
     (any::<u64>(), rest).prop_map(|(selection, rest)| {

@@ -29,6 +29,7 @@ fn records<'a>(
 ) -> Vec<Simpleperf<'a>> {
     let [a, b, c, d, e, f] = n;
     let count = chain.ips.len();
+    // One register per frame; the stack pointers also serve as the values of the registers.
     let regs = Regs {
         abi: RegsAbi::Bits64,
         mask: (1 << count) - 1,

@@ -28,7 +28,8 @@ fn cpu_maps() -> impl Strategy<Value = CpuMap> {
     ]
 }
 
-/// Records of a known version of `/proc/schedstat` (15 to 17), or of another one.
+/// Records of a version of `/proc/schedstat`: with counters from `words` for a known one (15 to 17), otherwise with the bytes
+/// `other`.
 fn schedstat(version: u16, words: [u32; 8], other: &[u8]) -> [UserRecord<'_>; 2] {
     let [a, b, c, d, e, f, g, h] = words;
     let known = (15..=17).contains(&version);
@@ -136,6 +137,7 @@ fn numbers(n: [u64; 6], m: [u32; 6], has_time: bool, has_last: bool) -> Vec<User
     let short = ShortClock {
         cycles: d,
         mask: e,
+        // Any two bools.
         has_zero: has_time,
         is_short: a % 2 == 0,
     };
@@ -230,17 +232,18 @@ proptest! {
     }
 }
 
-/// The states of a CPU are in another order in version 15. Version 17 has more counters; records of all versions are padded to
-/// the size of its records.
+/// Version 15 has the counters of an idle CPU before those of a busy one, later versions after them. Version 17 has more
+/// counters than the others, whose records are padded to the same size.
 #[test]
 fn counters_of_a_domain_depend_on_the_version() {
     for (version, count, busy, idle) in [(15_u16, 36, 9, 1), (16, 36, 1, 9), (17, 45, 1, 12)] {
         let mut bytes = Vec::new();
         let mut to = Encoder::new(&mut bytes, Endian::Little);
-        to.u64(5);
-        to.u32(2);
+        let (timestamp, cpu, domain_number) = (5, 2, 1);
+        to.u64(timestamp);
+        to.u32(cpu);
         to.u16(version);
-        to.u16(1);
+        to.u16(domain_number);
         (1..=count).for_each(|counter| to.u32(counter));
         // 16 bytes were appended before the counters; the body of a record has 200 bytes.
         to.zeros(200 - 16 - count as usize * 4);

@@ -1,10 +1,10 @@
-//! The fields at the start of a sample, IDENTIFIER to PERIOD. Each has eight bytes, so the event's
+//! The fixed fields, which are at the start of a sample: IDENTIFIER to PERIOD. Each has eight bytes, so the event's
 //! `sample_type` determines their offsets.
 
 use super::SampleRecord;
 use crate::{DecodeError, Endian, SampleType};
 
-/// The fields in the kernel's order.
+/// The fixed fields in the kernel's order.
 const FIELDS: [(SampleType, &str); 9] = [
     (SampleType::IDENTIFIER, "identifier"),
     (SampleType::IP, "ip"),
@@ -19,10 +19,10 @@ const FIELDS: [(SampleType, &str); 9] = [
 /// Bytes of a field.
 const SIZE: usize = 8;
 
-/// Index of a field that is absent or not read.
-const ABSENT: u8 = u8::MAX;
+/// Index of a field that is not decoded: it is absent or not read.
+const NOT_DECODED: u8 = u8::MAX;
 
-/// The indices of fields in a sample, counting only present fields, and the total size of the present fields.
+/// The indices of the fixed fields in a sample, counting only present fields, and the total size of the present fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FixedFields {
     /// Index of IDENTIFIER, otherwise of ID, which has the same value.
@@ -34,7 +34,7 @@ pub(super) struct FixedFields {
     decoded: FieldIndices,
 }
 
-/// The index of each field that is decoded, otherwise [`ABSENT`].
+/// The index of each field that is decoded, otherwise [`NOT_DECODED`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct FieldIndices {
     id: u8,
@@ -43,7 +43,7 @@ struct FieldIndices {
     time: u8,
     cpu: u8,
     period: u8,
-    /// Whether `addr` or `stream_id` is decoded.
+    /// Whether `addr` or `stream_id` is decoded. Few events have them; one check skips both.
     any_rare: bool,
     addr: u8,
     stream_id: u8,
@@ -59,11 +59,11 @@ impl FixedFields {
         let id = index(SampleType::IDENTIFIER).or_else(|| index(SampleType::ID));
         let narrow = |index: Option<usize>| {
             let index = index.and_then(|index| u8::try_from(index).ok());
-            index.unwrap_or(ABSENT)
+            index.unwrap_or(NOT_DECODED)
         };
         let decoded = |field: SampleType| match reads.contains(field) {
             true => narrow(index(field)),
-            false => ABSENT,
+            false => NOT_DECODED,
         };
         let reads_id = reads.intersects(SampleType::IDENTIFIER | SampleType::ID);
         let (addr, stream_id) = (decoded(SampleType::ADDR), decoded(SampleType::STREAM_ID));
@@ -75,7 +75,7 @@ impl FixedFields {
                 time: decoded(SampleType::TIME),
                 cpu: decoded(SampleType::CPU),
                 period: decoded(SampleType::PERIOD),
-                any_rare: addr != ABSENT || stream_id != ABSENT,
+                any_rare: addr != NOT_DECODED || stream_id != NOT_DECODED,
                 addr,
                 stream_id,
             },
@@ -93,7 +93,7 @@ impl FixedFields {
     }
 
     /// Decodes the fields that are read, and leaves the other fields of `sample` unchanged. Returns the bytes after all
-    /// fields of fixed length; `None` if the body is too short.
+    /// fixed fields; `None` if the body is too short for them.
     #[inline(always)]
     pub(super) fn decode_into<'a>(
         &self,
@@ -108,11 +108,11 @@ impl FixedFields {
 }
 
 impl FieldIndices {
-    /// Decodes the fields that are read. `body` must end with the last field of fixed length, so that the index
-    /// [`ABSENT`] is beyond its end.
+    /// Decodes the fields that are read. `fields` must hold the fixed fields and nothing after them, so that the index
+    /// [`NOT_DECODED`] is beyond its end.
     #[inline(always)]
-    fn decode(&self, body: &[u8], endian: Endian, sample: &mut SampleRecord<'_>) {
-        let words = body.as_chunks::<SIZE>().0;
+    fn decode(&self, fields: &[u8], endian: Endian, sample: &mut SampleRecord<'_>) {
+        let words = fields.as_chunks::<SIZE>().0;
         let word = |index: u8| words.get(usize::from(index)).copied();
         if let Some(id) = word(self.id) {
             sample.id = Some(endian.u64(id));
@@ -143,7 +143,7 @@ impl FieldIndices {
     }
 }
 
-/// The two numbers of a field of two 32-bit words.
+/// The two numbers of a field of two 32-bit words, in the order of the field.
 #[inline(always)]
 fn halves(field: [u8; SIZE], endian: Endian) -> (u32, u32) {
     // One load of eight bytes; the compiler would not join two loads of four bytes.
@@ -155,13 +155,14 @@ fn halves(field: [u8; SIZE], endian: Endian) -> (u32, u32) {
     }
 }
 
-/// The error for a body that is too short for the fields of fixed length. It names the first field that does not fit.
+/// The error for a body that is too short for the fixed fields. The error names the first field that does not fit.
 #[cold]
 pub(super) fn short(sample_type: SampleType, body_len: usize) -> DecodeError {
     let mut present = FIELDS
         .iter()
         .filter(|(field, _)| sample_type.contains(*field));
     DecodeError::Short {
+        // Always found, because the body is too short; the default is never used.
         field: present
             .nth(body_len / SIZE)
             .map_or("period", |(_, name)| name),

@@ -139,10 +139,11 @@ impl<'a> AuxTraceError<'a> {
     /// Appends the body. Omits `machine` if there is no `time`: no `fmt` has the machine fields without the time.
     pub(super) fn encode(self, to: &mut Encoder<'_>) {
         let machine = self.time.and(self.machine);
+        let format = u32::from(self.time.is_some()) + u32::from(machine.is_some());
         [self.kind, self.code, self.cpu, self.pid, self.tid]
             .into_iter()
             .for_each(|word| to.u32(word));
-        to.u32(u32::from(self.time.is_some()) + u32::from(machine.is_some()));
+        to.u32(format);
         to.u64(self.ip);
         self.time.iter().for_each(|time| to.u64(*time));
         if let Some((pid, vcpu)) = machine {

@@ -13,7 +13,7 @@ pub struct ThreadMap {
 /// One thread of a [`ThreadMap`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadMapEntry {
-    /// Thread id, which perf's structure also names `pid`; all bits are set for any thread.
+    /// Thread id, named `pid` as in perf's structure; all bits set for any thread.
     pub pid: u64,
     /// Its name.
     pub comm: Vec<u8>,
@@ -148,14 +148,16 @@ impl CpuMap {
             Self::Mask32(words) => {
                 to.u16(MASK);
                 to.u16(count(words.len()));
-                to.u16(4);
+                let long_size = 4;
+                to.u16(long_size);
                 words.iter().take(max_len).for_each(|word| to.u32(*word));
             }
             Self::Mask64(words) => {
                 to.u16(MASK);
                 to.u16(count(words.len()));
-                to.u16(8);
-                to.u32(0);
+                let (long_size, padding) = (8, 0);
+                to.u16(long_size);
+                to.u32(padding);
                 words.iter().take(max_len).for_each(|word| to.u64(*word));
             }
             Self::Range { any, first, last } => {

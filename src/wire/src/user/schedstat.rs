@@ -39,7 +39,7 @@ pub struct SchedstatDomain<'a> {
     pub cpu: u32,
     /// Version of `/proc/schedstat`.
     pub version: u16,
-    /// Number of the domain, from the smallest.
+    /// Number of the domain, 0 for the smallest domain.
     pub domain: u16,
     /// The counters of that version.
     pub counters: Schedstat<'a, DomainCounters>,
@@ -243,7 +243,7 @@ impl CpuCounters {
         ]
     }
 
-    /// The counters of 64 bits, which follow.
+    /// The counters of 64 bits, in order; they follow those of 32 bits.
     fn wide(&self) -> [u64; 3] {
         [self.rq_cpu_time, self.run_delay, self.pcount]
     }
@@ -306,6 +306,7 @@ impl DomainCounters {
         if !SCHEDSTAT_VERSIONS.contains(&version) {
             return None;
         }
+        // A line has the counters in the order of a record: the numbers are encoded, then decoded as a record's.
         let mut bytes = Vec::with_capacity(DOMAIN_SIZE);
         let mut to = Encoder::new(&mut bytes, Endian::NATIVE);
         words.iter().for_each(|word| to.u32(*word));

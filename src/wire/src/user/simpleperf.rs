@@ -51,7 +51,7 @@ pub enum Simpleperf<'a> {
         pid: u32,
         /// Thread.
         tid: u32,
-        /// 0 unwound after recording, 1 unwound by another process; 2 and 3 likewise, and joined with other callchains.
+        /// 0 unwound after recording, 1 unwound by another process; 2 as 0 and 3 as 1, but joined with other callchains.
         kind: u64,
         /// Time of the sample in nanoseconds.
         time: u64,
