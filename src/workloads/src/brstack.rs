@@ -15,7 +15,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
 macro_rules! call {
     ($function:ident) => {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the function has no arguments, and all registers that the ABI lets it change are declared.
+        // SAFETY: the function has no arguments, and all registers that the ABI lets it change are declared as clobbered.
         unsafe {
             std::arch::asm!("call {}", sym $function, clobber_abi("C"));
         }
@@ -43,7 +43,7 @@ pub(crate) extern "C" fn brstack(rounds: u32) {
     frame.end();
 }
 
-/// The functions of one round: a conditional jump, two direct calls and an indirect call.
+/// One round: a conditional jump, two direct calls and an indirect call.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub(crate) extern "C" fn brstack_bench(round: u32) {

@@ -11,7 +11,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
     body,
 };
 
-/// The structure; perf's test scripts expect this name.
+/// The structure whose fields are accessed; perf's test scripts expect its name.
 #[derive(Debug)]
 pub(crate) struct Buf {
     count: u64,
@@ -32,6 +32,7 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
     while !duration::is_over() {
         code_with_type(&mut buf, loops);
     }
+    // The only read of this field: otherwise the compiler would warn that it is never read.
     black_box(&buf.name);
     Ok(())
 }
@@ -42,7 +43,7 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
 pub(crate) fn code_with_type(buf: &mut Buf, loops: u32) {
     let frame = StackFrame::new();
     for _ in 0..loops {
-        // The compiler can't know the values, so each is loaded and stored.
+        // After `black_box`, the compiler can't know the fields' values, so each iteration loads and stores them.
         let buf = black_box(&mut *buf);
         buf.count = buf.count.wrapping_add(1);
         buf.sum = buf.sum.wrapping_add(buf.count);

@@ -20,7 +20,7 @@ pub(crate) struct DataBuffer {
     data2: AtomicU8,
 }
 
-/// The accessed variable.
+/// The accessed variable. With initial values other than 0, it is in `.data`; with zeros only, it would be in `.bss`.
 #[unsafe(no_mangle)]
 pub(crate) static workload_datasym_buf1: DataBuffer = DataBuffer {
     data1: AtomicU8::new(1),

@@ -100,8 +100,8 @@ impl GeneratedCode {
 
     /// Runs the function.
     fn call(&self) {
-        // SAFETY: the mapping is executable and holds a function of the C ABI without arguments, which changes only registers
-        // that its callers do not expect to be kept.
+        // SAFETY: the mapping is executable and holds a function of the C ABI without arguments, which changes only caller-saved
+        // registers.
         let function: extern "C" fn() = unsafe { std::mem::transmute(self.0.as_ptr()) };
         black_box(function)();
     }
@@ -176,7 +176,7 @@ fn put_u64s(file: &mut Vec<u8>, numbers: &[u64]) {
     }
 }
 
-/// The time of the clock of `record -k mono` in nanoseconds.
+/// Returns the time of `CLOCK_MONOTONIC`, the clock of `record -k mono`, in nanoseconds.
 fn monotonic_time() -> io::Result<u64> {
     let mut time = libc::timespec {
         tv_sec: 0,

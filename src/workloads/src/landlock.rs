@@ -42,7 +42,7 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
     Ok(())
 }
 
-/// Makes the two calls.
+/// Calls landlock_add_rule(2) twice: with the rule of a path, and with the rule of a port.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub(crate) extern "C" fn landlock() {

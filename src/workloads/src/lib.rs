@@ -15,7 +15,7 @@ mod brstack;
 mod code_with_type;
 mod context_switch_loop;
 mod datasym;
-// perf's test scripts look for lines of files with these names.
+// perf's test scripts look for lines of the files deterministic.c and inlineloop.c.
 #[path = "deterministic.c"]
 mod deterministic;
 mod duration;

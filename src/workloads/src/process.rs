@@ -11,11 +11,12 @@ pub(crate) struct ChildProcess {
 }
 
 impl ChildProcess {
-    /// Forks; the child runs `body` and ends with status 0 if it succeeds, otherwise 1.
+    /// Forks; the child runs `body` and ends with status 0 if `body` returns true, otherwise 1.
     ///
-    /// The calling process must have one thread only.
+    /// `body` must take no lock and must not allocate if the calling process has other threads, as it has in a test: a lock that
+    /// another thread holds at the fork is never released in the child.
     pub(crate) fn fork(body: impl FnOnce() -> bool) -> Result<Self, WorkloadError> {
-        // SAFETY: a workload starts no threads before it forks, so no lock is held by another thread.
+        // SAFETY: a workload starts no threads before it forks; with other threads, the child takes no lock (see above).
         match unsafe { libc::fork() } {
             0 => {
                 let status = libc::c_int::from(!body());

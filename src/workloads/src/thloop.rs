@@ -18,6 +18,7 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
     arguments.end()?;
     duration::start(seconds)?;
     let mut workers = Vec::new();
+    // This thread is one of the threads, so one fewer is started.
     for _ in 1..threads {
         let worker = thread::Builder::new().spawn(|| thfunc());
         workers.push(worker.map_err(failed("cannot start a thread"))?);

@@ -27,8 +27,8 @@ pub(crate) extern "C" fn traploop(rounds: u32) {
     frame.end();
 }
 
-/// One instruction that traps: on arm64 into the kernel, on x86-64 into the hypervisor if this is a guest. Does nothing on other
-/// processors.
+/// One instruction that traps: on arm64 into the kernel, on x86-64 into the hypervisor if the program runs in a guest. Does
+/// nothing on other processors.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub(crate) extern "C" fn trap_bench() {
