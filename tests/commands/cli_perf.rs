@@ -9,7 +9,7 @@ use super::rperf;
 /// The answer to a command line with an option.
 #[derive(Debug, PartialEq, Eq)]
 enum Answer {
-    /// The option was recognised: the input file was looked for, or the option was refused by name.
+    /// The option was recognised: the command looked for its input file or printed its help, or it refused the option by name.
     Understood,
     /// The first line of the message, which names the candidates.
     Ambiguous(String),
@@ -35,7 +35,7 @@ fn answer(stderr: &str) -> Answer {
 fn compare(perf: &Path, command: &str, options: &[&str]) {
     for option in options {
         for full in [(*option).to_owned(), format!("no-{option}")] {
-            // perf takes `n` and `no` as prefixes of every negative.
+            // `n` and `no` are not compared: they match every negative in perf, but none in rperf.
             let shortest = if full.starts_with('n') { 4 } else { 1 };
             for end in (shortest..=full.len()).step_by(2) {
                 let word = format!("--{}", &full[..end]);

@@ -27,7 +27,7 @@ fn path(first: &Path) -> String {
     format!("{}:{usual}", first.display())
 }
 
-/// The words of a line as bash splits them: at blanks, `=` and `:`.
+/// The words of a line as bash splits them: at blanks, `=` and `:`. Each `=` and `:` is a word, too.
 fn bash_words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     for word in line.split(' ') {
@@ -70,8 +70,8 @@ fn every_visible_option_is_offered_by_bash() {
         for option in visible_options(&command) {
             assert!(offered.contains(&option), "{command} {option}: {offered:?}");
         }
-        let refused = outcome(&["help", &command]).stdout;
-        let refused = refused
+        let help = outcome(&["help", &command]).stdout;
+        let refused = help
             .split_once("refused by name:")
             .map_or("", |(_, list)| list);
         let refused = refused.split("\n\n").next().unwrap_or_default();
@@ -229,6 +229,7 @@ fn type_at(shell: &str, command: &str, prepare: &str) -> std::io::Result<()> {
         return Ok(());
     };
     terminal.wait_for("READY>");
+    // The quotes keep the typed line from matching the text that is waited for.
     terminal.press(&[prepare, "Enter", "echo pre''pared", "Enter"]);
     terminal.wait_for("prepared\n");
     for (typed, expected) in TYPED {
@@ -295,8 +296,9 @@ fn scripts_are_for_the_name_that_is_given() -> std::io::Result<()> {
         assert!(named.stdout.contains(line), "{}", named.stdout);
         let linked = super::rperf(&["completion", shell]).arg0("perf").finish()?;
         assert_eq!(linked, named);
-        let odd = outcome(&["completion", "--name=my.perf-6.1", shell]).stdout;
-        let Ok(checked) = Run::new(shell).args(["-n"]).stdin(odd).finish() else {
+        // `-n`: the shell checks the syntax of the script, but does not run it.
+        let script = outcome(&["completion", "--name=my.perf-6.1", shell]).stdout;
+        let Ok(checked) = Run::new(shell).args(["-n"]).stdin(script).finish() else {
             skip(
                 "scripts_are_for_the_name_that_is_given",
                 &format!("there is no {shell}"),

@@ -7,7 +7,7 @@ use rperf_testkit::{Outcome, Scratch};
 use super::rperf;
 use crate::tools::{BOTH, Tool, Tools};
 
-/// Runs a tool with `.perfconfig` in its home.
+/// Runs `config` of a tool, which reads and writes `.perfconfig` in its home, since `PERF_CONFIG` names no other file.
 fn outcome(tools: &Tools, tool: Tool, words: &[&str]) -> Outcome {
     let words = [&["config"], words].concat();
     let run = tools.run(tool, &words).env_remove("PERF_CONFIG");
@@ -90,6 +90,7 @@ fn comments_are_preserved_and_errors_change_nothing() {
         "{damaged:?}"
     );
     assert_eq!(fs::read_to_string(&file).ok().as_deref(), Some("[report\n"));
+    // No temporary file is left behind.
     assert_eq!(
         fs::read_dir(scratch.path()).map(Iterator::count).ok(),
         Some(1)

@@ -44,7 +44,7 @@ fn the_json_is_that_of_perf() {
     }
 }
 
-/// perf 6.1 has no fields of tracepoints in its JSON; newer ones have them at the end of each sample.
+/// perf 6.1 has no fields of tracepoints in its JSON; later versions of perf have them at the end of each sample.
 #[test]
 fn fields_of_tracepoints_are_added_to_the_json_of_perf() {
     const FIELDS: [&str; 7] = [
@@ -95,10 +95,11 @@ fn all_adds_records_to_the_json_and_keeps_its_samples() {
     let command = &["-g", "-F", "999", "-e", "cpu-clock:u,page-faults:u"];
     recorded(&scratch, command);
     let plain = json(&converted(&scratch, "json", &[]));
+    // `--force`, since the files of `plain` have the same names.
     let all = json(&converted(&scratch, "json", &["--all", "--force"]));
     assert_eq!(plain["headers"], all["headers"]);
     assert_eq!(plain.get("records"), None);
-    // The samples are the same but for their event and period.
+    // The samples are the same, except that only those of `--all` have an event and a period.
     let mut samples = all["samples"].as_array().expect("a list").clone();
     let mut events = BTreeSet::new();
     for sample in &mut samples {
@@ -125,6 +126,7 @@ fn all_adds_records_to_the_json_and_keeps_its_samples() {
         ("comm", "PERF_RECORD_COMM"),
         ("fork", "PERF_RECORD_FORK"),
         ("exit", "PERF_RECORD_EXIT"),
+        // The blank excludes MMAP2.
         ("mmap", "PERF_RECORD_MMAP "),
         ("mmap2", "PERF_RECORD_MMAP2"),
     ] {
@@ -143,7 +145,8 @@ fn all_adds_records_to_the_json_and_keeps_its_samples() {
     assert!(mapping["len"].as_u64() > Some(0), "{mapping}");
 }
 
-/// The JSON of both tools for one recording, each with the tool's messages, without the names of the tool and the output file.
+/// The JSON of both tools for one recording, each with the tool's messages. The messages lack the name of the output file, and
+/// those of rperf name perf instead, so that they can be compared.
 fn both_converted(tools: &Tools, file: &str) -> [(String, String); 2] {
     BOTH.map(|by| {
         let target = format!("{by:?}-{file}.json");
@@ -197,7 +200,7 @@ pub(super) fn convert(scratch: &Scratch, words: &[&str]) -> Outcome {
     run.env("HOME", scratch.path()).finish().expect("it starts")
 }
 
-/// The output of a conversion of perf.data, which must not depend on the number of threads.
+/// The output of a conversion of perf.data, which must not depend on the number of threads. The file `FORMAT-1` has it, too.
 #[track_caller]
 pub(super) fn converted(scratch: &Scratch, format: &str, words: &[&str]) -> Vec<u8> {
     let [one, four] = ["1", "4"].map(|jobs| {
@@ -397,6 +400,7 @@ fn other_formats_have_the_stacks_that_are_folded() {
         let periods = profiles.map(|profile| profile["endValue"].as_u64().expect("a number"));
         let period: u64 = periods.sum();
         assert_eq!(perfetto.periods.values().sum::<u64>(), period, "{chains:?}");
+        // For JSON, only that one thread and four write the same.
         converted(&scratch, "json", &[]);
         // Compressed output has the same contents.
         ran(&scratch, &["data", "convert", "--to-speedscope", "s.gz"]);
@@ -477,7 +481,7 @@ fn pprof_reads_converted_profiles() {
     }
 }
 
-/// The output of `go tool pprof` with `option` for the file `pprof-1`. `None` if there is no Go.
+/// The output of `go tool pprof` with `option` for the file `pprof-1`, which [`converted`] wrote. `None` if there is no Go.
 pub(super) fn pprof(folder: &Path, option: &str) -> Option<String> {
     let mut command = Command::new("go");
     command.args(["tool", "pprof", option, "pprof-1"]);

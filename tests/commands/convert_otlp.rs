@@ -12,6 +12,8 @@ use rperf_testkit::{HttpResponse, HttpServer, Scratch};
 use super::convert::{convert, converted, recorded};
 use super::folded_parser::{Folded, parse};
 
+const NO_EXTRA_HEADERS: &[&str] = &[];
+
 /// The profiles of a request or a file. Literal arguments of the functions of `protobuf` and of [`Otlp::entry`] are field numbers
 /// of the OTLP messages.
 struct Otlp<'d> {
@@ -67,7 +69,8 @@ impl<'d> Otlp<'d> {
             .collect()
     }
 
-    /// The stacks of a profile with the number of their samples, as they are folded.
+    /// The stacks of a profile with the number of their samples, as they are folded. An OTLP sample stands for several samples of
+    /// the recording, and has a time and a period for each.
     fn folded(&self, profile: &[u8]) -> Folded {
         let mut folded = Folded::new();
         for sample in messages(profile, 2) {
@@ -101,6 +104,7 @@ fn profiles_have_the_stacks_that_are_folded() {
             panic!("one event, one profile");
         };
         assert_eq!(otlp.folded(profile), expected, "{chains:?}");
+        // The type of the profile's samples is the event.
         assert_eq!(
             otlp.string(number(messages(profile, 1)[0], 1)),
             "cpu-clock:u"
@@ -168,7 +172,7 @@ fn a_collector_that_is_busy_is_asked_again() {
     let attempts = AtomicUsize::new(0);
     let collector = HttpServer::start(move |_| match attempts.fetch_add(1, Ordering::Relaxed) {
         0 => HttpResponse::Status(503),
-        _ => HttpResponse::File(Vec::new(), &[]),
+        _ => HttpResponse::File(Vec::new(), NO_EXTRA_HEADERS),
     });
     let collector = collector.expect("a server");
     let url = collector.url();
@@ -205,9 +209,10 @@ fn a_collector_that_refuses_is_named() {
     recorded(&scratch, &["-e", "cpu-clock:u"]);
     let collector = HttpServer::start(|path| match path {
         // `partial_success` with `rejected_profiles` 2 and `error_message` "full".
-        "/full/v1development/profiles" => {
-            HttpResponse::File(vec![0x0a, 8, 8, 2, 0x12, 4, b'f', b'u', b'l', b'l'], &[])
-        }
+        "/full/v1development/profiles" => HttpResponse::File(
+            vec![0x0a, 8, 8, 2, 0x12, 4, b'f', b'u', b'l', b'l'],
+            NO_EXTRA_HEADERS,
+        ),
         _ => HttpResponse::Status(404),
     });
     let collector = collector.expect("a server");

@@ -157,7 +157,8 @@ fn functions_and_tracepoints_are_those_of_the_recording() {
         fs::rename(&program, tools.path().join("moved")).expect("a file");
         let outputs: Vec<String> = readers.iter().map(|words| output_of(words, &new)).collect();
         if file == "sched" {
-            // Names in rows can differ: the text lacks the names of tasks that the recording names before they run.
+            // Rows are only counted: their names can differ, since the text lacks the names of tasks that the recording names
+            // before they run.
             for words in [["sched", "latency"], ["sched", "timehist"]] {
                 let rows = output_of(&words, &new).lines().count();
                 assert!(rows > 10, "{words:?}: {rows}");
@@ -173,7 +174,7 @@ fn functions_and_tracepoints_are_those_of_the_recording() {
             let [mut lines, mut expected] =
                 [output, &output_of(words, file)].map(|text| trimmed(text));
             if file != "chains" {
-                // The events of the new file are in the order of their first samples; those of the recording may not.
+                // The new file has its events in the order of their first samples; the recording may have another order.
                 lines.sort();
                 expected.sort();
             }
@@ -184,7 +185,7 @@ fn functions_and_tracepoints_are_those_of_the_recording() {
             lines.sort();
             lines
         };
-        // The text of tracepoints has no addresses of code.
+        // The text of tracepoints has no addresses of code, so perf finds no functions in the new file.
         if file != "sched" {
             assert_eq!(sorted(&output_of_perf), sorted(&by_perf(file)), "{file}");
         }

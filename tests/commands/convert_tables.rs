@@ -206,7 +206,7 @@ fn each_table_is_a_file_and_all_or_none_are_replaced() {
         .expect("rperf starts");
     assert_eq!(partly.status, 255, "{partly:?}");
     assert!(!first.exists(), "the new table is removed");
-    // Replaced tables stay if a later one cannot be written.
+    // With `--force`, a new table that replaced an old one stays if a later table cannot be written.
     ran(&scratch, &[&convert[..], &["--force"]].concat());
     let last = written
         .iter()

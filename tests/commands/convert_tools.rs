@@ -67,11 +67,12 @@ fn folded_text_has_one_event_and_a_note_names_the_others() {
         let (faults, _) = with_event("page-faults:u");
         let (drawn, note) = counts(words);
         assert_eq!(drawn, clock.max(faults), "{words:?}");
-        let (used, other, unused) = match clock >= faults {
+        let (used, unused, unused_count) = match clock >= faults {
             true => ("cpu-clock:u", "page-faults:u", faults),
             false => ("page-faults:u", "cpu-clock:u", clock),
         };
-        let line = format!("using the {drawn} samples of {used}; not used: {other} ({unused})\n");
+        let line =
+            format!("using the {drawn} samples of {used}; not used: {unused} ({unused_count})\n");
         assert!(note.contains(&line), "{words:?}: {note}");
         assert!(
             note.contains("hint: -e NAME selects another event\n"),

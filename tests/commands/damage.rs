@@ -58,9 +58,9 @@ fn damaged_records_are_named_by_type_and_offset_and_end_with_status_1() -> io::R
     // The first record is at offset 256, the COMM after a sample of 40 bytes.
     let records = [sample(10), short_comm, short_sample, sample(20)];
     scratch.write("perf.data", recording(&records))?;
-    let comm =
+    let undecoded_comm =
         "perf.data: 1 record cannot be decoded; the first, PERF_RECORD_COMM (3) at offset 0x128: ";
-    let lost = "perf.data: 1 sample cannot be decoded; the first, PERF_RECORD_SAMPLE (9) at offset 0x132: ";
+    let undecoded_sample = "perf.data: 1 sample cannot be decoded; the first, PERF_RECORD_SAMPLE (9) at offset 0x132: ";
     let hint = "hint: the output lacks these records; 'data check' lists all damage\n";
     for words in READERS {
         let outcome = rperf(words).within(scratch.path()).finish()?;
@@ -72,11 +72,12 @@ fn damaged_records_are_named_by_type_and_offset_and_end_with_status_1() -> io::R
         }
         assert_eq!(outcome.status, 1, "{context}");
         assert!(!outcome.stdout.is_empty(), "{context}");
-        assert!(outcome.stderr.contains(comm), "{context}");
+        assert!(outcome.stderr.contains(undecoded_comm), "{context}");
         assert!(outcome.stderr.ends_with(hint), "{context}");
         // Samples are not decoded for statistics.
         let is_statistics = words.contains(&"--stats");
-        assert_eq!(outcome.stderr.contains(lost), !is_statistics, "{context}");
+        let is_sample_named = outcome.stderr.contains(undecoded_sample);
+        assert_eq!(is_sample_named, !is_statistics, "{context}");
     }
     let outcome = rperf(&["script"]).within(scratch.path()).finish()?;
     assert_eq!(outcome.stdout.lines().count(), 2, "{outcome:?}");
@@ -95,7 +96,7 @@ fn records_of_unknown_types_are_counted() -> io::Result<()> {
     Ok(())
 }
 
-/// A recording whose sample at time 5 follows two rounds: the sample at time 10 has already been delivered.
+/// A recording whose sample at time 5 follows two rounds: perf delivers it after the sample at time 10, rperf before.
 fn late() -> Vec<u8> {
     recording(&[sample(10), round(), sample(20), round(), sample(5), round()])
 }

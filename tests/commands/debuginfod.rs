@@ -21,7 +21,9 @@ int main(void)
 }
 ";
 
-/// A stripped program and its debug file, as distributions package them, and a recording of it.
+const NO_EXTRA_HEADERS: &[&str] = &[];
+
+/// A stripped program and its debug file, as distributions package them, and a recording of the program.
 struct StrippedProgram {
     scratch: Scratch,
     /// The build ID of the program, in hexadecimal.
@@ -84,7 +86,7 @@ impl StrippedProgram {
         let server = HttpServer::start(move |path| {
             let file = files.iter().find(|(url_path, _)| url_path == path);
             file.map_or(HttpResponse::Status(404), |(_, bytes)| {
-                HttpResponse::File(bytes.clone(), &[])
+                HttpResponse::File(bytes.clone(), NO_EXTRA_HEADERS)
             })
         });
         server.expect("a server on the loopback interface")
@@ -96,7 +98,8 @@ impl StrippedProgram {
     }
 
     fn run(&self, words: &[&str]) -> Outcome {
-        self.run_with(words, |run| run)
+        let unchanged = |run| run;
+        self.run_with(words, unchanged)
     }
 
     fn run_with(&self, words: &[&str], configure: impl Fn(Run) -> Run) -> Outcome {
@@ -184,6 +187,7 @@ fn cached_objects_get_their_debug_file() {
         assert!(fs::read(&cached).expect("it is there") == program.debuginfo);
         program.run(&["buildid-cache", "-P"]);
     }
+    // One request: the second time, the file is in the cache of downloads, which `-P` does not clear.
     assert_eq!(server.requested_paths(), [program.url_path("debuginfo")]);
 }
 
@@ -194,6 +198,7 @@ fn an_unreachable_server_is_reported_once() {
         return;
     };
     let without = program.run(&REPORT);
+    // The server is dropped here, which stops it.
     let stopped = program.server().url();
     let option = format!("--debuginfod={stopped}");
     let outcome = program.run(&[&REPORT[..], &[&option]].concat());
