@@ -50,13 +50,14 @@ fn recording(samples: &[(u64, &[Branch])]) -> Vec<u8> {
             body.u64(branches.len() as u64),
             |body, (from, to, cycles)| {
                 let body = body.u64(KERNEL + from).u64(KERNEL + to);
+                // The bit `mispred`, and `cycles` from bit 4 on.
                 body.u64(1 | cycles << 4)
             },
         );
         file.record(PerfFile::SAMPLE, PerfFile::KERNEL, body.done());
     }
+    // FINISHED_ROUND, and the header feature BRANCH_STACK.
     file.record(68, 0, []);
-    // BRANCH_STACK
     file.machine("x86_64").feature(15, Vec::new());
     file.finish()
 }
@@ -64,7 +65,8 @@ fn recording(samples: &[(u64, &[Branch])]) -> Vec<u8> {
 /// A folder with two recordings with branch stacks, one without, and the kernel's symbols.
 fn folder() -> Scratch {
     let scratch = Scratch::new();
-    // A loop in alpha, from 0x10 to 0x50, and the branch that leaves it; loops in gone and beta.
+    // A loop from alpha+0x10 to alpha+0x50, and the branch that leaves it; loops in gone and beta. The start of the block that
+    // ends in a stack's oldest branch, here of 90 cycles, is unknown.
     let alpha = |cycles: u64| {
         [
             (0x1030, 0x1060, 2),
@@ -86,6 +88,7 @@ fn folder() -> Scratch {
         scratch.write(name, recording(samples)).expect("a file");
     }
     let plain = super::generated_files::Attr {
+        // PERF_SAMPLE_IP | TID | TIME | IDENTIFIER
         sample_type: 1 | 2 | 4 | 1 << 16,
         ..super::generated_files::Attr::default()
     };
@@ -110,8 +113,8 @@ fn blocks_of_sampled_functions_are_compared() {
         format!("{share:>10}  {block:>70}  [kernel.kallsyms]  [k] {function}")
     };
     let rows: Vec<&str> = outcome.stdout.lines().skip(5).collect();
-    // An execution of the block up to alpha+80 takes 266 / 6 cycles before and 479 / 9 after, also counting those whose start
-    // is unknown.
+    // An execution of the block up to alpha+80 takes 266 / 6 cycles in old.data and 479 / 9 in new.data. The averages include
+    // the executions whose start is unknown.
     let expected = [
         line("66.67%", "[alpha+16 -> alpha+80]    9", "alpha"),
         line("66.67%", "[alpha+16 -> alpha+48]    0", "alpha"),
@@ -137,8 +140,8 @@ fn histograms_and_json_have_the_differences() {
     ];
     let outcome = diff(&scratch, &words);
     let first = outcome.stdout.lines().next();
-    // Executions that begin at the lowest start, alpha+16, take 20, 23, 20, 23 cycles before and 30, 33, 10, 13, 60, 63 after.
-    // The first four are compared pairwise: each difference is 10.
+    // The executions of the block up to alpha+80 that begin at its lowest start, alpha+16, take 20, 23, 20, 23 cycles in
+    // old.data and 30, 33, 10, 13, 60, 63 in new.data. The first four of each are compared pairwise: each difference is 10.
     let expected = "66.67;[alpha+16 -> alpha+80]    9;\u{b1}  0.0% \u{2581}\u{2581}\u{2581}\u{2581};[kernel.kallsyms];[k] alpha";
     assert_eq!(first, Some(expected), "{outcome:?}");
     let json = diff(

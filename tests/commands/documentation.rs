@@ -1,4 +1,4 @@
-//! README and pages of docs compared with the binary: the commands in them exist, and the options in the README.
+//! README and pages of docs compared with the binary: the commands that they name exist, and so do the options in the README.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -83,7 +83,7 @@ fn options_that_the_readme_names_exist() {
         .filter(|code| !code.starts_with("cargo") && !code.starts_with("rustup"))
         .flat_map(|code| code.split_whitespace())
         .filter(|word| word.starts_with("--") && word.len() > 2)
-        // Help lists an option or its negative, not both.
+        // Help lists an option or its negative, not both: `--no-x` is also known if help has `--x`.
         .filter(|word| !known.contains(word) && !known.contains(&*word.replace("--no-", "--")))
         .collect();
     unknown.dedup();

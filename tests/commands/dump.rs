@@ -26,7 +26,7 @@ fn dumps_of_recordings_match_perf() {
     // perf takes long to record, so it makes only two of these recordings.
     for (name, recorders, options) in [
         ("chains", &BOTH[..], &["-g", "-F", "4000"][..]),
-        // An event of the kernel only: perf cannot read the symbols of some objects of other programs.
+        // An event whose samples are all in the kernel: perf cannot read the symbols of some objects of the system's programs.
         (
             "system",
             &[Tool::Rperf],
@@ -109,6 +109,8 @@ impl KernelRecords {
 
 #[test]
 fn records_of_the_kernel_are_dumped() {
+    // Bits of `misc`: the cpumode of user space, and others whose meaning depends on the kind of record.
+    const USER: u16 = 2;
     const MMAP_DATA: u16 = 1 << 13;
     const EXEC: u16 = 1 << 13;
     const OUT: u16 = 1 << 13;
@@ -120,17 +122,17 @@ fn records_of_the_kernel_are_dumped() {
     };
     let mapping = || Bytes::new().u32(7).u32(8).u64(0x1000).u64(0x2000);
     // MMAP and MMAP2.
-    kernel.put(1, 2, mapping().u64(0).text("/a/b", 8));
-    kernel.put(1, 2 | MMAP_DATA, mapping().u64(0x3000).text("/a/b", 8));
+    kernel.put(1, USER, mapping().u64(0).text("/a/b", 8));
+    kernel.put(1, USER | MMAP_DATA, mapping().u64(0x3000).text("/a/b", 8));
     let inode = mapping().u64(0).u32(8).u32(1).u64(77).u64(5).u32(7).u32(1);
-    kernel.put(10, 2, inode.text("/a/b", 8));
+    kernel.put(10, USER, inode.text("/a/b", 8));
     let id = mapping()
         .u64(0)
         .raw([16, 0, 0, 0])
         .raw([0xab; 20])
         .u32(1)
         .u32(2);
-    kernel.put(10, 2 | BUILD_ID, id.text("/a/c", 8));
+    kernel.put(10, USER | BUILD_ID, id.text("/a/c", 8));
     // COMM, FORK and EXIT.
     kernel.put(3, 0, Bytes::new().u32(7).u32(8).text("name", 8));
     kernel.put(3, EXEC, Bytes::new().u32(7).u32(8).text("name", 8));
@@ -173,11 +175,12 @@ fn records_of_the_kernel_are_dumped() {
     let poke = Bytes::new().u64(0xffff_ffff_8100_0000).u16(3).u16(20);
     kernel.put(20, 0, poke.raw([0x90; 23]).raw([0; 5]));
     kernel.put(21, 0, Bytes::new().u64(0x77));
-    // How an address is shown in each cpumode except that of guest kernels.
+    // How an address is shown in each cpumode except that of guest kernels. The others are 0 (unknown), 1 (kernel), 2 (user),
+    // 3 (hypervisor) and 5 (guest user).
     for (mode, ip) in [
-        (2, 0x1004),
+        (USER, 0x1004),
         (1, 0x1004),
-        (2, 0x9999),
+        (USER, 0x9999),
         (3, 0x9999),
         (0, 0x9999),
         (5, 0x9999),
@@ -224,7 +227,7 @@ fn records_of_the_recorder_are_dumped() {
         ),
         (68, Bytes::new()),
         (69, Bytes::new().u64(1).u64(ID).u64(0).u64(u64::MAX).u64(7)),
-        // AUXTRACE_ERROR.
+        // AUXTRACE_ERROR: in format 0, and in format 1, which has a time.
         (72, error(0).raw(&message)),
         (72, error(1).u64(1_999_999_999).raw(&message)),
         // THREAD_MAP.
@@ -233,7 +236,7 @@ fn records_of_the_recorder_are_dumped() {
             Bytes::new().u64(2).u64(7).raw([0; 16]).u64(8).raw([0; 16]),
         ),
         (73, Bytes::new().u64(0)),
-        // CPU_MAP: two lists of CPUs, the second of any CPU, a mask, and a range.
+        // CPU_MAP: a list of CPUs, a list with -1 (any CPU), a mask, and a range.
         (
             74,
             Bytes::new().u16(0).u16(3).u16(0).u16(1).u16(5).raw([0; 6]),
@@ -257,12 +260,12 @@ fn records_of_the_recorder_are_dumped() {
                 .iter()
                 .fold(Bytes::new(), |bytes, word| bytes.u64(*word)),
         ),
-        // EVENT_UPDATE.
+        // EVENT_UPDATE: the unit, the scale, the CPUs, and an unknown type.
         (78, update(0).text("msec", 8)),
         (78, update(1).u64(2.5_f64.to_bits())),
         (78, update(3).u16(0).u16(2).u16(0).u16(1)),
         (78, update(9).u64(0)),
-        // TIME_CONV, and FINISHED_INIT.
+        // TIME_CONV without and with the fields of newer recorders, and FINISHED_INIT.
         (79, conversion()),
         (79, conversion().u64(6).u64(7).raw([1, 0, 0, 0, 0, 0, 0, 0])),
         (82, Bytes::new()),
@@ -300,6 +303,7 @@ fn stacks() -> [SampleCase; 5] {
     /// `PERF_CONTEXT_USER`.
     const USER: u64 = (-512_i64).cast_unsigned();
     let chain = words([12, USER].into_iter().chain(0x1000..0x100b));
+    // `type` from bit 20 on, `cycles` from bit 4 on, and the four flags below.
     let flags = |number: u64| (number & 15) << 20 | number << 4 | number & 15;
     let branch = |number: u64| [0x100 * number, 0x200, flags(number)];
     let branches = || words([17].into_iter().chain((0..17).flat_map(branch)));
@@ -366,7 +370,7 @@ fn recordings_that_perf_refuses_are_dumped() {
         ..Attr::default()
     };
     let counters: Vec<u8> = (1..=6_u32).flat_map(u32::to_le_bytes).collect();
-    // The texts below name their types in this order.
+    // The texts below name the types of these records, in the same order.
     let records = [
         record(22, 0, words([0x77, 1, 0x1000, 0, 0, ID])),
         record(70, 0, Bytes::new().u32(4).u32(0).raw([0; 16])),
@@ -417,7 +421,7 @@ fn recordings_that_perf_refuses_are_dumped() {
     ] {
         assert!(text.contains(part), "{part:?} in {text}");
     }
-    // Wherever a recording is truncated, the command ends with a message.
+    // Wherever a recording is truncated after the file header of 104 bytes, the command ends with a message.
     for length in (104..complete.len()).step_by(13) {
         let outcome = dump(&complete[..length]);
         assert!(

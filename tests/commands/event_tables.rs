@@ -236,7 +236,8 @@ fn attrs_of_named_events_match_perf() {
     }
     let scratch = Scratch::new();
     let machine = FakeMachine::new(scratch.path());
-    machine.assert_same_attrs(&perf, &scratch, &EVENTS, &[""]);
+    let all_fields = [""];
+    machine.assert_same_attrs(&perf, &scratch, &EVENTS, &all_fields);
 }
 
 /// The maximum number of events that are recorded at a time.

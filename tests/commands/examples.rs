@@ -1,4 +1,4 @@
-//! Documented command lines run: those of `help examples`, of each `-h`, and of the README.
+//! Runs the documented command lines: those of `help examples`, of each `-h`, and of the README.
 
 use std::fs;
 use std::path::Path;
@@ -20,13 +20,14 @@ struct ExampleFolder {
     process: Child,
 }
 
-/// What [`ExampleFolder::reset`] keeps.
+/// What [`ExampleFolder::reset`] keeps. `usual.debug` is a copy of the build-id cache.
 const KEPT: [&str; 4] = ["program", "workload", "usual.data", "usual.debug"];
 
 /// The pid in documented lines.
 const PID: &str = "1234";
 
-/// Commands whose examples read the recording of the program. Before them, `perf.data` and `perf.data.old` are copied again.
+/// Commands whose examples read the recording of the program. In `help examples`, `perf.data` and `perf.data.old` are restored
+/// before such examples.
 const READERS: &[&str] = &[
     "annotate",
     "archive",
@@ -122,9 +123,9 @@ impl ExampleFolder {
     fn reset(&self) {
         for entry in fs::read_dir(self.scratch.path()).expect("the folder") {
             let path = entry.expect("an entry").path();
-            let kept = KEPT.map(|name| path.ends_with(name));
+            let is_kept = KEPT.iter().any(|name| path.ends_with(name));
             let removed = match path.is_dir() {
-                _ if kept.contains(&true) => Ok(()),
+                _ if is_kept => Ok(()),
                 true => fs::remove_dir_all(&path),
                 false => fs::remove_file(&path),
             };
@@ -155,13 +156,13 @@ impl ExampleFolder {
     }
 
     /// Prepares the files that a line reads, and checks that it runs. On a machine without a PMU, a line with hardware events may
-    /// fail, with that reason.
+    /// fail, if its message says that the event is not supported.
     fn check(&self, line: &str) {
         if line.starts_with("sched stats") {
-            let statistics = Path::new(env!("CARGO_MANIFEST_DIR"));
-            let statistics = statistics.join("tests/fixtures/schedstat/17-first.txt");
-            let own = self.scratch.path().join("schedstat");
-            fs::copy(statistics, own).expect("statistics");
+            let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+            let statistics = package.join("tests/fixtures/schedstat/17-first.txt");
+            let copy = self.scratch.path().join("schedstat");
+            fs::copy(statistics, copy).expect("statistics");
             for name in ["perf.data", "perf.data.old"] {
                 let file = stats_file(17, Endian::Little);
                 self.scratch.write(name, file).expect("a recording");
@@ -182,7 +183,9 @@ impl ExampleFolder {
             );
         }
         assert_eq!(outcome.status, 0, "{line}: {}", outcome.stderr);
-        let expected = EXPECTED_TEXTS.iter().find(|(own, _)| *own == line);
+        let expected = EXPECTED_TEXTS
+            .iter()
+            .find(|(expected_line, _)| *expected_line == line);
         if let Some((_, text)) = expected {
             let output = self.scratch.path().join("out.txt");
             let output = fs::read_to_string(output).expect("the output");
@@ -191,8 +194,8 @@ impl ExampleFolder {
     }
 }
 
-/// A documented line, with shorter times and less precision, and with this pid in place of [`PID`]. `top` ends after one interval unless the line
-/// has `--intervals`.
+/// A documented line, with shorter times and less precision, and with this pid in place of [`PID`]. `top` ends after one interval
+/// unless the line has `--intervals`.
 fn adapted(line: &str, pid: &str) -> String {
     let is_top = line.starts_with("top");
     let mut words: Vec<&str> = Vec::new();
@@ -252,7 +255,8 @@ fn examples_of_each_command_run() {
     };
     for command in commands() {
         folder.reset();
-        // The lines that make the recordings. Comparisons need two: the second line renames the first file to `perf.data.old`.
+        // The lines that make the recordings. The lines of a `diff` command make two: the second renames the
+        // first file to `perf.data.old`.
         let before = match command.as_str() {
             "stat report" => &[
                 "stat record --quiet -a -I 1000 -o counts.data -- sleep 1",

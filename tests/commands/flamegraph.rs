@@ -38,8 +38,8 @@ fn ran(scratch: &Scratch, words: &[&str]) -> Outcome {
     outcome
 }
 
-/// The samples of script's text, folded by a simple reference implementation. Frames without a function have the name
-/// of their object.
+/// The samples of script's text, folded by a simple reference implementation. Frames without a function have the name of their
+/// object, in brackets.
 fn folded_script(text: &str) -> Folded {
     let mut stacks = Folded::new();
     for sample in text
@@ -79,7 +79,7 @@ fn folded_stacks_match_script() {
     let expected = folded_script(&script);
     assert!(expected.values().sum::<u64>() > 20, "{script}");
     assert_eq!(parse(&folded), expected);
-    // Both keep the innermost frames.
+    // With --max-stack, both commands keep the innermost frames.
     let limit = ["--max-stack", "2"];
     let script = ran(
         &scratch,
@@ -90,7 +90,7 @@ fn folded_stacks_match_script() {
         &[&["flamegraph", "--folded"], &limit[..]].concat(),
     );
     assert_eq!(parse(&limited.stdout), folded_script(&script.stdout));
-    // The output is read back. A filter that leaves no samples is an error.
+    // The output is read back.
     let again = scratch
         .write("again.folded", &folded)
         .expect("a scratch file");
@@ -99,6 +99,7 @@ fn folded_stacks_match_script() {
         ran(&scratch, &["flamegraph", "-i", again, "--folded"]).stdout,
         folded
     );
+    // A filter that leaves no samples is an error.
     let none = rperf_in(&scratch, &["flamegraph", "--folded", "--comms", "nobody"])
         .finish()
         .expect("rperf starts");
@@ -136,7 +137,7 @@ fn a_command_is_recorded_and_drawn_in_one_step() {
     ];
     ran(&scratch, &keep);
     let picture = fs::read_to_string(scratch.path().join("flamegraph.svg")).expect("a picture");
-    // Drawn again, it is identical.
+    // The picture drawn again from the kept recording is identical.
     ran(
         &scratch,
         &[
@@ -407,12 +408,13 @@ fn a_field_of_a_tracepoint_is_the_width() {
     ]);
     assert_eq!(writes.status, 0, "{writes:?}");
     let weights = parse(&writes.stdout);
+    // The two `printf` write 5 and 7 bytes.
     assert_eq!(weights.values().sum::<u64>(), 12, "{writes:?}");
     assert!(
         weights.keys().all(|stack| stack.starts_with("sh (")),
         "{writes:?}"
     );
-    // Files that are not there: the result is an error code.
+    // Opening a file that does not exist returns a negative error code.
     let opens = run(&["-e", "syscalls:sys_exit_openat", "--weight", "ret"]);
     assert!(opens.stderr.contains(" with a negative ret "), "{opens:?}");
     let unknown = run(&["-e", "syscalls:sys_enter_write", "--weight", "size"]);

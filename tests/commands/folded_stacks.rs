@@ -64,15 +64,19 @@ fn text_of_script_folds_to_the_same_stacks() {
         let expected = converted(&scratch);
         let periods = ["flamegraph", "--folded", "--weight", "period", "-o", "-"];
         let periods = parse(&ran(&scratch, &periods));
-        // Newer versions of these programs add up periods if the text has them.
+        // Newer versions of these programs add up periods if the text has them; otherwise, samples are counted.
         let text = ran(&scratch, &["script"]);
-        let counts = ran(&scratch, &["script", "-F", "-period"]);
+        let text_without_periods = ran(&scratch, &["script", "-F", "-period"]);
         for program in &installed {
             let collapse = |text: &str| {
                 let run = Run::new(program).stdin(text).finish();
                 parse(&run.expect("it started before").stdout)
             };
-            assert_eq!(collapse(&counts), expected, "{program}, {options:?}");
+            assert_eq!(
+                collapse(&text_without_periods),
+                expected,
+                "{program}, {options:?}"
+            );
             let stacks = collapse(&text);
             if stacks != expected {
                 assert_eq!(stacks, periods, "{program}, {options:?}");
@@ -81,7 +85,7 @@ fn text_of_script_folds_to_the_same_stacks() {
     }
 }
 
-/// The stacks in the JSON objects of `script --json`. Frames without a function are named after their dso.
+/// The stacks in the JSON objects of `script --json`. Frames without a function have the name of their dso, in brackets.
 fn of_json(text: &str) -> Folded {
     let mut stacks = Folded::new();
     for line in text.lines() {
@@ -132,7 +136,7 @@ fn without_objects(stacks: &Folded) -> Folded {
 fn of_tree(root: &Value) -> Folded {
     assert_eq!(root["v"], 0, "no stack ends at the root");
     let mut stacks = Folded::new();
-    // The children of the root are programs, `sh (123)`.
+    // The children of the root are programs, named like `sh (123)`: comm and pid.
     for program in root["c"].as_array().expect("a list") {
         let name = program["n"].as_str().expect("a name");
         let comm = name.split(" (").next().unwrap_or(name).replace(' ', "_");

@@ -6,7 +6,7 @@ use rperf_testkit::{Bytes, FileAttr, PerfFile};
 /// The event's id in its samples and in the trailers of other records.
 pub(super) const ID: u64 = 55;
 
-/// The event's attr, as far as it determines the format of its samples.
+/// The event's attr, as far as it determines the format of records.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Attr {
     pub(super) sample_type: u64,

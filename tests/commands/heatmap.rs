@@ -93,6 +93,7 @@ fn seconds_are_columns_and_a_browser_selects_a_time_range() {
 
     let path = scratch.path().join("whole.svg");
     fs::write(&path, &picture).expect("a file");
+    // `from` and `to` number the cells: column after column, each from the bottom.
     let Some(page) = browse(&path, "from=1&to=99") else {
         let test = "commands::heatmap::seconds_are_columns_and_a_browser_selects_a_time_range";
         return skip(test, "there is no browser");
@@ -104,7 +105,7 @@ fn seconds_are_columns_and_a_browser_selects_a_time_range() {
         2,
         "a mark in each column"
     );
-    // Reversed bounds select the same, and the output can be passed to `--time`.
+    // Reversed bounds select the same time range, and the text of the page can be passed to `script --time`.
     let again = browse(&path, "from=99&to=1").expect("the browser is there");
     assert_eq!(shown(&again, "chosen"), chosen);
     let (option, range) = chosen.split_once(' ').expect("option and range");
@@ -112,7 +113,7 @@ fn seconds_are_columns_and_a_browser_selects_a_time_range() {
     let outcome = run.within(scratch.path()).finish().expect("rperf starts");
     assert_eq!(outcome.stdout.lines().count(), 2, "{outcome:?}");
 
-    // A second is not a multiple of seven cells.
+    // Seven cells of equal whole nanoseconds do not fill a second. Cell 20 is the last of column 2, and 21 the first of column 3.
     fs::write(&path, drawn(&scratch, &["--rows", "7"])).expect("a file");
     let page = browse(&path, "from=20&to=21").expect("the browser is there");
     let cells_of_two_columns = "--time 31536002.857142852,31536003.142857141";

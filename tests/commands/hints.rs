@@ -89,7 +89,7 @@ with -k",
         hints(&outcome).is_empty() && outcome.stdout.contains("app"),
         "{outcome:?}"
     );
-    // Only the samples that are shown count.
+    // Hints are about the samples that the report shows: none here.
     let chosen = on_terminal(&scratch, "--pid 1").expect("script(1) is there");
     assert!(hints(&chosen).is_empty(), "{chosen:?}");
 }
@@ -155,7 +155,8 @@ for all callers";
     assert!(!script.contains("middle"), "{script}");
 }
 
-/// The hint names `-F`, and also `-c` and `--filter`: tracepoints and other events with a fixed period have no frequency.
+/// The hint names not only `-F`, but also `-c` and `--filter`: tracepoints and other events with a fixed period have no
+/// frequency.
 #[test]
 fn lost_records_have_a_hint() {
     let scratch = Scratch::new();

@@ -85,7 +85,7 @@ fn periods_are_counted_in_ranges_of_powers() {
     let title =
         "# cpu-clock period: 100 values, mean 20.0, min 20, median 20, p90 20, p99 20, max 20\n";
     assert!(text.starts_with(title), "{text}");
-    // Each value is in a range, also if several threads read.
+    // Each value is in one of the ranges, and several threads give the same result.
     let all = printed(&scratch, &["cpu-clock", "period"]);
     assert_eq!(
         ranges(&all).iter().map(|(_, count)| count).sum::<u64>(),
@@ -169,7 +169,7 @@ fn values_and_latencies_of_a_command_are_all_counted() {
     );
     let files_left = fs::read_dir(scratch.path()).expect("the folder").count();
     assert_eq!(files_left, 0, "the recording is temporary");
-    // A command that fails gives its status.
+    // The exit status is that of the recorded command.
     let failed = run(
         &scratch,
         &[event, "ret", "--", "sh", "-c", "echo x; exit 3"],

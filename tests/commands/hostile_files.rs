@@ -36,7 +36,7 @@ fn make_fifo(path: &Path) {
     assert_eq!(made.status, 0, "{}", made.stderr);
 }
 
-/// Makes [`OTHER`] the owner; of a link itself, not of its target.
+/// Makes [`OTHER`] the owner of a file; if it is a link, of the link itself, not of its target.
 fn give_to_other(path: &Path) {
     lchown(path, Some(OTHER), Some(OTHER)).expect("a new owner");
 }
@@ -92,7 +92,7 @@ fn a_link_called_perf_data_old_loses_no_files() {
     let old = scratch.path().join("perf.data.old");
     for options in [&["record", "-q"][..], &["record", "-q", "--threads"]] {
         for _ in 0..2 {
-            // A recording that the next one renames to perf.data.old.
+            // `perf.data`, which the `record` below renames to perf.data.old.
             let _ = rperf(&scratch, &["record", "-q", "true"]);
             if fs::remove_file(&old).is_err() {
                 let _ = fs::remove_dir_all(&old);
@@ -114,6 +114,7 @@ fn a_folder_that_is_no_recording_stays() {
     let old = scratch.path().join("perf.data.old");
     fs::create_dir_all(old.join("kcore_dir/deep")).expect("folders");
     fs::write(old.join("kcore_dir/deep/precious"), "kept").expect("a file");
+    // A folder with a header is no recording either if it contains other files.
     for header in ["not a recording", "PERFILE2"] {
         fs::write(old.join("data"), header).expect("a file");
         fs::write(scratch.path().join("perf.data"), "PERFILE2").expect("a file");
@@ -210,7 +211,7 @@ fn outputs_are_not_written_through_links_of_others() {
         }
         assert_eq!(fs::read(&precious).expect("read"), b"kept");
     }
-    // Output that replaces a file atomically replaces the link.
+    // flamegraph renames a temporary file onto its output: this replaces the link itself.
     fs::write(
         scratch.path().join("x.data"),
         recording_with_object(b"/bin/true"),
@@ -262,7 +263,7 @@ fn objects_that_are_not_regular_files_neither_block_nor_crash() {
             &["probe", "-x", &path, "-F"],
         ] {
             let outcome = rperf(&scratch, words);
-            // Killed by a signal from SIGILL to SIGSEGV; 129 is a refused option.
+            // Killed by a signal from SIGILL to SIGSEGV. 129, the status of a refused option, is not in this range.
             let is_crash = (128 + 4..=128 + 11).contains(&outcome.status);
             assert!(
                 !is_crash && !outcome.stderr.contains("panicked"),
@@ -526,7 +527,7 @@ fn an_unprivileged_user_can_write_to_shared_folders() {
                 "mkfifo shared/pipe; cat shared/pipe >shared/copy & ./rperf stat -e cs:u -o shared/pipe true; wait; rm shared/pipe",
             ],
         ] {
-            // The second time an existing file is replaced.
+            // The second time, the output already exists.
             for _ in 0..2 {
                 let outcome = user.run(words);
                 assert_eq!(outcome.status, 0, "{words:?} {}", outcome.stderr);
