@@ -19,6 +19,9 @@ impl ChildProcess {
         // SAFETY: a workload starts no threads before it forks; with other threads, the child takes no lock (see above).
         match unsafe { libc::fork() } {
             0 => {
+                // The child may wait for its parent: it must not outlive a killed one.
+                // SAFETY: sets an attribute of this process.
+                unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
                 let status = libc::c_int::from(!body());
                 // SAFETY: ends the child without running atexit handlers and destructors inherited from the parent.
                 unsafe { libc::_exit(status) }
