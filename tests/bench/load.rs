@@ -31,12 +31,12 @@ enum Expression {
 
 impl Expression {
     fn grow(random: &mut Random, depth: u32) -> Self {
-        let next = |random: &mut Random| Box::new(Self::grow(random, depth - 1));
+        let operand = |random: &mut Random| Box::new(Self::grow(random, depth - 1));
         match if depth == 0 { 0 } else { random.below(4) } {
             0 => Self::Number(random.below(1000) as f64),
-            1 => Self::Sum((0..3).map(|_| *next(random)).collect()),
-            2 => Self::Product(next(random), next(random)),
-            _ => Self::Choice(next(random), next(random), next(random)),
+            1 => Self::Sum((0..3).map(|_| *operand(random)).collect()),
+            2 => Self::Product(operand(random), operand(random)),
+            _ => Self::Choice(operand(random), operand(random), operand(random)),
         }
     }
 
@@ -53,6 +53,7 @@ impl Expression {
 }
 
 trait Shape {
+    /// `depth` is the number of calls that a square nests. It grows by 1 with each group around the square.
     fn area(&self, depth: u32) -> f64;
 }
 

@@ -45,13 +45,14 @@ fn record_events(test: &str, events: &[&str]) -> Option<(Tools, String)> {
     Some((tools, file))
 }
 
-/// Titles and instructions, without symbol names of addresses: in stripped objects, perf's objdump finds other names.
+/// The lines of titles and instructions, without the symbol names (`<name>`) of addresses: in stripped objects, perf's objdump
+/// finds other names.
 fn instructions(text: &str) -> Vec<String> {
     let lines = text.lines().filter(|line| {
-        let before = line.split(" :").next().unwrap_or_default().trim();
-        // A group has a column for each event.
+        // Percentages, counts or periods: a group has a column for each event.
+        let columns = line.split(" :").next().unwrap_or_default().trim();
         let is_instruction =
-            !before.is_empty() && before.bytes().all(|byte| b" .0123456789".contains(&byte));
+            !columns.is_empty() && columns.bytes().all(|byte| b" .0123456789".contains(&byte));
         let is_title = line.contains("Disassembly of") && line.contains("samples");
         is_instruction || is_title
     });
@@ -111,8 +112,8 @@ fn events_are_annotated_where_they_were_sampled() {
     let symbols = Command::new("nm").arg(&program).output();
     let symbols = String::from_utf8(symbols.expect("nm starts").stdout).expect("text");
     let mut symbols = symbols.lines().filter_map(|line| line.split_once(' '));
-    let code = symbols.find(|(_, name)| name.ends_with(" burn_alloca"));
-    let (address, _) = code.expect("a function");
+    let function = symbols.find(|(_, type_and_name)| type_and_name.ends_with(" burn_alloca"));
+    let (address, _) = function.expect("a function");
     for event in [&format!("mem:0x{address}:x:u"), "page-faults:u"] {
         let words = ["-e", event, "-c", "1", "--", &program, "3"];
         let Some(file) = tools.record(Tool::Rperf, "events", &words) else {
@@ -146,7 +147,7 @@ fn source_lines_match_the_file() {
     // The copy differs in each line, so that the output shows which of the files was read.
     let moved_text = text.replace('\n', " // moved\n");
     fs::write(moved.join("stacks.c"), &moved_text).expect("a copy");
-    // All folders of the source's path, without the root and the file.
+    // The number of folders in the source's path: its components except the root and the file.
     let depth = source().components().count() - 2;
     let strip = depth.to_string();
     let moved = moved.to_str().expect("a printable path");
@@ -194,11 +195,13 @@ fn unknown_functions_and_functions_without_code_are_reported() {
         unknown.stderr.contains("did you mean 'burn_deep'?"),
         "{unknown:?}"
     );
+    // The program's name, given as a function.
     let as_function = run(&["stacks"]);
     assert!(
         as_function.stderr.contains("-i stacks reads this file"),
         "{as_function:?}"
     );
+    // Without the build-id cache, code is read from the program itself.
     fs::remove_dir_all(tools.path().join(".debug")).expect("the cache");
     let program = tools.path().join("stacks");
     let mut foreign = fs::read(&program).expect("the program");

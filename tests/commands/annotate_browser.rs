@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use rperf_testkit::{Bytes, Scratch};
+use rperf_testkit::{Bytes, PerfFile, Scratch};
 
 use super::assert_refused;
 use super::generated_files::{Attr, file, record};
@@ -55,13 +55,16 @@ fn recording() -> Scratch {
     let mmap = Bytes::new().u32(7).u32(7).u64(TEXT).u64(0x1000);
     let mmap = mmap.u64(0x1000).text("./calc", 8);
     let comm = Bytes::new().u32(7).u32(7).text("calc", 8);
-    let mut records = vec![record(1, 2, mmap), record(3, 0, comm)];
+    let mut records = vec![
+        record(PerfFile::MMAP, PerfFile::USER, mmap),
+        record(PerfFile::COMM, 0, comm),
+    ];
     let ips = SAMPLES
         .iter()
         .flat_map(|(offset, count)| vec![TEXT + *offset; *count]);
     for (time, ip) in (1..).zip(ips) {
         let body = Bytes::new().u64(ip).u32(7).u32(7).u64(time);
-        records.push(record(9, 2, body));
+        records.push(record(PerfFile::SAMPLE, PerfFile::USER, body));
     }
     let attr = Attr {
         sample_type: SAMPLE_TYPE,
@@ -80,6 +83,7 @@ fn browser(size: (u16, u16), scratch: &Scratch, words: &str) -> Option<Tmux> {
     Some(tmux)
 }
 
+/// Finds the source, which the debug information names `/src/calc.s`, in the working directory.
 const ANNOTATE: &str = "annotate --prefix . --prefix-strip 1";
 
 #[test]
@@ -89,9 +93,11 @@ fn code_has_arrows_addresses_and_source() {
         return;
     };
     tmux.golden("annotate", "← ret");
-    // Without source, from the hottest instruction down to the jump of its loop.
+    // Without source (s), from the hottest instruction down to the jump of its loop; J shows numbers of jumps, o addresses, and
+    // O more offsets.
     tmux.press(&["s", "Down", "Down", "Down", "J", "o", "O", "O"]);
     tmux.golden("annotate_jump", "└──");
+    // J, o, O and s are undone; k shows line numbers, t sample counts, and l the source line of the hottest instruction (H).
     tmux.press(&["J", "o", "O", "s", "k", "p", "t", "t", "H", "l"]);
     tmux.golden("annotate_counts", "calc.s:8");
     tmux.press(&["P"]);
@@ -174,6 +180,7 @@ fn report_opens_and_closes_annotate() {
     tmux.press(&["a"]);
     tmux.wait_for("leaf  ./calc [Percent: global hits]");
     let screen = tmux.screen();
+    // Registers have no `%` in Intel syntax, and the bytes of `dec` are shown.
     assert!(
         !screen.contains('%') && screen.contains("ff c9 "),
         "{screen}"

@@ -89,7 +89,7 @@ fn archives_of_both_tools_match_and_are_read_elsewhere() {
         let is_packed = packed.iter().any(|path| path.contains(name));
         assert!(is_packed, "{name}: {packed:?}");
     }
-    // A program and the cache are removed: the program's symbols come from the archive alone.
+    // `prog` and the cache are removed, so the symbols of `prog` come from the archive alone.
     let report = ["report", "-i", &file, "--stdio", "-s", "dso,sym", "-q"];
     let before = tools.outcome(Tool::Rperf, &report);
     fs::remove_file(&program).expect("the program can be removed");
@@ -145,7 +145,7 @@ fn a_recording_is_unpacked_with_its_objects_elsewhere() {
     let report = ["report", "-i", &file, "--stdio", "-s", "dso,sym", "-q"];
     let before = tools.outcome(Tool::Rperf, &report);
     assert_ne!(before.stdout, "");
-    // The home of another machine.
+    // The working directory and home on another machine.
     let other_machine = Scratch::new();
     copy_program(tools.path().join(&name), other_machine.path().join(&name));
     let run = |words: &[&str]| {
@@ -166,7 +166,7 @@ fn a_recording_is_unpacked_with_its_objects_elsewhere() {
     for line in hits.stdout.lines() {
         assert!(cached.contains(line), "{line} in {cached}");
     }
-    // Again: the existing recording is not replaced.
+    // The second time, the recording exists and is replaced only with -f.
     let again = run(&["archive", "--unpack", &name]);
     let stderr = format!("Warning: skipped {file}: the file exists; -f overwrites it\n");
     assert_eq!((again.status, again.stderr), (1, stderr));
@@ -205,6 +205,7 @@ fn recordings_without_build_ids_and_missing_recordings_are_refused() {
         (outcome.status, &*outcome.stdout, &*outcome.stderr),
         (1, "", stderr)
     );
+    // Only perf.data is there: no archive was written.
     assert_eq!(
         fs::read_dir(scratch.path()).map(Iterator::count).ok(),
         Some(1)
@@ -249,7 +250,7 @@ fn missing_objects_are_named_and_the_rest_is_packed() {
     let Some(list) = tar(TEST, tools.path(), &["tjf", &format!("{file}.tar.bz2")]) else {
         return;
     };
-    // The shell calls functions of the C library.
+    // Another object is packed: the C library, which the shell calls.
     assert!(list.lines().any(|path| path.ends_with("/elf")), "{list}");
     assert!(!list.contains("/prog/"), "{list}");
 }

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use rperf_testkit::{Bytes, Scratch, skip};
+use rperf_testkit::{Bytes, PerfFile, Scratch, skip};
 
 use super::generated_files::{Attr, file, record};
 use crate::kernel::rperf_in;
@@ -16,20 +16,23 @@ const USER: u64 = (-512_i64).cast_unsigned();
 /// `PERF_SAMPLE_IP`, `_TID`, `_TIME`, `_CALLCHAIN`, `_REGS_USER`.
 const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 5 | 1 << 12;
 
-/// A sample at the first address of `chain`, with the value of the link register.
+/// A sample at the first address of `chain`; `link` is the value of the link register.
 fn sample(time: u64, chain: &[u64], link: u64) -> Vec<u8> {
     let body = Bytes::new().u64(chain[0]).u32(PID).u32(PID).u64(time);
     let body = body.u64(chain.len() as u64 + 1).u64(USER);
     let body = chain.iter().fold(body, |body, ip| body.u64(*ip));
     // PERF_SAMPLE_REGS_ABI_64, and the only register.
-    record(9, 2, body.u64(2).u64(link))
+    record(PerfFile::SAMPLE, PerfFile::USER, body.u64(2).u64(link))
 }
 
-/// A mapping of the file's first page, which holds the program's code, at `start`.
+/// A mapping of the first page of `program`, which contains its code, at `start`.
 fn mapped(program: &str, start: u64) -> Vec<u8> {
+    /// `PERF_RECORD_MMAP2`.
+    const MMAP2: u32 = 10;
     let body = Bytes::new().u32(PID).u32(PID).u64(start).u64(0x1000).u64(0);
+    // No device, inode and generation; PROT_READ | PROT_EXEC, and MAP_PRIVATE.
     let body = body.raw([0; 24]).u32(5).u32(2).text(program, 8);
-    record(10, 2, body)
+    record(MMAP2, PerfFile::USER, body)
 }
 
 #[test]
@@ -61,7 +64,7 @@ fn the_caller_of_a_function_without_frame_is_added() {
     let records = [
         mapped(program.to_str().expect("a printable path"), leaf & !0xfff),
         sample(1, &[leaf + 8, start + 16], caller + 20),
-        // The link register of a function that saved it may be overwritten.
+        // `caller` has saved the link register, which may be overwritten since: its value must not be added.
         sample(2, &[caller + 20, start + 16], caller + 20),
     ];
     let attr = Attr {

@@ -13,8 +13,9 @@ use crate::tools::Tools;
 /// that become equal are merged.
 fn shape(text: &str) -> String {
     let address = Regex::new("0x[0-9a-f]+").expect("a pattern");
-    // perf's clock is too coarse for some times, and its rates are infinite then. The unit follows the size of a rate.
+    // perf's clock is too coarse for some short times; it prints the rate `inf` then.
     let number = Regex::new(r"[ \t]*-?(\d+(\.\d+)?|inf\b)").expect("a pattern");
+    // The unit depends on how large the rate is.
     let unit = Regex::new("[GMK]B/sec").expect("a pattern");
     let text = unit.replace_all(text, "BB/sec");
     let text = address.replace_all(&text, "H");
@@ -130,11 +131,12 @@ fn newer_benchmarks_have_the_shape_of_the_others() {
 fn memory_functions_have_a_speed_each() {
     let expected = |functions: &[&str], unit: &str| {
         let lines = functions.iter().map(|name| {
-            let head = name.replace("86-64", "NN");
+            let head = name.replace("86-64", "NN"); // As `shape` replaces it.
             format!("# function '{head}' (D)\n# CopyingNKB bytes ...\n\nN {unit}")
         });
         lines.collect::<Vec<_>>().join("\n")
     };
+    // A function's description, or the spread of threads, `( +- N% )`; not the spread of runs, `(+-N%)`.
     let description = Regex::new(r"\([^+].*\)\n").expect("a pattern");
     let x86 = cfg!(target_arch = "x86_64");
     for (words, functions, unit) in [
@@ -299,10 +301,10 @@ fn lists_have_perfs_lines_in_order() {
         assert_eq!((perf.status, rperf.status), (0, 0));
         let text = rperf.stdout.replace("rperf", "perf");
         let ours: Vec<&str> = text.lines().collect();
-        // Further lines of rperf are benchmarks of newer perf.
         let perfs: Vec<&str> = perf.stdout.lines().collect();
         let common = ours.iter().copied().filter(|line| perfs.contains(line));
         assert_eq!(common.collect::<Vec<_>>(), perfs, "{words:?}: {text}");
+        // Further lines of rperf are benchmarks of newer perf.
         let mut added = ours.iter().filter(|line| !perfs.contains(*line));
         assert!(added.all(|line| line.contains(": ")), "{text}");
     }
@@ -431,6 +433,7 @@ fn a_precision_decides_the_number_of_runs() {
         let samples = &report["benchmarks"][0]["results"][0]["samples"];
         samples.as_array().expect("samples").len()
     };
+    // At least 3 runs, even if fewer reach the precision; at most as many as -r allows.
     assert_eq!(runs(&["--precision", "1000000"]), 3);
     assert_eq!(runs(&["--precision", "0.000001", "-r", "7"]), 7);
     let words = [
@@ -480,6 +483,7 @@ fn results_are_compared_with_a_baseline() {
         status == 0 && text.ends_with(": better\n"),
         "{status} {text}"
     );
+    // The earlier samples vary too much.
     let (status, text) = compare([1e-6, 1e6, 1e-6]);
     assert!(
         status == 0 && text.ends_with(": no difference\n"),
@@ -509,6 +513,7 @@ fn results_are_compared_with_a_baseline() {
 
 #[test]
 fn all_continues_after_a_benchmark_that_cannot_run() {
+    // Too few file descriptors are left for the events.
     let command = format!(
         "ulimit -n 4; exec {} bench breakpoint all",
         env!("CARGO_BIN_EXE_rperf")
@@ -587,6 +592,7 @@ fn examples_of_the_first_benchmark_of_each_collection_run() {
         for line in lines {
             let words: Vec<&str> = line.split(' ').collect();
             let outcome = outcome(&words);
+            // Status 2: this machine cannot run the benchmark.
             assert!([0, 2].contains(&outcome.status), "{line}: {outcome:?}");
         }
     }

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use rperf_testkit::{Bytes, Scratch, skip};
+use rperf_testkit::{Bytes, PerfFile, Scratch, skip};
 
 use super::generated_files::{Attr, file, record};
 use super::tmux::Tmux;
@@ -36,11 +36,12 @@ fn sample((thread, time): (u32, u64), chain: &[&str]) -> Vec<u8> {
     let body = chain
         .iter()
         .fold(body, |body, name| body.u64(address(name)));
-    record(9, 1, body)
+    record(PerfFile::SAMPLE, PerfFile::KERNEL, body)
 }
 
 fn comm_record(thread: u32, name: &str) -> Vec<u8> {
-    record(3, 0, Bytes::new().u32(thread).u32(thread).text(name, 8))
+    let body = Bytes::new().u32(thread).u32(thread).text(name, 8);
+    record(PerfFile::COMM, 0, body)
 }
 
 /// A directory with a recording of two programs, whose samples are all in the kernel, and the kernel's symbols.
@@ -53,7 +54,7 @@ fn recording_of(samples: u64) -> Scratch {
     let mapping = Bytes::new().u32(u32::MAX).u32(0).u64(START).u64(0x10_0000);
     let mapping = mapping.u64(START).text("[kernel.kallsyms]_text", 8);
     let mut records = vec![
-        record(1, 1, mapping),
+        record(PerfFile::MMAP, PerfFile::KERNEL, mapping),
         comm_record(7, "calc"),
         comm_record(8, "idler"),
     ];
@@ -120,6 +121,7 @@ fn zooms_are_nested_escape_undoes_the_last_and_rows_are_filtered() {
     });
     tmux.press(&["k"]);
     tmux.golden("zoomed", "DSO: kernel");
+    // Percentages relative to the zoom: `leaf` has 90 of its 95%.
     tmux.press(&["F"]);
     tmux.wait_for("94.74%");
     tmux.press(&["Escape"]);
@@ -175,7 +177,7 @@ fn rows_are_ordered_by_another_column() {
 #[test]
 fn a_large_recording_is_shown_completely_in_the_end() {
     let scratch = recording_of(200_000);
-    // No part of a shorter recording is shown before the whole.
+    // Parts are shown only of recordings of more than 12 MiB.
     let file = scratch.path().join("perf.data");
     let size = std::fs::metadata(file).expect("a file").len();
     assert!(size > 12 << 20, "{size} bytes");
@@ -288,7 +290,7 @@ fn signals_restore_the_terminal() {
     }
 }
 
-/// The terminal takes at most 64 bytes a millisecond: both output and keys have to wait.
+/// The test reads at most 64 bytes of output a millisecond, as a slow terminal does: both output and keys have to wait.
 #[test]
 fn a_slow_terminal_gets_all_output() {
     let scratch = recording();
@@ -309,7 +311,7 @@ fn a_slow_terminal_gets_all_output() {
     let mut keys = terminal.stdin.take().expect("a pipe");
     let mut output = terminal.stdout.take().expect("a pipe");
     let (mut seen, mut bytes) = (Vec::new(), [0; 64]);
-    // Texts to wait for (the last line, and a share of the unfolded call graph), each with the keys to press then.
+    // Texts to wait for (the last line, and a percentage in the unfolded call graph), each with the keys to press then.
     let arrows = "\x1b[B\x1b[A".repeat(100) + "q";
     let mut steps = [("Tip:", "E"), ("75.00%", &arrows)].into_iter().peekable();
     while let Ok(count @ 1..) = output.read(&mut bytes) {

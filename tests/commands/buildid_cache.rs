@@ -48,7 +48,7 @@ fn both_tools_create_and_read_the_same_tree() {
         tree(&cache)
     });
     assert_eq!(trees[0], trees[1]);
-    // One tool adds an object, the other removes it. perf leaves empty folders and links.
+    // One tool adds an object, the other removes it. perf leaves folders and links behind, so its tree is not checked.
     for (adds, removes) in [(Tool::Perf, Tool::Rperf), (Tool::Rperf, Tool::Perf)] {
         for option in ["-r", "-p"] {
             let _ = fs::remove_dir_all(&cache);
@@ -88,7 +88,8 @@ fn usdt_probes_are_listed_from_the_cache() {
         let list = files.iter().find(|(path, _)| path.ends_with("probes"));
         let list = cache.join(&list.expect("there is a list").0);
         let text = fs::read_to_string(&list).expect("a text");
-        // 'perf list' leaves empty lists for objects that were never searched for markers.
+        // 'perf list' leaves such empty lists of probes for objects that were never searched for USDT markers. rperf fills
+        // the list when the object is added again.
         fs::write(&list, "").expect("it is writable");
         let again = tools.outcome(tool, &["buildid-cache", "-a", "marked"]);
         if tool == Tool::Rperf {
@@ -270,6 +271,7 @@ fn files_are_read_in_the_namespace_of_a_process() {
     }
     let removed = run(&scratch, &["--target-ns", &pid, "-r", "/bin/sh"]);
     assert_eq!((removed.status, &*run(&scratch, &["-l"]).stdout), (0, ""));
+    // There is no such process: pid_max is at most 4194304.
     let no_process = run(&scratch, &["--target-ns", "4194305", "-a", "/bin/sh"]);
     let stderr = "--target-ns 4194305: No such file or directory\n";
     assert_eq!((no_process.status, &*no_process.stderr), (1, stderr));
@@ -326,6 +328,7 @@ fn kcore_is_cached_as_perf_does() {
     let root = tools.path().join("root");
     fs::create_dir_all(root.join("sys/kernel")).expect("a folder in scratch");
     fs::create_dir_all(root.join("proc")).expect("a folder in scratch");
+    // A build-id note: n_namesz, n_descsz, NT_GNU_BUILD_ID, name and build-id.
     let notes = Bytes::new()
         .u32(4)
         .u32(20)
@@ -339,7 +342,7 @@ fn kcore_is_cached_as_perf_does() {
     write("sys/kernel/notes", &notes.done());
     write("proc/kallsyms", listing.as_bytes());
     write("proc/modules", modules.as_bytes());
-    // The module's two pages are inside the segment of modules.
+    // The module's two pages are in `module_segment`, at 0x4000.
     let bytes = |len: usize| (0..len).map(|at| (at >> 4) as u8).collect();
     let module_segment = (0xffff_ffff_c000_0000, bytes(0x10000));
     let kernel_segment = (0xffff_ffff_8100_0000, bytes(0x3800));
@@ -368,6 +371,7 @@ fn kcore_is_cached_as_perf_does() {
         assert_eq!((&theirs.0, theirs.1), (&ours.0, ours.1));
         assert!(theirs.2 == ours.2, "{} differs", ours.0);
     }
+    // -f adds another copy of the same kcore.
     let again = [&add[..], &["-f"]].concat();
     assert_eq!(tools.outcome(Tool::Rperf, &again).status, 0);
     assert_eq!(kcore_copies(&cache).len(), 6);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use rperf_testkit::{Bytes, Outcome, Scratch};
+use rperf_testkit::{Bytes, Outcome, PerfFile, Scratch};
 
 use super::recording::{Recording, Sampled};
 use super::{assert_refused, outcome, rperf};
@@ -37,9 +37,9 @@ fn build_ids_of_recordings_match_perf() {
             assert!(text.lines().count() > 1, "{text}");
         }
     }
-    let without = ["-B", "true"];
+    let without_ids = ["-B", "true"];
     let file = tools
-        .record(Tool::Perf, "without", &without)
+        .record(Tool::Perf, "without", &without_ids)
         .expect("perf records");
     let outcome = tools.outcome(Tool::Rperf, &["buildid-list", "-v", "-i", &file]);
     assert_eq!((outcome.status, &*outcome.stdout), (0, ""));
@@ -55,6 +55,7 @@ fn the_kernel_and_files_have_the_ids_that_perf_finds() {
         return;
     };
     if fs::read("/sys/kernel/notes").is_ok() {
+        // 40 hexadecimal digits and a newline.
         assert_eq!(tools.assert_same(&["buildid-list", "-k"]).len(), 41);
         tools.assert_same(&["buildid-list", "-m"]);
     }
@@ -63,8 +64,12 @@ fn the_kernel_and_files_have_the_ids_that_perf_finds() {
     tools.assert_same(&["buildid-list", "-i", shell]);
 }
 
-/// An entry of the build-id section, with or without a size.
+/// `PERF_RECORD_MISC_USER`.
+const USER: u16 = PerfFile::USER;
+
+/// An entry of the build-id section; `size` is the size of the build-id, if the entry has one.
 fn entry(misc: u16, id: &[u8], size: Option<u8>, name: &str) -> Vec<u8> {
+    /// `PERF_RECORD_MISC_BUILD_ID_SIZE`.
     const HAS_SIZE: u16 = 1 << 15;
     let mut padded_id = id.to_vec();
     padded_id.resize(20, 0);
@@ -80,7 +85,7 @@ fn entry(misc: u16, id: &[u8], size: Option<u8>, name: &str) -> Vec<u8> {
         .done()
 }
 
-/// The file with a build-id section after its data, the only feature section.
+/// Returns `file` with a build-id section, its only feature section, after its data.
 fn with_build_ids(file: Vec<u8>, section: &[u8]) -> Vec<u8> {
     /// The offset of the feature bits in the header.
     const FEATURES: usize = 72;
@@ -124,7 +129,6 @@ fn recording() -> Vec<u8> {
 
 #[test]
 fn ids_of_16_and_20_bytes_are_listed_and_objects_without_one_are_named() {
-    const USER: u16 = 2;
     let section = [
         entry(USER, &[0xab; 16], Some(16), "/opt/lib.so"),
         entry(USER, &[0xcd; 20], None, "/opt/prog"),
@@ -176,7 +180,7 @@ fn objects_without_an_id_are_refused_and_truncated_recordings_are_reported() {
     let stderr = format!("{magic} has no build-id\nhint: link it with -Wl,--build-id\n");
     assert_refused(&["buildid-list", "-i", magic], 255, &stderr);
     // Wherever a file is truncated, the command reports that on stderr, whether or not it can list anything.
-    let section = entry(2, &[0xcd; 20], Some(20), "/opt/prog");
+    let section = entry(USER, &[0xcd; 20], Some(20), "/opt/prog");
     let complete = with_build_ids(recording(), &section);
     for length in (0..complete.len()).step_by(11) {
         let outcome = list(&complete[..length], &["-Hv"]);

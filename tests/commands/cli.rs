@@ -110,7 +110,7 @@ fn the_summary_goes_to_stderr_with_status_129_and_its_options_are_sorted() {
     }
 }
 
-/// The listed commands, and the subcommands `stat record` and `stat report`.
+/// The commands that `--list-cmds` prints, and the subcommands `stat record` and `stat report`.
 fn all_commands() -> Vec<String> {
     let listed = outcome(&["--list-cmds"]).stdout;
     let subcommands = ["stat record", "stat report"].map(str::to_owned);
@@ -232,7 +232,7 @@ fn build_options_match_the_build() {
     ] {
         assert!(line(name).contains("[ on  ]"), "{}", line(name));
     }
-    // A command or option that needs the feature is refused exactly if it is off.
+    // A command or option that needs a feature is refused exactly if the feature is off.
     for (name, words) in [
         ("aio", &["record", "--aio", "--dry-run", "true"][..]),
         (

@@ -6,8 +6,8 @@ use super::{record_events, record_program};
 use crate::tidy::root;
 use crate::tools::{BOTH, Tool, Tools};
 
-/// The listings of functions, sorted, without empty lines and without headings of sections and functions: perf prints the
-/// headings of objdump.
+/// The listings of functions, sorted, without empty lines and without headings of sections and `FUNCTION():` lines, which perf
+/// takes from objdump. The headings `ADDRESS <FUNCTION>:` are kept.
 fn functions(text: &str) -> Vec<String> {
     let is_kept = |line: &&str| {
         let plain = line.trim();
@@ -35,17 +35,18 @@ fn compare(tools: &Tools, file: &str, program: &str, words: &[&str]) -> usize {
     let [perf, ours] = BOTH.map(|tool| tools.outcome(tool, &line));
     assert_eq!(ours.status, 0, "{ours:?}");
     let (perf, mut ours) = (functions(&perf.stdout), functions(&ours.stdout));
-    // The line after the title, which starts with `Samples: `, names the function.
+    // The title starts with `Samples: `; the line after it names the function.
     let name = |text: &String| text.lines().nth(1).map(str::to_owned);
-    // perf omits functions that were hit only by other events of the group.
+    // perf omits functions without samples of the group's leader.
     let names: Vec<Option<String>> = perf.iter().map(name).collect();
     ours.retain(|text| names.contains(&name(text)));
-    // The C library's startup code and the PLT are not compared: a stray sample there shows a slot of the global offset
-    // table, which only objdump names, or is a sample of one event only, so that one of the tools omits the function.
-    let is_foreign = |name: &String| name.starts_with('_') || name.contains("@plt");
-    let is_own = |text: &String| !name(text).as_ref().is_some_and(is_foreign);
-    let perf: Vec<String> = perf.into_iter().filter(is_own).collect();
-    ours.retain(is_own);
+    // The C library's startup code and the PLT are not compared. Code with a stray sample there may access a slot of the
+    // global offset table, which only objdump names. The sample may also be of one event only, and then one of the tools
+    // omits the function.
+    let is_startup_or_plt = |name: &String| name.starts_with('_') || name.contains("@plt");
+    let is_compared = |text: &String| !name(text).as_ref().is_some_and(is_startup_or_plt);
+    let perf: Vec<String> = perf.into_iter().filter(is_compared).collect();
+    ours.retain(is_compared);
     assert_eq!(ours, perf, "{words:?}");
     ours.iter().map(|text| text.lines().count()).sum()
 }

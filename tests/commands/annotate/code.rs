@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use rperf_testkit::{Bytes, Scratch, skip};
+use rperf_testkit::{Bytes, PerfFile, Scratch, skip};
 
 use super::super::generated_files::{Attr, file, kcore, record};
 use crate::kernel::{record_in, rperf_in};
@@ -11,7 +11,7 @@ use crate::tidy::root;
 
 /// `PERF_SAMPLE_IP`, `_TID`, `_TIME`.
 const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2;
-/// The address of the generated kernel's text, and of its function `turn`.
+/// The address of the generated kernel's text, which begins with its function `turn`.
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
 const BUILD_ID: [u8; 20] = [0x5a; 20];
 
@@ -52,8 +52,8 @@ fn functions_in_jit_dumps_are_annotated() {
     assert!(outcome.stdout.contains("↑ jne  6 "), "{}", outcome.stdout);
 }
 
-/// Writes a recording with samples at these addresses of a kernel, and a copy of its symbols and memory in the build-id cache.
-/// The kernel has the function `turn` with this code, and after it the function `next`.
+/// Writes a recording with samples at the addresses `ips` of a generated kernel, and a copy of the kernel's symbols and memory in
+/// the build-id cache. The kernel has the function `turn`, which consists of `code`, and after it the function `next`.
 fn write_kernel_files(scratch: &Scratch, code: &[u8], ips: &[u64]) {
     let attr = Attr {
         sample_type: SAMPLE_TYPE,
@@ -62,19 +62,23 @@ fn write_kernel_files(scratch: &Scratch, code: &[u8], ips: &[u64]) {
     let name = "[kernel.kallsyms]_text";
     let mapped = Bytes::new().u32(u32::MAX).u32(0).u64(KERNEL).u64(0x20_0000);
     let mapped = mapped.u64(KERNEL).raw([20, 0, 0, 0]).raw(BUILD_ID);
+    // PROT_READ | PROT_EXEC, and MAP_PRIVATE.
     let mapped = mapped.u32(5).u32(2).text(name, 8);
+    /// `PERF_RECORD_MMAP2`.
+    const MMAP2: u32 = 10;
     /// `PERF_RECORD_MISC_MMAP_BUILD_ID` and `_KERNEL`.
-    const BUILD_ID_KERNEL: u16 = 1 << 14 | 1;
-    let trailer = |bytes: Bytes, time| bytes.u32(7).u32(7).u64(time);
-    let mut records = vec![record(10, BUILD_ID_KERNEL, trailer(mapped, 1))];
+    const BUILD_ID_KERNEL: u16 = 1 << 14 | PerfFile::KERNEL;
+    let with_trailer = |bytes: Bytes, time| bytes.u32(7).u32(7).u64(time);
+    let mut records = vec![record(MMAP2, BUILD_ID_KERNEL, with_trailer(mapped, 1))];
     records.extend(ips.iter().map(|ip| {
         let sample = Bytes::new().u64(*ip).u32(7).u32(7).u64(2);
-        record(9, 1, sample)
+        record(PerfFile::SAMPLE, PerfFile::KERNEL, sample)
     }));
     let recording = file(&attr, "x86_64", &records.concat());
     fs::write(scratch.path().join("perf.data"), recording).expect("scratch");
     let id: String = BUILD_ID.iter().map(|byte| format!("{byte:02x}")).collect();
     let kcore_copy = scratch.path().join(".debug/[kernel.kcore]").join(id);
+    // The time of the copy.
     let kcore_copy = kcore_copy.join("2026010100000000");
     fs::create_dir_all(&kcore_copy).expect("a folder in the cache");
     let end = KERNEL + code.len() as u64;

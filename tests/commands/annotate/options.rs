@@ -43,7 +43,7 @@ fn files_colors_and_options_without_effect_show_the_same_code() {
     assert_ne!(painted.stdout, plain.stdout);
     assert_eq!(uncolored, plain.stdout);
 
-    // Options of perf that change nothing here.
+    // Options of perf that do not change this listing.
     let words = ["-m", "--skip-missing", "--skip-empty", "-s", "burn_deep"];
     assert_eq!(run(&words).stdout, plain.stdout);
 }
@@ -73,6 +73,7 @@ fn another_objdump_shows_the_same_code_and_hot_limits_it() {
         none.stderr.contains("--objdump /nonexistent/objdump: "),
         "{none:?}"
     );
+    // The program true(1) succeeds and prints nothing.
     let silent = run(&["--objdump", "true", "-s", "burn_deep"]);
     assert_eq!(silent.status, 1);
     assert!(
@@ -110,7 +111,7 @@ fn invalid_and_unsupported_options_are_refused() {
 }
 
 /// With `--percent-limit`, objects that cannot contain a function above the limit are not read. The listings of the functions
-/// above the limit must be the same as without it.
+/// above the limit must be the same as without the option.
 #[test]
 fn hot_functions_are_selected_by_total_percentage() {
     let test = "commands::annotate::options::hot_functions_are_selected_by_total_percentage";
