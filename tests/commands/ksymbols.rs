@@ -1,5 +1,5 @@
-//! Code that the kernel announces by KSYMBOL records during a recording: BPF programs and trampolines, outside the kernel's
-//! mapping and its modules, and inside them.
+//! Code that the kernel announces by KSYMBOL records during a recording: BPF programs and trampolines, at addresses outside the
+//! mappings of the kernel and its modules, and at addresses inside these mappings.
 
 use std::fs;
 
@@ -40,7 +40,7 @@ fn trailer(body: Bytes, time: u64) -> Bytes {
     body.u32(0).u32(0).u64(time)
 }
 
-/// Returns an MMAP record of the kernel.
+/// Returns an MMAP record of the kernel or a module.
 fn mapped(start: u64, len: u64, pgoff: u64, name: &str) -> Vec<u8> {
     let body = Bytes::new().u32(u32::MAX).u32(0).u64(start).u64(len);
     let body = body.u64(pgoff).text(name, 8);

@@ -1,4 +1,4 @@
-//! `rperf kwork`: its subcommands, and recordings that cannot be analysed or only in part.
+//! `rperf kwork`: its subcommands, and recordings of which nothing or only a part can be analysed.
 
 mod oracle;
 mod recording;
@@ -56,6 +56,7 @@ const REPORT: &str = "
 
 ";
 
+/// The skipped events are the first of the two raises of TIMER, and the entry of the interrupt, which has no raise event.
 const LATENCY: &str = "
   Kwork Name                     | Cpu  | Avg delay     | Count     | Max delay     | Max delay start     | Max delay end       |
  --------------------------------------------------------------------------------------------------------------------------------
@@ -146,6 +147,7 @@ fn work_is_selected_and_sorted() -> std::io::Result<()> {
     scratch.write("perf.data", file.finish())?;
     for (words, expected) in [
         ("report -k softirq", &["(s)RCU:9", "(s)TIMER:1"][..]),
+        // All counts are equal: the rows are in the order of the classes of -k, then of descending CPUs.
         (
             "report -k irq,softirq -s count",
             &["eth0:10", "(s)TIMER:1", "(s)RCU:9"],
@@ -176,7 +178,7 @@ fn work_is_selected_and_sorted() -> std::io::Result<()> {
     assert!(first < second, "{tasks}");
     let one = run(&scratch, &["kwork", "top", "-n", "t7"]).stdout;
     assert!(one.contains(" t7") && !one.contains(" t8"), "{one}");
-    // The CPUs are not filtered.
+    // -n does not filter the CPUs.
     assert!(one.contains("%Cpu1"), "{one}");
     let one = run(&scratch, &["kwork", "top", "-C", "1"]).stdout;
     assert!(one.contains("1 cpus") && !one.contains(" t7"), "{one}");

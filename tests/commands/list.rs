@@ -1,4 +1,4 @@
-//! `list` compared with perf, and what it prints in addition.
+//! `list` compared with perf, and what only rperf prints.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -171,18 +171,19 @@ fn fields_of_a_tracepoint_are_listed_with_types() {
     };
     let row = format!("  {:<50} [Tracepoint event]\n", "cook:cook_meal");
     assert_eq!(output(&["cook"]), row);
-    let number = format!("{row}       type 2, config 77\n");
-    assert_eq!(output(&["--details", "cook:*"]), number);
+    let row_and_number = format!("{row}       type 2, config 77\n");
+    assert_eq!(output(&["--details", "cook:*"]), row_and_number);
     assert_eq!(output(&["--details", "--no-desc", "cook:*"]), row);
     let fields = [
         ("char dish[8]", "8 bytes, text"),
         ("int minutes", "4 bytes, signed"),
         ("__data_loc char guest[]", "variable size, text"),
     ];
-    let fields = fields.map(|(declared, size)| format!("       {declared:<40} {size}\n"));
+    let fields =
+        fields.map(|(declared, size_and_kind)| format!("       {declared:<40} {size_and_kind}\n"));
     let after = "       print fmt: \"%s %d\", REC->dish, REC->minutes\n       \
                   filter: --filter 'minutes > 1 && dish == \"calc\"'\n";
-    let all = format!("{number}{}{after}", fields.concat());
+    let all = format!("{row_and_number}{}{after}", fields.concat());
     assert_eq!(output(&["-v", "cook:cook_meal"]), all);
 }
 
@@ -252,6 +253,7 @@ fn metrics_of_generic_events_need_no_tables() {
     );
 }
 
+/// A word such as `race` or `rcafe`, without decimal digits, is a raw code only if no name matches it.
 #[test]
 fn words_that_may_be_raw_codes_are_looked_up_as_names() {
     let race = list(&["race"]).stdout;
@@ -305,7 +307,8 @@ fn list_in(folder: &str, words: &[&str]) -> String {
     outcome.stdout
 }
 
-/// The names are those of folders. Nothing is cached between runs, and no file in a folder is opened: opening a FIFO would block.
+/// The listed names are those of the folders of events. Nothing is cached between runs, and no file of an event is opened: in the
+/// added events the files are FIFOs, so that opening one would block.
 #[test]
 fn the_current_tracepoints_are_listed() {
     let scratch = Scratch::new();
@@ -325,7 +328,7 @@ fn the_current_tracepoints_are_listed() {
         list_in(&folder, &["tracepoint"]),
         meal.clone() + &row("cook_soup")
     );
-    // A module is loaded, with an event name longer than its column.
+    // As if a module were loaded, with an event whose name is longer than its column.
     let long = "cook_breakfast_for_all_who_stay_in_this_house_tonight";
     add_event(long);
     let all = format!(

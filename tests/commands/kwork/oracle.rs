@@ -48,21 +48,26 @@ struct Pair {
 /// Pairs each `end` with the latest `begin` of the same work, unless another `end` comes between them.
 fn pairs(events: &[Event], begin: Step, end: Step) -> Vec<Pair> {
     let mut pairs = Vec::new();
-    for (index, last) in events.iter().enumerate() {
-        if last.step != end {
+    for (index, end_event) in events.iter().enumerate() {
+        if end_event.step != end {
             continue;
         }
         let before = events[..index].iter().rev();
-        let mut before = before
-            .filter(|event| event.has_same_work_as(last) && [begin, end].contains(&event.step));
-        if let Some(first) = before.next().filter(|event| event.step == begin) {
+        let mut before = before.filter(|event| {
+            event.has_same_work_as(end_event) && [begin, end].contains(&event.step)
+        });
+        if let Some(begin_event) = before.next().filter(|event| event.step == begin) {
             // The CPU is that of the entry event, which begins a run and ends a delay.
-            let entry = if begin == Step::Entry { first } else { last };
+            let entry = if begin == Step::Entry {
+                begin_event
+            } else {
+                end_event
+            };
             pairs.push(Pair {
                 cpu: entry.cpu,
-                id: last.id,
-                begin: first.time,
-                end: last.time,
+                id: end_event.id,
+                begin: begin_event.time,
+                end: end_event.time,
             });
         }
     }

@@ -10,7 +10,7 @@ const LOST: u32 = 2;
 /// `sample_type`: IDENTIFIER, TID, TIME, CPU and RAW.
 const FIELDS: u64 = 1 << 16 | 1 << 1 | 1 << 2 | 1 << 7 | 1 << 10;
 
-/// Ids of the events, in the file and in the kernel.
+/// Ids of the events: each is both the id in the file's samples and the id of the tracepoint.
 pub(super) const IRQ_ENTRY: u64 = 225;
 pub(super) const IRQ_EXIT: u64 = 224;
 pub(super) const SOFTIRQ_RAISE: u64 = 221;

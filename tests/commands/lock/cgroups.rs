@@ -111,7 +111,7 @@ fn programs_in_two_cgroups_have_their_own_waits() {
     let Some(cgroups) = Cgroups::create_below_root(NAME, &[&names[0], &names[1]]) else {
         return;
     };
-    // The second cgroup is created again during the recording.
+    // The second cgroup is removed, since the script creates it during the recording.
     fs::remove_dir(&cgroups.0[1]).expect("an empty cgroup");
     let [first, second] = [0, 1].map(|number| cgroups.0[number].display().to_string());
     let script = format!(

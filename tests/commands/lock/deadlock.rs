@@ -17,7 +17,7 @@ impl Drop for Hanging {
     }
 }
 
-/// Compiles the program of deadlocks in the scratch directory; `false` with a printed reason without a compiler.
+/// Compiles the program of deadlocks in the scratch directory; if there is no compiler, prints this and returns `false`.
 fn compile(test: &str, scratch: &Scratch) -> bool {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/workloads/deadlock.c");
     let options = ["-O1", "-g", "-pthread", "-o", "deadlock", source];
@@ -104,7 +104,8 @@ fn circles_of_one_to_three_threads_are_found_with_their_locks_and_functions() {
             let stack = wait["stack"].to_string();
             assert!(stack.contains("take_second_lock+"), "{kind}: {wait}");
         }
-        // The main thread, which joins worker-0, is outside the circle.
+        // The main thread, which joins worker-0, is outside the circle; without -v, only threads in circles have stacks. Joined
+        // threads are known only on x86-64.
         let join_wait = waits.iter().find(|wait| wait["type"] == "thread");
         if cfg!(target_arch = "x86_64") {
             let join_wait = join_wait.unwrap_or_else(|| panic!("{process}"));

@@ -36,7 +36,7 @@ fn blocks(table: &str) -> Vec<Block> {
 fn each_row_has_its_distribution() {
     let scratch = folder_with_waits();
     let bar = "#".repeat(40);
-    // The first lock has waits of 1000 and 4333 ns, the second one of 1000 ns, and the third one that does not end.
+    // The first lock has waits of 1000 and 4333 ns, the second lock a wait of 1000 ns, the third lock one without end.
     let expected = format!(
         "         2      5.33 us      4.33 us      2.67 us   ffff888000001000   0x4000 (spinlock)
         # median 1.00 us, p90 4.32 us, p99 4.32 us

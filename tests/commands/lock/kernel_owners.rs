@@ -46,17 +46,17 @@ fn records_belong_to_their_waits_in_any_order() {
         ("rq_lock", 1, 3100),
     ];
     assert_eq!(sums(&locks), expected);
-    let held = locks.iter().find(|row| row["name"] == "mmap_lock");
-    let held: Vec<&str> = held.expect("the lock")["owners"]
+    let mmap_lock = locks.iter().find(|row| row["name"] == "mmap_lock");
+    let holders: Vec<&str> = mmap_lock.expect("the lock")["owners"]
         .as_array()
         .expect("owners")
         .iter()
         .filter_map(|owner| owner["comm"].as_str())
         .collect();
-    assert_eq!(held.len(), 2, "{held:?}");
+    assert_eq!(holders.len(), 2, "{holders:?}");
     assert!(
-        held.contains(&"alpha") && held.contains(&"gamma"),
-        "{held:?}"
+        holders.contains(&"alpha") && holders.contains(&"gamma"),
+        "{holders:?}"
     );
     for (options, expected) in [
         ("-l -L mmap_lock", &[("mmap_lock", 2, 3300)][..]),
@@ -134,7 +134,7 @@ const SOURCE: &str = r"
         for (int at = 0; at < 6; at++) pthread_join(threads[at], 0);
     }";
 
-/// Compiles the load in the scratch directory; `false` with a printed reason without a compiler.
+/// Compiles the load in the scratch directory; if there is no compiler, prints this and returns `false`.
 fn compile(test: &str, scratch: &Scratch) -> bool {
     scratch.write("load.c", SOURCE).expect("a file");
     let words = [
@@ -155,7 +155,7 @@ fn compile(test: &str, scratch: &Scratch) -> bool {
     is_compiled
 }
 
-/// Whether the first of `owners` has a row, and no row is that of an owner other than `owners`, the main thread and `Unknown`.
+/// Whether the first of `owners` has a row, and each row is that of one of `owners`, of the main thread or of `Unknown`.
 fn are_owners(rows: &[Value], owners: &[&str]) -> bool {
     let names: Vec<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
     let is_possible = |name: &&str| owners.contains(name) || ["load", "Unknown"].contains(name);

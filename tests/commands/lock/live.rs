@@ -130,8 +130,8 @@ fn sums_of_the_kernel_are_consistent_and_named() {
     assert!(!tasks.is_empty() && tasks.iter().all(is_known), "{tasks:?}");
 }
 
-/// Compiles a program whose threads map memory, and runs it with `lock contention`; returns the names of the rows. `None` with a
-/// printed reason without a compiler or if the kernel does not run the BPF programs.
+/// Compiles a program whose threads map memory, and runs it with `lock contention`; returns the names of the rows. If there is no
+/// compiler or the kernel does not run the BPF programs, prints this and returns `None`.
 fn row_names(test: &str, options: &str) -> Option<Vec<String>> {
     const SOURCE: &str = r"
         #include <pthread.h>
@@ -181,8 +181,9 @@ fn locks_of_the_running_system_are_named_and_selected_by_name() {
     let Some(all) = row_names(NAME, "-l") else {
         return;
     };
-    let count = |name: &str| all.iter().filter(|own| *own == name).count();
+    let count = |name: &str| all.iter().filter(|row_name| *row_name == name).count();
     assert_eq!(count("mmap_lock"), 1, "{all:?}");
+    // A lock in an object of a slab cache has the name of the cache, after a `&`.
     let slab = std::path::Path::new("/sys/kernel/slab").exists();
     if slab && all.iter().any(|name| name.starts_with('&')) {
         let known = |name: &str| std::path::Path::new("/sys/kernel/slab").join(name).exists();

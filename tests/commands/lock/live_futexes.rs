@@ -17,7 +17,7 @@ const WAITS: u64 = 110;
 struct Waiting(Child);
 
 impl Waiting {
-    /// Starts the program on one CPU, and waits until its waiting thread has its name.
+    /// Starts the program on one CPU, and waits until it has a thread named `waiter`.
     fn start(scratch: &Scratch, cpu: &str) -> Self {
         let mut command = Command::new("taskset");
         let words = ["-c", cpu, "./locks", "mutex"];
@@ -96,8 +96,8 @@ fn owners_of_mutexes_are_shown() {
         write_program(scratch.path().join(kind), &text);
     }
     let count = |rows: &[Row], name: &str| {
-        let own = rows.iter().filter(|row| row.name == name);
-        own.map(|row| row.waits).sum::<u64>()
+        let named = rows.iter().filter(|row| row.name == name);
+        named.map(|row| row.waits).sum::<u64>()
     };
     let Some(owners) = rows_of("mutex", "-b --user -o") else {
         return;
@@ -158,18 +158,18 @@ fn processes_threads_cpus_and_functions_are_selected_until_they_end() {
     else {
         return;
     };
-    // Other programs wait, too.
+    // The waits of the thread `waiter`; in the rows of a CPU, other programs wait, too.
     let tid = tid.parse().ok();
     let waits = |rows: &[Row]| {
-        let own = rows.iter().filter(|row| row.tid == tid);
-        own.map(|row| row.waits).sum::<u64>()
+        let of_waiter = rows.iter().filter(|row| row.tid == tid);
+        of_waiter.map(|row| row.waits).sum::<u64>()
     };
     for (rows, what) in [(process, "-p"), (thread, "--tid"), (cpu_0, "-C 0")] {
         assert!(waits(rows) > 10, "{what}: {rows_by_options:?}");
     }
     assert_eq!(thread.len(), 1, "{rows_by_options:?}");
-    let is_own = |row: &Row| row.name.contains("+0x") && row.waits > 10;
-    assert!(function.iter().any(is_own), "{rows_by_options:?}");
+    let is_caller = |row: &Row| row.name.contains("+0x") && row.waits > 10;
+    assert!(function.iter().any(is_caller), "{rows_by_options:?}");
     assert!(none.is_empty(), "{rows_by_options:?}");
     assert_eq!(waits(cpu_1), 0, "{rows_by_options:?}");
 }

@@ -190,6 +190,7 @@ fn checks_count_the_selected_rows() {
     assert_eq!(checks("contention -E 1"), "bad: 1, total: 3");
     assert_eq!(checks("report"), "bad: 1, total: 3");
     assert_eq!(checks("report -E 1"), "bad: 1, total: 1");
+    // One begin in the impossible order has the flags of a mutex.
     assert_eq!(checks("contention -Y mutex -v"), "bad: 1, total: 2");
     assert_eq!(checks("contention -Y semaphore -v"), "bad: 0, total: 1");
     // Without a row there are no checks.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{recording, run};
 
-/// Compiles a program of `tests/workloads` in the scratch directory; `false` with a printed reason without a compiler.
+/// Compiles a program of `tests/workloads` in the scratch directory; if there is no compiler, prints this and returns `false`.
 pub(super) fn compile(test: &str, scratch: &Scratch, name: &str) -> bool {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/workloads");
     let source = source.join(format!("{name}.c")).display().to_string();
@@ -53,7 +53,7 @@ fn json(scratch: &Scratch, words: &str) -> Value {
     json
 }
 
-/// Returns the names of the owners that `lock COMMAND -o` shows, with the numbers of waits for locks that they had.
+/// Returns the names of the owners that `lock COMMAND -o` shows, each with the number of waits for the locks that it held.
 fn waits(scratch: &Scratch, command: &str) -> Vec<(String, u64)> {
     let json = json(scratch, &format!("lock {command} -o --json -i perf.data"));
     let rows = json["rows"].as_array().expect("rows").iter();
@@ -65,8 +65,8 @@ fn waits(scratch: &Scratch, command: &str) -> Vec<(String, u64)> {
 }
 
 fn waits_of(owners: &[(String, u64)], name: &str) -> u64 {
-    let own = owners.iter().filter(|(owner, _)| owner == name);
-    own.map(|(_, waits)| waits).sum()
+    let named = owners.iter().filter(|(owner, _)| owner == name);
+    named.map(|(_, waits)| waits).sum()
 }
 
 #[test]
@@ -179,6 +179,7 @@ fn deadlocks_of_a_recording_are_found_with_their_times() {
     members.sort_unstable();
     members.dedup();
     assert_eq!(members, ["circle-0", "circle-1"], "{report}");
+    // The waits time out after 300 ms.
     let [from, until] = ["from_ns", "until_ns"].map(|key| deadlocks[0][key].as_u64());
     let millis = (until.expect("it ends") - from.expect("a time")) / 1_000_000;
     assert!((200..=320).contains(&millis), "{millis}: {report}");
