@@ -45,6 +45,7 @@ fn every_command_has_a_page_with_all_options() {
     let (_scratch, folder) = written();
     let pages = pages(&folder);
     let commands = commands();
+    // The pages of the commands, and rperf(1).
     assert_eq!(pages.len(), commands.len() + 1, "{:?}", pages.keys());
     for command in commands {
         let name = format!("rperf-{}", command.replace(' ', "-"));

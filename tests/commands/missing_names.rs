@@ -9,6 +9,8 @@ use super::recording::{Recording, Sampled};
 use crate::kernel::{is_root, record_in, rperf_in};
 use crate::tidy::root;
 
+/// `PERF_CONTEXT_USER`.
+const USER: u64 = (-512_i64).cast_unsigned();
 /// Commands that show names, writing to stdout.
 const READERS: &[&[&str]] = &[
     &["report", "--stdio"],
@@ -36,7 +38,7 @@ fn record(
     let options = ["-q", "-e", "cpu-clock:u", "-F", "999"];
     let outcome = record_in(scratch, &options, &[&[program], arguments].concat());
     assert_eq!(outcome.status, 0, "{outcome:?}");
-    // Without a copy of the program in the build-id cache.
+    // Remove the copy of the program in the build-id cache: only the program itself can be read.
     let _ = fs::remove_dir_all(scratch.path().join(".debug"));
     Some(())
 }
@@ -82,7 +84,7 @@ fn addresses_without_names_in_the_vdso_are_not_reported() -> std::io::Result<()>
     file.comm(0, (10, 10), "program", 0);
     file.mmap(10, (VDSO, 0x2000, 0), "[vdso]", 0);
     // The header of the image is before all functions.
-    let chain = [(-512_i64).cast_unsigned(), VDSO + 8];
+    let chain = [USER, VDSO + 8];
     file.sample(Sampled {
         ids: (10, 10),
         time: 1,
@@ -100,6 +102,7 @@ fn addresses_without_names_in_the_vdso_are_not_reported() -> std::io::Result<()>
 fn missing_and_refused_perf_maps_are_named() {
     let test = "commands::missing_names::missing_and_refused_perf_maps_are_named";
     let scratch = Scratch::new();
+    // For 200 ms, and without writing a perf map.
     if record(&scratch, "jit.c", &["-O1"], &["200", "0"]).is_none() {
         return skip(test, "there is no C compiler");
     }
@@ -119,6 +122,7 @@ fn missing_and_refused_perf_maps_are_named() {
             text.contains("hint: the runtime writes the file: java "),
             "{text}"
         );
+        // The path is the fourth word.
         line.split_whitespace()
             .nth(3)
             .expect("a path")

@@ -209,14 +209,15 @@ pub(crate) fn visible_options(command: &str) -> Vec<String> {
     let words: Vec<&str> = command.split(' ').chain(["-h"]).collect();
     let listed = outcome(&words).stderr;
     let lines = listed.lines().filter_map(|line| {
-        // Long options without a short one are indented by 8 columns, other options by 4, descriptions by more.
+        // Long options without a short one are indented by 8 columns (cut to 4 here), other options by 4, descriptions by more.
         let option = line.strip_prefix("        --").map_or(line, |_| &line[4..]);
         let option = option.strip_prefix("    ")?;
         option.starts_with('-').then_some(option)
     });
+    // `-a, --all` splits into `-a`, an empty word and `--all`.
     let words = lines.flat_map(|line| line.split([' ', ',', '[']).take(3));
     let options = words.filter(|word| word.starts_with('-'));
-    // A perf spelling that neither completion nor the manual offers.
+    // Except for a perf spelling that neither completion nor the manual offers.
     let visible = options.filter(|option| *option != "--showcpuutilization");
     let visible: Vec<String> = visible.map(str::to_owned).collect();
     assert!(!visible.is_empty(), "{command} -h lists options: {listed}");

@@ -19,7 +19,8 @@ fn load(threshold: u64) -> Option<OffCpuPrograms> {
     load_with(threshold, 1000)
 }
 
-/// Like [`load`], with room for `max_sums` sums; `None`, with a printed reason, if this kernel does not permit them.
+/// Like [`load`], with room for `max_sums` sums; `None`, with a printed reason, if this kernel has no BTF or does not permit the
+/// programs.
 fn load_with(threshold: u64, max_sums: u32) -> Option<OffCpuPrograms> {
     let Some(task_pid) = task_pid() else {
         skip("off_cpu_programs", "the kernel has no BTF");
@@ -54,10 +55,11 @@ fn this_thread() -> u32 {
     link.file_name().unwrap().to_str().unwrap().parse().unwrap()
 }
 
-/// Returns the sums of waits of this thread and of threads that it starts, while `work` runs; none may be lost.
+/// Returns the sums of waits of this thread and of threads that it starts, while `work` runs; no wait may be lost.
 fn waits(programs: &OffCpuPrograms, work: impl FnOnce()) -> Vec<OffCpuWait> {
-    // No `bpf-output` events: long waits are summed, too. The thread is observed at once.
-    programs.begin(&[], &[this_thread()], false).unwrap();
+    // The thread is observed at once, and there are no `bpf-output` events: long waits are summed, too.
+    let from_exec = false;
+    programs.begin(&[], &[this_thread()], from_exec).unwrap();
     work();
     programs.end();
     let losses = programs.losses().unwrap();
@@ -128,7 +130,8 @@ fn waits_without_room_are_counted() {
         return;
     };
     let (send, receive) = std::sync::mpsc::channel::<()>();
-    programs.begin(&[], &[this_thread()], false).unwrap();
+    let from_exec = false;
+    programs.begin(&[], &[this_thread()], from_exec).unwrap();
     // On a busy machine, a short sleep can end before the thread is switched out.
     std::thread::sleep(Duration::from_millis(20));
     // A wait in another place, for which there is no room.

@@ -81,7 +81,7 @@ pub(super) fn decode(bytes: &[u8]) -> Trace {
         for sample in messages(packet, 66) {
             let stack: Vec<&str> = sequence.stack(number(sample, 4)).collect();
             *trace.stacks.entry(stack.join(";")).or_default() += 1;
-            // The count is a running sum of the event, which has one sequence: the last one is the sum of all periods.
+            // The count is a running sum of the event, which has one sequence: the last count is the sum of all periods.
             trace
                 .periods
                 .insert(sequence.event.clone(), number(sample, 6));

@@ -20,7 +20,8 @@ struct LoadedProgram {
 impl LoadedProgram {
     /// `None`, with a printed reason, if the program cannot be loaded.
     fn load(test: &str, program: &ProgramBuilder) -> Option<Self> {
-        let code = program.encode(&[]).expect("a program");
+        let maps: [i32; 0] = [];
+        let code = program.encode(&maps).expect("a program");
         let Ok(program) = RawTracepointProgram::load("described", &code) else {
             skip(test, "needs root and BPF");
             return None;
@@ -112,7 +113,7 @@ fn loaded_programs_are_described_as_by_perf() {
         let events = rperf(&scratch, &[&EVENTS[..], &[file]].concat()).stdout;
         let theirs = perf_in(&perf, &scratch, &[&EVENTS[..], &[file]].concat()).stdout;
         let parts = [id_part.as_str(), &symbol_part];
-        // Other tests may load the same program.
+        // Other tests may load the same program: there may be more records of its symbol.
         let mut events = lines_with(&events, &parts);
         assert_eq!(events, lines_with(&theirs, &parts));
         events.sort();
@@ -147,6 +148,7 @@ fn programs_have_their_names_after_they_are_unloaded() {
     drop((link, loaded));
     let words = ["report", "--stdio", "-s", "dso,sym", "-i", "perf.data"];
     let report = rperf(&scratch, &words).stdout;
+    // The dso of a BPF program has the name of its symbol.
     let line = report
         .lines()
         .find(|line| line.matches(&*symbol).count() == 2);
@@ -163,6 +165,7 @@ fn programs_loaded_during_a_recording_are_described() {
     }
     let scratch = Scratch::new();
     let rperf_path = env!("CARGO_BIN_EXE_rperf");
+    // `trace -s` loads BPF programs.
     let work = [
         rperf_path, "trace", "-s", "-o", "calls", "--", "sleep", "0.2",
     ];

@@ -10,7 +10,7 @@ use super::record_faults::lines;
 use super::stat_control::fifo;
 use crate::kernel::{BUSY, Running, is_root, record_in, rperf_in};
 
-/// The names of the outputs that have a timestamp in their names.
+/// Returns the names of the outputs with a timestamp, which begins with the year.
 fn files(scratch: &Scratch) -> Vec<String> {
     let entries = fs::read_dir(scratch.path()).expect("a folder");
     let names = entries.map(|entry| entry.expect("an entry").file_name());
@@ -53,7 +53,7 @@ fn commands_are_executed_and_acknowledged() {
     for text in ["ping", "enable", "evlist", "snapshot"] {
         send(text);
     }
-    // The command is acknowledged before the output is switched.
+    // `snapshot` is acknowledged before the output is switched.
     while files(&scratch).is_empty() {
         std::thread::yield_now();
     }
@@ -158,8 +158,8 @@ fn synthesized_records_can_be_chosen() {
         );
     }
     let timeout = ["--proc-map-timeout", "0"];
-    let (counts, message) = counted(&timeout, parts).expect("there is perf");
-    assert_eq!([counts[0] > 0, counts[1] > 0], [true, false]);
+    let ([comms, maps, _], message) = counted(&timeout, parts).expect("there is perf");
+    assert_eq!([comms > 0, maps > 0], [true, false]);
     let warning = "reading the mappings of 1 process took longer than 0 ms";
     assert!(message.contains(warning), "{message}");
 }

@@ -178,6 +178,7 @@ fn the_recorder_makes_few_system_calls_and_its_memory_is_bounded() {
         let options = [&["-a", "-e", "raw_syscalls:sys_enter"], threads].concat();
         let outcome = record_in(&scratch, &options, &["sh", "-c", &script]);
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        // The recorder's pid, then twice `RssAnon: N kB`.
         let words: Vec<&str> = outcome.stdout.split_whitespace().collect();
         let [recorder, _, before, _, _, after, _] = words[..] else {
             panic!("{}", outcome.stdout);

@@ -222,6 +222,7 @@ fn a_recording_of_the_device_that_it_is_written_to_is_reported() -> io::Result<(
         return Ok(());
     }
     let scratch = Scratch::new();
+    // Major 0 is that of file systems without a block device number, such as tmpfs.
     let on_disk = libc::major(fs::metadata(scratch.path())?.dev()) != 0;
     let in_memory = format!("/dev/shm/rperf-test-{}.data", std::process::id());
     for (options, output, is_reported) in [

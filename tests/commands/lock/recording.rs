@@ -150,6 +150,7 @@ impl LockFile {
         let mut all = Self::with_fields(events, threads, FIELDS | CGROUP);
         for (id, path) in (1..).zip(paths) {
             let body = all.bytes().u64(id).text(path, 8);
+            // The `sample_id`: process, thread, time, CPU (two words) and event.
             let body = body.u32(0).u32(0).u64(0).u32(0).u32(0);
             let body = body.u64(events[0] as u64).done();
             all.file.record(CGROUP_RECORD, 0, body);
@@ -166,7 +167,8 @@ impl LockFile {
     fn with_fields(events: &[Event], threads: &[(u32, &str)], fields: u64) -> Self {
         let mut file = PerfFile::new();
         let mut tracing = TracingDataBuilder::new(Endian::Little, 8, 4096);
-        tracing.headers(PAGE, b"");
+        let header_event = b"";
+        tracing.headers(PAGE, header_event);
         for event in events {
             let id = *event as u64;
             let (kind, config) = match event {
@@ -204,6 +206,7 @@ impl LockFile {
         }
         for (tid, name) in threads {
             let body = file.bytes().u32(*tid).u32(*tid).text(name, 8);
+            // The `sample_id`, as in `with_cgroups`.
             let body = body.u32(*tid).u32(*tid).u64(0).u32(0).u32(0);
             let body = body.u64(events[0] as u64).done();
             file.record(PerfFile::COMM, 0, body);
@@ -225,6 +228,7 @@ impl LockFile {
         let body = self.bytes().u32(u32::MAX).u32(0).u64(START);
         let body = body.u64(u64::MAX - START).u64(START);
         let body = body.text("[kernel.kallsyms]_text", 24);
+        // The `sample_id`, as in `with_cgroups`.
         let body = body.u32(u32::MAX).u32(0).u64(0).u32(0).u32(0);
         let body = body.u64(Begin as u64).done();
         self.file.record(PerfFile::MMAP, PerfFile::KERNEL, body);
@@ -240,6 +244,7 @@ impl LockFile {
             flags,
         } = place;
         let raw = self.bytes().u16(event as u16).u16(0).u32(tid);
+        // A `__data_loc`: the size of the name with its NUL, and its offset, 24.
         let name_location = u32::try_from(class.len() + 1).expect("a short name") << 16 | 24;
         let raw = match event {
             Begin => raw.u64(lock).u32(flags),
@@ -255,13 +260,13 @@ impl LockFile {
                 .raw([0]),
             _ => raw.u32(name_location).u32(0).u64(lock).raw(class).raw([0]),
         };
-        // Raw data and their size are a multiple of 8.
+        // The size field (4 bytes) and the raw data together are a multiple of 8.
         let padding = (4 + 8 - raw.len() % 8) % 8;
         let raw = raw.raw(vec![0; padding]).done();
         let size = u32::try_from(raw.len()).expect("a short event");
         let body = self.bytes().u64(event as u64).u32(tid).u32(tid);
         let body = body.u64(self.time).u32(0).u32(0);
-        // Three frames, which `lock contention` skips for locks of the kernel, and a caller without symbol.
+        // A context marker; three frames, which `lock contention` skips for locks of the kernel; and a caller without symbol.
         let chain = [KERNEL, 0x1000, 0x2000, 0x3000, 0x4000 + lock % 0x1000];
         let body = body.u64(chain.len() as u64);
         let body = chain.iter().fold(body, |body, ip| body.u64(*ip));
@@ -275,7 +280,7 @@ impl LockFile {
 
     /// Returns the raw data of [`Owner`]: `place.flags` is the thread that has the lock, `place.class` is the name of the lock.
     fn owner(&self, place: Place) -> Bytes {
-        // The number of a name is its index. Number 4 is a slab cache, whose name follows.
+        // The number of a name is its index. `&CACHE` is a lock in a slab cache: number 4, then the name of the cache.
         let names = ["", "mmap_lock", "siglock", "rq_lock"];
         let number = names.iter().position(|name| *name == place.class);
         let raw = self.bytes().u64(place.lock).u32(place.flags);
@@ -290,7 +295,7 @@ impl LockFile {
     }
 }
 
-/// Returns lockdep's events of two threads and three locks, two of one class. `bad` adds impossible orders.
+/// Returns lockdep's events of two threads and three locks, two of them of one class. `bad` adds events in an impossible order.
 pub(crate) fn lockdep(bad: bool) -> Vec<u8> {
     const CLASS: &str = "&pool->lock";
     const LONG: &str = "a_name_of_many_letters";
@@ -367,7 +372,7 @@ pub(crate) fn lockdep_with_futex() -> Vec<u8> {
     file.finish()
 }
 
-/// Returns the events of lockdep and of futex(2) of [`lockdep_with_futex`], and a wait for a lock of the kernel.
+/// Returns the events of [`lockdep_with_futex`] without the release, and the wait (begin and end) for the lock of the kernel.
 pub(crate) fn lockdep_with_waits() -> Vec<u8> {
     let events = [LOCKDEP, WAITS, &[FutexEnter, FutexExit]].concat();
     let mut file = LockFile::with(&events, &[(1, "alpha")]);
@@ -386,8 +391,8 @@ pub(crate) fn lockdep_with_waits() -> Vec<u8> {
     file.finish()
 }
 
-/// Returns waits of two threads for three locks. One wait begins twice and ends twice, which is an impossible order, and one
-/// never ends. One end has no begin.
+/// Returns waits of two threads for three locks. One wait begins twice, which is possible, and ends twice, which is an impossible
+/// order. Another wait never ends, and one end has no begin.
 pub(crate) fn waits() -> Vec<u8> {
     let mut file = LockFile::with(WAITS, &[(1, "alpha"), (2, "beta")]);
     let place = |tid, lock: u64, flags| Place {
@@ -524,14 +529,14 @@ pub(crate) fn waits_with_owners() -> Vec<u8> {
         (100, Owner, record(2, 1, 1, "&kmalloc-64")),
         (100, Begin, wait(2, 1, 32)),
         (1000, End, wait(2, 1, 0)),
-        // Nothing is known of this lock.
+        // A wait without a record.
         (100, Begin, wait(1, 2, 1)),
         (2000, End, wait(1, 2, 0)),
         // A name without an owner.
         (100, Begin, wait(1, 3, 1)),
         (100, Owner, record(1, 3, 0, "rq_lock")),
         (3000, End, wait(1, 3, 0)),
-        // A record of another lock, and a wait that does not end.
+        // A record of a lock for which no thread waits, and a wait that does not end.
         (100, Owner, record(2, 5, 3, "siglock")),
         (100, Begin, wait(2, 4, 1)),
     ] {

@@ -93,16 +93,16 @@ fn circles_of_two_processes_are_found_from_one_of_them() {
         let process_list = processes(&scratch, alpha, 3);
         let pids: Vec<&Value> = process_list.iter().map(|process| &process["pid"]).collect();
         assert_eq!(pids, [alpha, beta], "{kind}: {process_list:?}");
-        let [first, second] = [
+        let [alpha_wait, beta_2_wait] = [
             wait_of(&process_list, "alpha"),
             wait_of(&process_list, "beta-2"),
         ];
         assert_eq!(
-            (&first["holder_comm"], &first["holder_pid"]),
+            (&alpha_wait["holder_comm"], &alpha_wait["holder_pid"]),
             (&"beta-2".into(), &beta.into())
         );
         assert_eq!(
-            (&second["holder_comm"], &second["holder_pid"]),
+            (&beta_2_wait["holder_comm"], &beta_2_wait["holder_pid"]),
             (&"alpha".into(), &alpha.into())
         );
         for process in &process_list {
@@ -113,11 +113,9 @@ fn circles_of_two_processes_are_found_from_one_of_them() {
             );
         }
         assert_eq!(process_list[1]["holds_locks_of_others"], true);
-        assert!(first["stack"].to_string().contains("take_lock+"), "{first}");
-        assert!(
-            second["stack"].to_string().contains("take_lock+"),
-            "{second}"
-        );
+        for wait in [alpha_wait, beta_2_wait] {
+            assert!(wait["stack"].to_string().contains("take_lock+"), "{wait}");
+        }
         let text = run(&scratch, &format!("lock deadlock -p {alpha}")).stdout;
         let heading = format!(
             "process beta ({beta}), which has locks that the others wait for: 2 threads, 2 waiting for futexes\n"
@@ -171,9 +169,9 @@ fn threads_in_pid_namespaces_are_found_by_their_own_ids() {
     let program = start(&scratch, &words);
     let alpha = child_of(program.0.id());
     let process_list = processes(&scratch, alpha, 3);
-    let first = wait_of(&process_list, "alpha");
+    let alpha_wait = wait_of(&process_list, "alpha");
     assert_eq!(
-        (&first["holder_comm"], &first["holder_pid"]),
+        (&alpha_wait["holder_comm"], &alpha_wait["holder_pid"]),
         (&"beta-2".into(), &child_of(alpha).into())
     );
     assert_eq!(
@@ -181,11 +179,11 @@ fn threads_in_pid_namespaces_are_found_by_their_own_ids() {
         Some(2),
         "{process_list:?}"
     );
-    // beta-2, the holder, is in another namespace than alpha, which waits for it; there its id is 2.
+    // beta-2, the holder, is in another namespace than alpha, which waits for it; its id in that namespace is 2.
     let program = start(&scratch, &["./shared_locks", "apart"]);
     let process_list = processes(&scratch, program.0.id(), 3);
-    let first = wait_of(&process_list, "alpha");
-    assert_eq!(first["holder_comm"], "beta-2", "{process_list:?}");
+    let alpha_wait = wait_of(&process_list, "alpha");
+    assert_eq!(alpha_wait["holder_comm"], "beta-2", "{process_list:?}");
     assert_eq!(
         process_list[0]["deadlocks"][0].as_array().map(Vec::len),
         Some(2),
@@ -219,6 +217,8 @@ fn owners_in_other_processes_and_namespaces_are_shown_live() {
     const NAME: &str =
         "commands::lock::shared_locks::owners_in_other_processes_and_namespaces_are_shown_live";
     const WAITS: u64 = 12;
+    /// `ROUNDS` of tests/workloads/locks.c.
+    const LOCKS_WAITS: u64 = 110;
     let scratch = Scratch::new();
     let may = may_trace(NAME) && has_namespaces(NAME);
     if !may || !compile(NAME, &scratch, "shared_locks") || !compile(NAME, &scratch, "locks") {
@@ -238,8 +238,10 @@ fn owners_in_other_processes_and_namespaces_are_shown_live() {
         Some(json["rows"].as_array().expect("rows").clone())
     };
     let waits = |rows: &[Value], name: &str| {
-        let own = rows.iter().filter(|row| row["name"] == name);
-        own.filter_map(|row| row["acquired"].as_u64()).sum::<u64>()
+        let named = rows.iter().filter(|row| row["name"] == name);
+        named
+            .filter_map(|row| row["acquired"].as_u64())
+            .sum::<u64>()
     };
     for (command, owner, expected) in [
         (format!("./shared_locks plain {WAITS}"), "alpha", WAITS),
@@ -248,14 +250,18 @@ fn owners_in_other_processes_and_namespaces_are_shown_live() {
             "alpha",
             WAITS,
         ),
-        ("unshare -pf ./locks mutex".to_owned(), "holder", 110),
+        (
+            "unshare -pf ./locks mutex".to_owned(),
+            "holder",
+            LOCKS_WAITS,
+        ),
     ] {
         let Some(rows) = owners(&command) else {
             return;
         };
         assert_eq!(waits(&rows, owner), expected, "{command}: {rows:?}");
     }
-    // Only the waiting process is observed; its namespace is older than the observation.
+    // Only beta, which waits, is observed; its namespace is older than the observation.
     let words = [
         "unshare",
         "-pf",
@@ -277,8 +283,9 @@ fn owners_in_other_processes_and_namespaces_are_shown_live() {
         .iter()
         .find(|row| row["name"] == "alpha")
         .expect("a row");
+    // The owner is the main thread of alpha, whose id is that of its process.
     assert_eq!(row["owner_process"], row["tid"], "{json}");
-    // The owner is in another namespace than the waiting process.
+    // alpha, the owner, is in another namespace than beta.
     let (_program, beta) = start_with_descendant(&scratch, &["./shared_locks", "apart", "2000"], 1);
     let outcome = run(
         &scratch,
@@ -288,7 +295,7 @@ fn owners_in_other_processes_and_namespaces_are_shown_live() {
     assert!(lines.any(|line| line.ends_with("   alpha")), "{outcome:?}");
 }
 
-/// Starts a program; returns it and its descendant of this generation (1 is its child), once that exists.
+/// Starts a program; returns it and the pid of its descendant of this generation (1 is its child), once there is one.
 fn start_with_descendant(scratch: &Scratch, words: &[&str], generation: usize) -> (Hanging, u32) {
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).current_dir(scratch.path());
@@ -319,6 +326,7 @@ fn java_virtual_machines_are_named() {
         return;
     }
     scratch.write("empty.c", "").expect("a file");
+    // A process that maps a `libjvm.so` is taken for a Java virtual machine.
     let words = ["-shared", "-o", "libjvm.so", "empty.c"];
     let compiled = Run::new("cc").within(scratch.path()).args(words).finish();
     assert_eq!(compiled.expect("cc starts").status, 0);
@@ -326,6 +334,7 @@ fn java_virtual_machines_are_named() {
         let library = scratch.path().join("libjvm.so");
         let preload = format!("LD_PRELOAD={}", library.display());
         let words = ["env", preload.as_str(), "./deadlock", "2", "chain"];
+        // Without `env` and the library for a program that is not Java.
         let words = if is_java { &words[..] } else { &words[2..] };
         let program = start(&scratch, words);
         let pid = program.0.id();

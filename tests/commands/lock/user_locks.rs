@@ -65,8 +65,8 @@ fn compare(scratch: &Scratch, kind: &str, lock: &Measured) {
     let waits: u64 = waits.sum();
     assert!(waits >= count as u64, "{kind}: {waits} waits in {locks:?}");
     // Locks have the names of their variables, if owners of futexes were recorded.
-    let has_variables = run(scratch, "evlist").stdout.contains("futex-waits");
-    for row in within.iter().filter(|_| has_variables) {
+    let has_owners = run(scratch, "evlist").stdout.contains("futex-waits");
+    for row in within.iter().filter(|_| has_owners) {
         let name = row["name"].as_str().unwrap_or_default();
         assert_eq!(name.split('+').next(), Some(kind), "{row}");
     }
