@@ -188,7 +188,7 @@ fn mappings_get_build_ids_and_unused_ones_are_dropped() {
             .lines()
             .filter(|line| line.contains("PERF_RECORD_MMAP2 "));
         let maps: Vec<&str> = maps.filter(|line| line.contains(" /")).collect();
-        // [0x7fd61e620000(0x26000) @ 0x1000 <7ebc…>]: r-xp PATH
+        // With a build-id: [0x7fd61e620000(0x26000) @ 0x1000 <7ebc…>]: r-xp PATH
         assert!(maps.iter().all(|line| line.contains(" <")), "{maps:#?}");
         counts.push(maps.len());
         let words = |input| ["report", "--stdio", "-i", input];
@@ -196,6 +196,7 @@ fn mappings_get_build_ids_and_unused_ones_are_dropped() {
             [&*file, "out.data"].map(|input| printed(&tools, Tool::Perf, &words(input)));
         assert_eq!(after, before, "{option}");
     }
+    // `-B` also drops the mappings of objects that no sample hits.
     assert!(counts[1] > 0 && counts[1] < counts[0], "{counts:?}");
 }
 
@@ -206,10 +207,10 @@ fn one_sample(is_big_endian: bool) -> Vec<u8> {
         true => PerfFile::big_endian(),
         false => PerfFile::new(),
     };
-    // IP | TID | TIME
     let attr = FileAttr {
         kind: 1,
         period: 1000,
+        // IP | TID | TIME
         sample_type: 7,
         flags: FileAttr::SAMPLE_ID_ALL,
         ..FileAttr::default()
@@ -314,9 +315,11 @@ fn a_decoded_trace_replaces_other_samples() {
 #[test]
 fn a_failed_copy_leaves_nothing() {
     let scratch = Scratch::new();
-    let complete = one_sample(false);
+    let is_big_endian = false;
+    let complete = one_sample(is_big_endian);
     scratch.write("perf.data", &complete).expect("a file");
-    // Truncated within the sample, which is followed by the only feature: 16 bytes of its section, 68 of its content.
+    // Truncated within the sample, 16 bytes before its end: after it are 84 bytes of the only feature, 16 for its offset and
+    // size, and 68 of content.
     scratch
         .write("truncated.data", &complete[..complete.len() - 100])
         .expect("a file");

@@ -74,13 +74,14 @@ fn text(longest: usize) -> impl Strategy<Value = String> {
 }
 
 fn process() -> impl Strategy<Value = Process> {
-    let start = 0x5_0000_0000_u64..0x7_ffff_0000;
+    // Pages of addresses from 0x5000_0000_0000 on: lower numbers in raw data may be kept.
+    let start_page = 0x5_0000_0000_u64..0x7_ffff_0000;
     let sample = (0..LENGTH, 0..4_u32, 0..IDS.len());
     let samples = proptest::collection::vec(sample, 1..20);
-    (text(4), text(40), start, samples).prop_map(|(name, path, start, samples)| Process {
+    (text(4), text(40), start_page, samples).prop_map(|(name, path, start_page, samples)| Process {
         name,
         path: format!("/{path}/{path}"),
-        start: start << 12,
+        start: start_page << 12,
         samples,
     })
 }
@@ -172,7 +173,7 @@ impl Recorded {
             let raw = self.raw(file, index, ip);
             let body = file.bytes().u64(IDS[*event]).u64(ip).u32(pid).u32(pid);
             let body = body.u64(100 + number).u32(*cpu).u32(0);
-            // PERF_CONTEXT_USER, the address, and a caller.
+            // The callchain: the number of entries, PERF_CONTEXT_USER, the sampled address, and a caller.
             let body = body
                 .u64(3)
                 .u64((-512_i64).cast_unsigned())
@@ -201,14 +202,14 @@ impl Recorded {
             .u64(FIXED_ADDRESS)
             .u32(SHORT_ADDRESS);
         let raw = raw.raw(path).raw([0]);
-        // The size field has 4 bytes.
+        // In the sample, the size of the raw data is before them, in 4 bytes.
         let padding = (4 + 8 - raw.len() % 8) % 8;
         raw.raw(vec![0; padding]).done()
     }
 
     /// Appends records with names, code and addresses that no sample refers to.
     fn others(&self, file: &mut PerfFile) {
-        let [cgroup, symbol, unknown, thread, event, ..] = &self.texts[..] else {
+        let [cgroup, symbol, unknown, thread, event_cgroup, ..] = &self.texts[..] else {
             panic!("{} texts", self.texts.len());
         };
         let with_trailer = |bytes| Self::trailer(bytes, 0, 1000).done();
@@ -234,7 +235,7 @@ impl Recorded {
         // A record of an unknown type.
         let record = file.bytes().text(unknown, 8).done();
         file.record(250, 0, record);
-        // THREAD_MAP
+        // THREAD_MAP: one thread, whose name is `PLANTED`.
         let name = &thread.as_bytes()[..7.min(thread.len())];
         let map = file
             .bytes()
@@ -243,9 +244,9 @@ impl Recorded {
             .raw(name)
             .raw(vec![0; 16 - name.len()]);
         file.record(73, 0, map.done());
-        // EVENT_UPDATE: the name of an event with a cgroup.
+        // EVENT_UPDATE: the name of an event, and after a tab that of its cgroup.
         let update = file.bytes().u64(2).u64(IDS[0]);
-        let record = update.text(&format!("cpu-clock\t{event}"), 8).done();
+        let record = update.text(&format!("cpu-clock\t{event_cgroup}"), 8).done();
         file.record(78, 0, record);
         // EVENT_UPDATE: the name of a breakpoint, with planted text in place of the address.
         let update = file.bytes().u64(2).u64(BREAKPOINT_ID);
@@ -260,7 +261,8 @@ impl Recorded {
             true => Endian::Big,
             false => Endian::Little,
         };
-        let mut formats = TracingDataBuilder::new(endian, 8, 4096);
+        let (long_size, page_size) = (8, 4096);
+        let mut formats = TracingDataBuilder::new(endian, long_size, page_size);
         formats.headers(b"page", b"event");
         formats.event("planted", FORMAT.as_bytes());
         file.feature(PerfFile::TRACING_DATA, formats.encode());
@@ -369,11 +371,12 @@ fn nothing_planted_is_left_in_generated_recordings() {
         ] {
             let shell = Run::new("sh").args(["-c", &line]).within(scratch.path());
             let outcome = shell.finish().expect("a shell starts");
-            // The field 'value' is neither declared as an address nor named like one.
-            let kept = outcome
+            // The field `value` is neither declared as an address nor named like one: only numbers from 0x500000000000 on are
+            // taken for addresses of programs, and a note says that lower ones are kept.
+            let has_note = outcome
                 .stderr
                 .contains("keeps numbers below 0x500000000000");
-            prop_assert_eq!((outcome.status, kept), (0, true), "{}", line);
+            prop_assert_eq!((outcome.status, has_note), (0, true), "{}", line);
             let bytes = std::fs::read(scratch.path().join(output)).expect("the output");
             for secret in &secrets {
                 let shown = String::from_utf8_lossy(secret);

@@ -152,7 +152,7 @@ fn a_redacted_recording_has_no_secrets_and_the_same_shares() {
     let host = fs::read_to_string("/proc/sys/kernel/hostname").expect("the host");
     // A shorter name may be a part of other words.
     let host = Some(host.trim()).filter(|host| host.len() > 5);
-    let other_records = [
+    let more_options = [
         "-z",
         "--namespaces",
         "--all-cgroups",
@@ -163,7 +163,7 @@ fn a_redacted_recording_has_no_secrets_and_the_same_shares() {
     for (tool, call_graph, options) in [
         (Tool::Perf, "fp", &[][..]),
         (Tool::Rperf, "fp", &[]),
-        (Tool::Rperf, "fp", &other_records),
+        (Tool::Rperf, "fp", &more_options),
         (Tool::Perf, "dwarf,4096", &[]),
     ] {
         let words = ["--call-graph", call_graph, "-e", events, "sh", "-c", script];

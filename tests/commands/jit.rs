@@ -8,7 +8,8 @@ use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 use crate::kernel::rperf_in;
 use crate::tidy::root;
 
-/// The functions that the program runs in turn, each at the address of the one before.
+/// The functions that the program runs in turn, all loaded at the same address. It later moves `compiled`, and runs it again at
+/// its new address, before `another`.
 const PHASES: [&str; 4] = ["interpreted", "compiled", "another", "interpreted"];
 
 const RPERF: &str = env!("CARGO_BIN_EXE_rperf");
@@ -17,7 +18,7 @@ fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
     rperf_in(scratch, words).finish().expect("rperf starts")
 }
 
-/// The functions in script's lines, with repetitions merged.
+/// The functions of [`PHASES`] in script's lines, with repetitions merged.
 fn phases(text: &str) -> Vec<&str> {
     let symbols = text
         .lines()
@@ -28,7 +29,8 @@ fn phases(text: &str) -> Vec<&str> {
     found
 }
 
-/// What perf prints with these arguments after `injector` added the jitdump's functions to the recording.
+/// What perf prints with these arguments after `injector` added the jitdump's functions to the recording. The output of
+/// `injector`, normally none, is before it.
 fn injected(injector: &Path, perf: &Path, scratch: &Scratch, words: &[&str]) -> String {
     let inject = ["inject", "--jit", "-i", "perf.data", "-o", "injected.data"];
     let words = [words, &["-i", "injected.data"]].concat();
@@ -57,7 +59,7 @@ fn lines_of<'t>(text: &'t str, functions: &[&str]) -> Vec<[&'t str; 2]> {
     let named = |line: &str| {
         let symbol = line.split_whitespace().nth(1).unwrap_or_default();
         let name = symbol.split('+').next().unwrap_or_default();
-        // perf's tables have no line for code after the start of the last entry.
+        // The line tables that perf injects end at the start of their last entry, so the `ret` after it has no line.
         functions.contains(&name) && symbol != "looping+0xb"
     };
     let pairs = lines.windows(2).filter(|pair| named(pair[0]));
@@ -80,7 +82,8 @@ fn lines_and_frames_of_dumped_functions_are_found() {
         "dwarf,2048",
         "--",
     ];
-    let words = [&record[..], &options, &[&program, folder, "40"]].concat();
+    let phase_ms = "40";
+    let words = [&record[..], &options, &[&program, folder, phase_ms]].concat();
     let recorded = run(&scratch, &words);
     if recorded.status != 0 {
         return skip(
@@ -99,7 +102,7 @@ fn lines_and_frames_of_dumped_functions_are_found() {
     // FUNCTION SOURCE:LINE ADDRESS CALLER
     let tokens: Vec<&str> = script.stdout.split_whitespace().collect();
     let callers = tokens.windows(4).filter(|tokens| tokens[0] == "calling");
-    // The frame of `calling` has no frame pointer: it is unwound by the unwind table in the jitdump file.
+    // `calling` does not set up a frame pointer: the unwind table in the jitdump file is needed to find its caller.
     assert!(
         callers.clone().all(|tokens| tokens[3] == "main"),
         "{script:?}"
@@ -121,7 +124,7 @@ fn lines_and_frames_of_dumped_functions_are_found() {
         let theirs = injected(injector, &perf, &scratch, &words);
         assert_eq!(ours, lines_of(&theirs, &functions), "{injector:?}");
     }
-    // The injected object also contains the unwind table: rperf unwinds by it.
+    // `injected.data` is now that of rperf. The objects that inject wrote contain the unwind table, too: rperf unwinds by it.
     let words = [
         "script",
         "--no-inline",
@@ -145,6 +148,7 @@ fn functions_at_reused_addresses_are_distinguished() {
     const TEST: &str = "commands::jit::functions_at_reused_addresses_are_distinguished";
     let perf = real_perf();
     if perf.is_none() {
+        // Only the comparison is skipped.
         skip(TEST, "there is no perf to compare with");
     }
     let scratch = Scratch::new();
@@ -163,6 +167,7 @@ fn functions_at_reused_addresses_are_distinguished() {
         let words = ["script", "-F", "time,ip,sym,symoff"];
         let script = run(&scratch, &words);
         assert_eq!(phases(&script.stdout), PHASES, "{clock:?} {script:?}");
+        // `perf inject --jit` needs the clock of the jitdump file, CLOCK_MONOTONIC.
         if let Some(perf) = perf.as_deref().filter(|_| !clock.is_empty()) {
             for injector in [perf, Path::new(RPERF)] {
                 let theirs = injected(injector, perf, &scratch, &words);
@@ -185,6 +190,7 @@ fn the_perf_map_with_jit_symbols_is_named() {
     let program = program(&scratch, "jit");
     for (listed, is_named) in [("1", true), ("0", false)] {
         let record = ["record", "-o", "perf.data", "-e", "cpu-clock:u", "--"];
+        // The program runs for 100 ms, and writes the perf map if `listed` is 1.
         let script = format!("echo $$; exec {program} 100 {listed}");
         let words = [&record[..], &["sh", "-c", &script]].concat();
         let recorded = run(&scratch, &words);

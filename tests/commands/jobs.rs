@@ -8,13 +8,20 @@ use super::{rperf, without_notes};
 /// `PERF_CONTEXT_USER`.
 const USER: u64 = (-512_i64).cast_unsigned();
 
-/// A recording that is large enough for several threads to get a part of it: two processes, one of which changes its mappings and
-/// its name, callchains with more or fewer common frames, and times out of order, as in two ring buffers.
+/// A recording that is large enough to be divided among several threads: two processes, one of which changes its mappings and its
+/// name, callchains with more or fewer common frames, and times out of order, as in two ring buffers.
 fn large_recording() -> Vec<u8> {
     let mut file = Recording::new();
+    let (misc, begin) = (0, 0);
     for pid in [10, 11] {
-        file.comm(0, (pid, pid), "before", 0);
-        file.mmap(pid, (0x0040_0000, 0x1_0000, 0), "/nonexistent/program", 0);
+        file.comm(misc, (pid, pid), "before", begin);
+        // Address, size and file offset.
+        file.mmap(
+            pid,
+            (0x0040_0000, 0x1_0000, 0),
+            "/nonexistent/program",
+            begin,
+        );
     }
     for number in 0..20_000_u64 {
         let pid = 10 + u32::from(number % 3 == 0);
@@ -26,7 +33,7 @@ fn large_recording() -> Vec<u8> {
                 "/nonexistent/library.so",
                 time,
             );
-            file.comm(0, (pid, pid), "after", time);
+            file.comm(misc, (pid, pid), "after", time);
         }
         let frame = |depth: u64| 0x0040_0000 + number % (depth * 7) * 16 + depth;
         let mut chain = vec![USER];
@@ -44,6 +51,7 @@ fn large_recording() -> Vec<u8> {
 fn the_text_does_not_depend_on_the_threads() {
     let scratch = Scratch::new();
     let bytes = large_recording();
+    // Threads read chunks of 1 MiB.
     assert!(bytes.len() > 2 << 20, "{}", bytes.len());
     scratch
         .write("perf.data", bytes)

@@ -30,7 +30,7 @@ fn kernel_functions_match_perf() {
     for (name, _) in &lines {
         *count.entry(name).or_default() += 1;
     }
-    // If several functions have the same name, perf prints an arbitrary one.
+    // If several functions have the same name, perf prints an arbitrary one. Those of modules are `NAME\t[MODULE]`.
     let unique = count.into_iter().filter(|(_, count)| *count == 1);
     let unique: Vec<&str> = unique.map(|(name, _)| name).collect();
     let step = unique.len() / 100 + 1;
@@ -44,7 +44,7 @@ fn kernel_functions_match_perf() {
     line.extend(["schedule", "nosuchfunction"]);
     let perf = tools.outcome(Tool::Perf, &line);
     let rperf = tools.outcome(Tool::Rperf, &line);
-    // perf does not find functions of the init section: they are outside of its range of the kernel.
+    // perf does not find functions of the init section: they are outside of the addresses that it takes for the kernel's.
     let pairs = perf.stdout.lines().zip(rperf.stdout.lines());
     let (mut same, mut unknown) = (0, 0);
     for (perf, rperf) in pairs {

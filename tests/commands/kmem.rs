@@ -33,7 +33,7 @@ struct Sums {
     other_cpu: u64,
 }
 
-/// The state of the object at an address.
+/// The last object at an address. It stays when freed: as in perf, a second free is counted, too, as one on another CPU.
 #[derive(Debug, Clone)]
 struct Object {
     site: u64,
@@ -47,6 +47,7 @@ struct Object {
 struct Recomputed {
     callers: BTreeMap<u64, Sums>,
     objects: BTreeMap<u64, Object>,
+    /// Allocated bytes of freed objects.
     freed: u64,
 }
 
@@ -203,10 +204,8 @@ fn options_and_settings_select_what_stat_prints() {
     assert!(expected.stdout.contains("\n ...  "), "{expected:?}");
     let after = ["kmem", "stat", "-i", "both.data", "--caller", "-l", "2"];
     assert_eq!(run(&scratch, &after).stdout, expected.stdout);
-    let pages = run(
-        &scratch,
-        &["kmem", "stat", "-i", "both.data", "--page", "--caller"],
-    );
+    let words = ["kmem", "stat", "-i", "both.data", "--page", "--caller"];
+    let pages = run(&scratch, &words);
     assert!(
         pages.stdout.contains("SUMMARY (page allocator)"),
         "{pages:?}"
@@ -261,15 +260,14 @@ fn recordings_without_the_events_and_invalid_words_are_refused() {
         return;
     }
     let scratch = Scratch::new();
-    let made = run(
-        &scratch,
-        &["kmem", "record", "-q", "-o", "perf.data", "--", "true"],
-    );
+    let words = ["kmem", "record", "-q", "-o", "perf.data", "--", "true"];
+    let made = run(&scratch, &words);
     assert_eq!(made.status, 0, "{made:?}");
     let other = "record -q -o other.data -e sched:sched_switch -a -- true";
     let made = run(&scratch, &other.split(' ').collect::<Vec<_>>());
     assert_eq!(made.status, 0, "{made:?}");
     let whole = fs::read(scratch.path().join("perf.data")).expect("a recording");
+    // Truncated before the end of the records, and so without the header features, which follow them.
     let end = end_of_records(&whole);
     scratch
         .write("truncated.data", &whole[..end - 8])
@@ -321,7 +319,7 @@ fn recordings_without_the_events_and_invalid_words_are_refused() {
     }
 }
 
-/// Returns the end of the data section, which the header of a recording names.
+/// Returns the end of the data section: the sum of its offset and its size, both in the header of the recording.
 fn end_of_records(recording: &[u8]) -> usize {
     let number = |at: usize| {
         let bytes = recording[at..at + 8].try_into().expect("eight bytes");
@@ -334,7 +332,7 @@ fn end_of_records(recording: &[u8]) -> usize {
 fn options_of_tables_need_a_table_and_keys() {
     let scratch = Scratch::new();
     scratch
-        .write("perf.data", recording::planted_leaks(4096))
+        .write("perf.data", recording::planted_leaks(recording::PAGE_SIZE))
         .expect("a file");
     let plain = run(&scratch, &["kmem", "stat"]);
     assert_eq!((plain.status, plain.stderr.as_str()), (0, ""), "{plain:?}");
@@ -390,7 +388,7 @@ fn suspects(json: &serde_json::Value) -> Vec<&serde_json::Value> {
 fn planted_leaks_are_found_and_named() {
     let scratch = Scratch::new();
     scratch
-        .write("perf.data", recording::planted_leaks(4096))
+        .write("perf.data", recording::planted_leaks(recording::PAGE_SIZE))
         .expect("a file");
     scratch
         .write("symbols", recording::kallsyms())
@@ -442,7 +440,7 @@ fn planted_leaks_are_found_and_named() {
     assert!(!text.contains("cache_fill"), "{text}");
     let note = "\nNote: the kernel has no events for objects that kfree_rcu() and kmem_cache_free_bulk() free: they look like leaks.\n";
     assert!(text.ends_with(note), "{text}");
-    // The bars show the bytes of pages, which include those of objects. They reach their maximum at the end.
+    // The bars show the bytes of pages, as objects are in pages. These bytes reach their maximum, 81920, at the end.
     let page_bars: Vec<(u64, usize)> = text
         .lines()
         .filter(|line| line.ends_with('#'))
@@ -461,7 +459,7 @@ fn planted_leaks_are_found_and_named() {
     assert_eq!((svg.status, svg.stdout.as_str()), (0, ""), "{svg:?}");
     let picture = std::fs::read_to_string(scratch.path().join("curve.svg")).expect("a picture");
     let assert_end = |class: &str, bytes: f64| {
-        // 120,000 bytes at the top of a plot of 284 pixels.
+        // The plot is 284 pixels high, for 120,000 bytes. The last point of the path only closes the area below the curve.
         let y = 380.0 - 284.0 * bytes / 120_000.0;
         let path = picture.lines().find(|line| line.contains(class));
         let path = path.unwrap_or_else(|| panic!("{class}: {picture}"));
@@ -492,7 +490,7 @@ fn planted_leaks_are_found_and_named() {
     );
 }
 
-/// The page size is that of the recording kernel.
+/// The page size in the recording is used, not that of this machine.
 #[test]
 fn pages_of_64_kb_are_counted_as_such() {
     let scratch = Scratch::new();
@@ -518,10 +516,11 @@ fn pages_of_64_kb_are_counted_as_such() {
 #[test]
 fn losses_are_shown_by_all_subcommands() {
     let scratch = Scratch::new();
-    let mut file = recording::KmemFile::new(4096);
+    let mut file = recording::KmemFile::new(recording::PAGE_SIZE);
     file.object(1, 70, "leaking_driver", 0x1000, 64);
     file.pages(2, "leaking_pages", 7, 0);
-    let file = file.finish_after_loss(30, 17);
+    let (time, lost_records) = (30, 17);
+    let file = file.finish_after_loss(time, lost_records);
     scratch.write("perf.data", file).expect("a file");
     for (line, doubtful) in [
         ("kmem stat --slab --page", "sums of allocations"),
@@ -581,10 +580,10 @@ fn open_pipes_are_found_as_leaks() {
     });
     let outcome = run(&scratch, &["kmem", "leaks", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
-    let own = std::process::id();
+    let own_pid = std::process::id();
     let is_pipe = |stack: &&&serde_json::Value| {
         let caller = stack["stack"][0].as_str().unwrap_or_default();
-        caller.starts_with("alloc_pipe_info+") && stack["processes"][0]["pid"] == own
+        caller.starts_with("alloc_pipe_info+") && stack["processes"][0]["pid"] == own_pid
     };
     let suspects = suspects(&json);
     let pipe = suspects.iter().find(is_pipe);

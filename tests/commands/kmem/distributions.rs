@@ -1,4 +1,4 @@
-//! `kmem stat --histogram`: numbers recomputed from `script`.
+//! `kmem stat --histogram`: numbers recomputed from `script`, and planted lifetimes.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,17 @@ use serde_json::{Value, json};
 use super::recording;
 use super::{field, hex, run};
 
+/// Allowed relative error of percentiles of sizes.
+const EXACT: f64 = 0.0;
+/// Allowed relative error of percentiles of lifetimes: the width of a histogram's buckets.
+const BUCKET_WIDTH: f64 = 1.0 / 64.0;
+
 /// An event of an allocator, as a line of `script` shows it.
 #[derive(Debug, Clone)]
 struct ScriptEvent {
     time: u64,
     is_free: bool,
+    /// The address of an object, or a page frame number.
     address: u64,
     /// Bytes requested and allocated; 0 if the event has none.
     bytes: [u64; 2],
@@ -97,8 +103,9 @@ fn check_values(distribution: &Value, values: &[u64], error: f64, what: &str) {
 fn check(report: &Value, name: &str, events: &[ScriptEvent], all: &[ScriptEvent]) -> usize {
     let allocations = events.iter().filter(|event| !event.is_free);
     let sizes: Vec<u64> = allocations.map(|event| event.bytes[0]).collect();
-    check_values(&report[format!("{name}_sizes")], &sizes, 0.0, name);
+    check_values(&report[format!("{name}_sizes")], &sizes, EXACT, name);
     let mut live: BTreeMap<u64, &ScriptEvent> = BTreeMap::new();
+    // `freed` is the time of each free, and the bytes of its allocation; 0 if that was not recorded.
     let (mut lifetimes, mut freed) = (Vec::new(), Vec::new());
     for event in events {
         if !event.is_free {
@@ -115,7 +122,7 @@ fn check(report: &Value, name: &str, events: &[ScriptEvent], all: &[ScriptEvent]
     check_values(
         &report[format!("{name}_lifetimes_ns")],
         &lifetimes,
-        1.0 / 64.0,
+        BUCKET_WIDTH,
         name,
     );
     assert_eq!(report[format!("{name}_not_freed")], live.len(), "{name}");
@@ -130,15 +137,15 @@ fn check(report: &Value, name: &str, events: &[ScriptEvent], all: &[ScriptEvent]
     for rate in rates {
         let bound = |key: &str| rate[key].as_u64().expect("a time");
         let within = |time: u64| bound("from_ns") <= time && time < bound("to_ns");
-        let own = events
+        let allocated = events
             .iter()
             .filter(|event| !event.is_free && within(event.time));
-        let sum = |values: &mut dyn Iterator<Item = u64>| {
+        let count_and_sum = |values: &mut dyn Iterator<Item = u64>| {
             values.fold([0, 0], |[count, sum], bytes| [count + 1, sum + bytes])
         };
-        let [allocations, bytes] = sum(&mut own.map(|event| event.bytes[1]));
-        let own = freed.iter().filter(|(time, _)| within(*time));
-        let [frees, freed_bytes] = sum(&mut own.map(|(_, bytes)| *bytes));
+        let [allocations, bytes] = count_and_sum(&mut allocated.map(|event| event.bytes[1]));
+        let freed = freed.iter().filter(|(time, _)| within(*time));
+        let [frees, freed_bytes] = count_and_sum(&mut freed.map(|(_, bytes)| *bytes));
         assert_eq!(
             (&rate["allocations"], &rate["allocated_bytes"]),
             (&allocations.into(), &bytes.into())
@@ -186,14 +193,14 @@ fn distributions_match_the_events_of_script() {
     let script = run(&scratch, &["script", "--ns", "-F", "time,event,trace"]);
     assert_eq!(script.status, 0, "{script:?}");
     let parsed: Vec<(bool, ScriptEvent)> = script.stdout.lines().filter_map(parse).collect();
-    let of = |page: bool| {
-        let own = parsed.iter().filter(|(is_page, _)| *is_page == page);
-        own.map(|(_, event)| event.clone()).collect::<Vec<_>>()
+    let events_of = |page: bool| {
+        let events = parsed.iter().filter(|(is_page, _)| *is_page == page);
+        events.map(|(_, event)| event.clone()).collect::<Vec<_>>()
     };
     let all: Vec<ScriptEvent> = parsed.iter().map(|(_, event)| event.clone()).collect();
     let report = histograms(&scratch);
     for (name, page) in [("slab", false), ("page", true)] {
-        let lifetimes = check(&report, name, &of(page), &all);
+        let lifetimes = check(&report, name, &events_of(page), &all);
         assert!(lifetimes > 100, "{lifetimes}");
     }
 }
@@ -202,7 +209,7 @@ fn distributions_match_the_events_of_script() {
 #[test]
 fn planted_lifetimes_are_shown() {
     let scratch = Scratch::new();
-    let file = recording::planted_leaks(4096);
+    let file = recording::planted_leaks(recording::PAGE_SIZE);
     scratch.write("perf.data", file).expect("a file");
     let report = histograms(&scratch);
     let objects = &report["slab_lifetimes_ns"];

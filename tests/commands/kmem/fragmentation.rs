@@ -32,7 +32,7 @@ fn pages(function: &'static str, frame: u64, order: u32, migrate_type: u32) -> P
 /// Returns a recording in which `leaking_pages` keeps an unmovable page in each of 50 pageblocks, and `late_burst` uses parts of
 /// movable blocks.
 fn planted() -> Vec<u8> {
-    let mut file = KmemFile::new(4096);
+    let mut file = KmemFile::new(recording::PAGE_SIZE);
     for number in 0..50 {
         let frame = 10_000 * PAGEBLOCK + number * PAGEBLOCK;
         file.pages_of(number, pages("leaking_pages", frame + 7, 0, UNMOVABLE));
@@ -138,6 +138,7 @@ fn planted_fragmentation_is_found_and_named() {
             "is_fragmenting": is_fragmenting, "changes_ownership": changes, "events": events,
         })
     };
+    // Order, order of the block that is taken, and number of events; is_fragmenting, changes_ownership.
     let fallbacks = json!([
         fallback([0, 5, 3], "yes", "no"),
         fallback([1, 9, 1], "no", "yes")
@@ -210,7 +211,7 @@ fn the_text_names_planted_fragmentation() {
 /// The numbers of pages, recomputed page by page.
 #[derive(Debug, Default)]
 struct PageOracle {
-    /// Requests, failed requests, and pages allocated, freed and used again, by order and migrate type.
+    /// Requests, failed requests, and pages allocated, freed, and allocated again without a free, by order and migrate type.
     classes: BTreeMap<(u64, u64), [u64; 5]>,
     /// The class of each live page.
     live: BTreeMap<u64, (u64, u64)>,
@@ -220,8 +221,8 @@ struct PageOracle {
 }
 
 impl PageOracle {
-    fn add(&mut self, event: &str, line: &str) {
-        let text = |name| field(line, name).unwrap_or_else(|| panic!("{name}: {line}"));
+    fn add(&mut self, event: &str, fields: &str) {
+        let text = |name| field(fields, name).unwrap_or_else(|| panic!("{name}: {fields}"));
         if event.ends_with("extfrag") {
             self.fallbacks += 1;
             return;
@@ -263,8 +264,8 @@ struct CacheOracle {
 }
 
 impl CacheOracle {
-    fn add(&mut self, event: &str, line: &str) {
-        let text = |name| field(line, name).unwrap_or_else(|| panic!("{name}: {line}"));
+    fn add(&mut self, event: &str, fields: &str) {
+        let text = |name| field(fields, name).unwrap_or_else(|| panic!("{name}: {fields}"));
         let pointer = hex(text("ptr"));
         if event.contains("free") {
             self.live.remove(&pointer);
@@ -272,7 +273,7 @@ impl CacheOracle {
         }
         let [requested, allocated] =
             ["bytes_req", "bytes_alloc"].map(|name| text(name).parse::<u64>().expect("a size"));
-        let cache = match field(line, "name") {
+        let cache = match field(fields, "name") {
             Some(name) => name.to_owned(),
             None if allocated % 1024 == 0 && allocated > 0 => {
                 format!("kmalloc-{}k", allocated / 1024)
@@ -375,7 +376,7 @@ fn check_pages(report: &Value, pages: &PageOracle) {
         .collect();
     let expected = pages.classes.iter();
     let expected: BTreeMap<(u64, &str), [u64; 5]> = expected
-        .map(|((order, number), counts)| ((*order, kind(*number)), *counts))
+        .map(|((order, migrate_type), counts)| ((*order, kind(*migrate_type)), *counts))
         .collect();
     assert!(!expected.is_empty());
     assert_eq!(rows, expected);
@@ -383,21 +384,23 @@ fn check_pages(report: &Value, pages: &PageOracle) {
     let fallbacks = report["fallbacks"].as_array().expect("rows").iter();
     let fallbacks: u64 = fallbacks.filter_map(|row| row["events"].as_u64()).sum();
     assert_eq!(fallbacks, pages.fallbacks);
-    let blocks = |has: &dyn Fn(u64) -> bool| {
-        let own = pages.live.iter().filter(|(_, (_, kind))| has(*kind));
-        own.map(|(frame, _)| frame / PAGEBLOCK)
+    // The pageblocks with live pages of the migrate types for which `is_one` returns true.
+    let blocks = |is_one: &dyn Fn(u64) -> bool| {
+        let live = pages.live.iter().filter(|(_, (_, kind))| is_one(*kind));
+        live.map(|(frame, _)| frame / PAGEBLOCK)
             .collect::<BTreeSet<u64>>()
     };
     // Indices of TYPES: movable, and CMA or isolated.
     let is_movable = |kind| matches!(kind, 1 | 4);
     let [movable, other] = [blocks(&is_movable), blocks(&|kind| !is_movable(kind))];
-    let all = json!({
+    let any_type = |_: u64| true;
+    let outstanding = json!({
         "order": 9,
-        "pageblocks": blocks(&|_| true).len(),
+        "pageblocks": blocks(&any_type).len(),
         "pages": pages.live.len(),
         "mixed": movable.intersection(&other).count(),
     });
-    assert_eq!(report["outstanding"], all);
+    assert_eq!(report["outstanding"], outstanding);
     for row in report["outstanding_types"].as_array().expect("rows") {
         let name = row["migrate_type"].as_str().expect("a type");
         let number = TYPES.iter().position(|kind| *kind == name).expect("known") as u64;

@@ -78,6 +78,8 @@ const FORMATS: [(u64, &str, &str); 6] = [
     ),
 ];
 
+/// The page size of most recordings, in bytes.
+pub(super) const PAGE_SIZE: u32 = 4096;
 /// The order of pageblocks, as [`FALLBACK_PRINT_FMT`] computes it.
 const PAGEBLOCK_ORDER: u32 = 9;
 /// The print format of `mm_page_alloc_extfrag`.
@@ -99,6 +101,8 @@ pub(super) struct Pages {
 
 /// The address of the first function of the kernel; each of the others is 0x1000 bytes after the previous one.
 const TEXT: u64 = 0xffff_ffff_8100_0000;
+/// The innermost frame of events of objects and of frees, an address in `_text`: it stands for a function of the allocator.
+const ALLOCATOR: u64 = TEXT + 0x10;
 const FUNCTIONS: [&str; 9] = [
     "_text",
     "__alloc_pages",
@@ -111,7 +115,7 @@ const FUNCTIONS: [&str; 9] = [
     "allocate_slab",
 ];
 
-/// Returns `/proc/kallsyms` of this kernel.
+/// Returns the text of `/proc/kallsyms` of the recording's kernel, whose functions are [`FUNCTIONS`].
 pub(super) fn kallsyms() -> String {
     let lines = FUNCTIONS.iter().enumerate().map(|(number, name)| {
         let address = TEXT + 0x1000 * number as u64;
@@ -151,7 +155,7 @@ impl KmemFile {
     /// Begins a recording whose samples have cgroups; `paths` are those of the cgroups 1, 2 and so on. Samples are in cgroup 1
     /// until [`Self::enter_cgroup`].
     pub(super) fn with_cgroups(paths: &[&str]) -> Self {
-        let mut all = Self::with_fields(4096, FIELDS | CGROUP);
+        let mut all = Self::with_fields(PAGE_SIZE, FIELDS | CGROUP);
         for (id, path) in (1..).zip(paths) {
             let record = all.bytes().u64(id).text(path, 8);
             let record = all.trailer(record, 0, 0);
@@ -168,7 +172,8 @@ impl KmemFile {
 
     fn with_fields(page_size: u32, fields_of_samples: u64) -> Self {
         let mut file = PerfFile::new();
-        let mut tracing = TracingDataBuilder::new(Endian::Little, 8, page_size);
+        let long_size = 8;
+        let mut tracing = TracingDataBuilder::new(Endian::Little, long_size, page_size);
         for (id, name, fields) in FORMATS {
             let attr = FileAttr {
                 kind: TRACEPOINT,
@@ -219,6 +224,7 @@ impl KmemFile {
     }
 
     fn sample(&mut self, time: u64, event: u64, pid: u32, chain: &[u64], raw: Bytes) {
+        // Padding, as by the kernel: the size before the raw data has 4 bytes.
         let raw = raw.raw([0; 4]).done();
         let size = u32::try_from(raw.len()).expect("a short event");
         let body = self.bytes().u64(event).u32(pid).u32(pid);
@@ -238,8 +244,7 @@ impl KmemFile {
         let site = within(function);
         let raw = self.bytes().raw([0; 8]).u64(site).u64(pointer);
         let raw = raw.u64(bytes - 8).u64(bytes).u64(0).u32(u32::MAX).u32(0);
-        // The innermost frame is the allocator's.
-        let chain = [TEXT + 0x10, site, within("ioctl_entry")];
+        let chain = [ALLOCATOR, site, within("ioctl_entry")];
         self.sample(time, KMALLOC, pid, &chain, raw);
     }
 
@@ -247,7 +252,7 @@ impl KmemFile {
     pub(super) fn free(&mut self, time: u64, pointer: u64) {
         let raw = self.bytes().raw([0; 8]).u64(within("busy_path"));
         let raw = raw.u64(pointer);
-        self.sample(time, KFREE, 71, &[TEXT + 0x10], raw);
+        self.sample(time, KFREE, 71, &[ALLOCATOR], raw);
     }
 
     /// Adds an allocation of unmovable pages (migrate type 0).
@@ -261,6 +266,7 @@ impl KmemFile {
         self.pages_of(time, pages);
     }
 
+    /// Adds an allocation of pages of any migrate type.
     pub(super) fn pages_of(&mut self, time: u64, pages: Pages) {
         let Pages {
             function,
@@ -296,26 +302,27 @@ impl KmemFile {
     pub(super) fn cache_object(&mut self, time: u64, cache: &str, pointer: u64, bytes: [u64; 2]) {
         let [requested, allocated] = bytes;
         let site = within("cache_fill");
-        let size = u32::try_from(cache.len() + 1).expect("a short name");
+        let name_size = u32::try_from(cache.len() + 1).expect("a short name");
         let raw = self.bytes().raw([0; 8]).u64(site).u64(pointer);
+        // `name`: its size, and its offset: it follows the fields.
         let raw = raw
-            .u32(size << 16 | 60)
+            .u32(name_size << 16 | 60)
             .u32(0)
             .u64(requested)
             .u64(allocated);
         let raw = raw.u64(0xcc0).u32(u32::MAX).text(cache, 4);
-        self.sample(time, CACHE_ALLOC, 71, &[TEXT + 0x10, site], raw);
+        self.sample(time, CACHE_ALLOC, 71, &[ALLOCATOR, site], raw);
     }
 
     pub(super) fn free_pages(&mut self, time: u64, frame: u64, order: u32) {
         let raw = self.bytes().raw([0; 8]).u64(frame).u32(order).u32(0);
-        self.sample(time, PAGE_FREE, 71, &[TEXT + 0x10], raw);
+        self.sample(time, PAGE_FREE, 71, &[ALLOCATOR], raw);
     }
 
-    /// Returns the recording, in which a LOST record of `records` records at `time` follows all samples.
-    pub(super) fn finish_after_loss(mut self, time: u64, records: u64) -> Vec<u8> {
+    /// Returns the recording. It ends with a LOST record at `time`, for `lost_records` records.
+    pub(super) fn finish_after_loss(mut self, time: u64, lost_records: u64) -> Vec<u8> {
         self.put_samples();
-        let lost = self.bytes().u64(KMALLOC).u64(records);
+        let lost = self.bytes().u64(KMALLOC).u64(lost_records);
         let lost = self.trailer(lost, 0, nanos(time));
         self.file.record(LOST_RECORD, 0, lost);
         self.file.finish()
@@ -338,8 +345,8 @@ impl KmemFile {
 /// Returns a recording of ten seconds with two leaks: 64 bytes every 100 ms by process 70 in `leaking_driver`, and two pages of
 /// `page_size` bytes each second in `leaking_pages`.
 ///
-/// Other functions keep memory for a short time, from the beginning on, or at the end. An object and a page are freed whose
-/// allocations are not recorded.
+/// Other functions allocate memory and free it soon, or keep it from the beginning on, or from near the end on. One object and
+/// one page are freed whose allocations are not recorded.
 pub(super) fn planted_leaks(page_size: u32) -> Vec<u8> {
     let mut file = KmemFile::new(page_size);
     let slot = |kind: u64, number: u64| 0xffff_8880_0000_0000 + kind * 0x1000_0000 + number * 0x100;

@@ -27,6 +27,10 @@ fn rows(report: &Value, keys: &[&str]) -> Vec<Value> {
     rows.collect()
 }
 
+/// Values of `has_burst` of [`planted`].
+const WITHOUT_BURST: bool = false;
+const WITH_BURST: bool = true;
+
 /// Returns a recording of `seconds` with cgroups.
 ///
 /// Each 100 ms `leaking_driver` keeps 64 bytes in a container, and `busy_path` uses 128 bytes for 5 ms outside of it. In a cgroup
@@ -73,7 +77,7 @@ fn planted(seconds: u64, has_burst: bool) -> Vec<u8> {
             );
         }
     }
-    // The last event, so that the recording has this duration.
+    // The last event, a free of an unknown object: the recording ends at `seconds`.
     file.free(seconds * 1000, 0x9000);
     file.finish()
 }
@@ -92,7 +96,7 @@ fn folder(files: &[(&str, Vec<u8>)]) -> Scratch {
 
 #[test]
 fn slab_pages_are_not_counted_twice() {
-    let scratch = folder(&[("perf.data", planted(10, false))]);
+    let scratch = folder(&[("perf.data", planted(10, WITHOUT_BURST))]);
     let usage = "kmem usage --kallsyms symbols --json";
     let report = json_of(&scratch, usage);
     let total = json!({
@@ -161,7 +165,7 @@ fn slab_pages_are_not_counted_twice() {
         json!(["slab pages", false]),
     ];
     assert_eq!(counted(kinds), expected);
-    // Without objects, the pages of the slab allocator count.
+    // With --page, objects are not counted, but the pages of the slab allocator are.
     let pages = json_of(&scratch, &format!("{usage} --page"));
     assert_eq!(pages["total"]["allocated"]["bytes"], 81920 + 12288);
     let life = &report["rows"][1]["lifetimes_ns"];
@@ -191,7 +195,7 @@ fn slab_pages_are_not_counted_twice() {
 
 #[test]
 fn memory_is_summed_up_by_cgroup_and_container() {
-    let scratch = folder(&[("perf.data", planted(10, false))]);
+    let scratch = folder(&[("perf.data", planted(10, WITHOUT_BURST))]);
     let by = |keys: &str| {
         json_of(
             &scratch,
@@ -238,8 +242,8 @@ fn memory_is_summed_up_by_cgroup_and_container() {
 #[test]
 fn unknown_keys_and_keys_without_recorded_cgroups_are_refused() {
     let scratch = folder(&[
-        ("perf.data", planted(10, false)),
-        ("plain.data", recording::planted_leaks(4096)),
+        ("perf.data", planted(10, WITHOUT_BURST)),
+        ("plain.data", recording::planted_leaks(recording::PAGE_SIZE)),
     ]);
     let refused = |line: &str, status: i32, message: &str| {
         let outcome = run(&scratch, &line.split(' ').collect::<Vec<_>>());
@@ -259,8 +263,8 @@ fn unknown_keys_and_keys_without_recorded_cgroups_are_refused() {
 #[test]
 fn recordings_of_different_length_are_compared_by_rates() {
     let scratch = folder(&[
-        ("perf.data.old", planted(10, false)),
-        ("perf.data", planted(20, true)),
+        ("perf.data.old", planted(10, WITHOUT_BURST)),
+        ("perf.data", planted(20, WITH_BURST)),
     ]);
     let report = json_of(&scratch, "kmem diff --kallsyms symbols --json");
     assert_eq!(
@@ -311,7 +315,7 @@ fn recordings_of_different_length_are_compared_by_rates() {
         ),
         (&0.into(), &100.into())
     );
-    // The pages of the slab allocator contain the objects: they are not in the sums.
+    // The total contains the objects, but not the pages of the slab allocator, in which they are.
     let total = &report["totals"]["total"];
     assert_eq!(
         total["new"]["allocated_bytes"],
@@ -524,7 +528,7 @@ fn sums_by_caller_match_the_events_of_script() {
             "slab pages" => String::new(),
             _ => row["caller"].as_str().expect("a caller").to_owned(),
         };
-        let own = sums.entry((kind, caller)).or_default();
+        let sums_of_caller = sums.entry((kind, caller)).or_default();
         let numbers = [
             &row["allocations"],
             &row["allocated_bytes"],
@@ -532,7 +536,7 @@ fn sums_by_caller_match_the_events_of_script() {
             &row["live_bytes"],
             &row["lifetimes_ns"]["sum"],
         ];
-        for (sum, value) in own.iter_mut().zip(numbers) {
+        for (sum, value) in sums_of_caller.iter_mut().zip(numbers) {
             *sum += number(value);
         }
     }
