@@ -17,7 +17,7 @@ use self::recording::SchedFile;
 use super::{outcome, rperf};
 use crate::kernel::can_trace;
 
-/// Subcommands that analyse a recording.
+/// Subcommands that analyse a recording, without those whose warnings and errors are tested in their own modules.
 const ANALYSES: &[&str] = &["latency", "timehist", "map", "off-cpu"];
 
 #[track_caller]
@@ -41,6 +41,7 @@ fn waits(file: &mut SchedFile) {
     file.switch(300_000, (7, 1), 0);
 }
 
+/// The table of [`waits`]. The first event of `eight` is the switch to it, at which its only wait begins and ends.
 const TABLE: &str = "
  -------------------------------------------------------------------------------------------------------------------------------------------
   Task                  |   Runtime ms  | Switches | Avg delay ms    | Max delay ms    | Max delay start           | Max delay end          |
@@ -140,6 +141,7 @@ fn the_map_of_both_byte_orders() -> std::io::Result<()> {
     let scratch = Scratch::new();
     for mut file in [SchedFile::new(), SchedFile::big_endian()] {
         waits(&mut file);
+        // Sorted before all switches, so every row has this name.
         file.comm(8, "renamed");
         file.switch(320_000, (0, 0), 8);
         scratch.write("perf.data", file.finish())?;
@@ -171,6 +173,7 @@ fn the_map_of_both_byte_orders() -> std::io::Result<()> {
         ["--cpus", "x"],
         ["--color-pids", "x"],
         ["--task-name", ","],
+        // Refused without --task-name; -v only fills the array.
         ["--fuzzy-name", "-v"],
     ] {
         let refused = outcome(&[&["sched", "map"], &words[..]].concat());
@@ -271,6 +274,7 @@ fn stretches_with_lost_records_are_named() -> std::io::Result<()> {
             outcome.stderr.contains("hint: -v lists 2 more stretches\n"),
             "{outcome:?}"
         );
+        // 16 records are in the file: 9 of `waits`, and 7 that report losses.
         let lost = "lost events (35 out of 16, in 7 chunks)\n";
         let has_line = outcome.stdout.contains(lost);
         assert_eq!(

@@ -18,6 +18,7 @@ use super::recording::{MISC_EXEC, MISC_USER, Recording, Sampled};
 use super::{rperf, without_notes};
 use crate::tidy::root;
 
+/// Markers in callchains: `PERF_CONTEXT_KERNEL`, `PERF_CONTEXT_USER` and `PERF_CONTEXT_GUEST`.
 const KERNEL: u64 = (-128_i64).cast_unsigned();
 const USER: u64 = (-512_i64).cast_unsigned();
 const GUEST: u64 = (-2048_i64).cast_unsigned();
@@ -25,6 +26,7 @@ const GUEST: u64 = (-2048_i64).cast_unsigned();
 /// A recording with special cases of threads, names, orders and callchains that do not depend on the machine.
 fn odd_recording() -> Vec<u8> {
     let mut file = Recording::new();
+    // Address, length, and offset in the file.
     let program = (0x0040_0000, 0x1000, 0x1000);
     let sample = |ids, time, chain: &'static [u64]| Sampled { ids, time, chain };
     file.comm(0, (10, 10), "first", 0);
@@ -34,7 +36,7 @@ fn odd_recording() -> Vec<u8> {
         1_000_999_999,
         &[USER, 0x0040_0010, 0x0040_0ff0],
     ));
-    // Older than the one before: output is in time order.
+    // Earlier than the sample before it in the file: output is in time order.
     file.sample(sample((10, 10), 1_000_000_000, &[USER, 0x0040_0020]));
     // An address before any marker is in user space. Then an unmapped address, and the first one after a mapping.
     file.sample(sample(
@@ -249,6 +251,7 @@ fn options_that_conflict_or_lack_another_are_refused() {
 
 #[test]
 fn options_that_need_a_file_are_refused_for_streams() {
+    // The header of a stream is only its magic number and its size.
     let mut head = b"PERFILE2".to_vec();
     head.extend(16_u64.to_le_bytes());
     for option in ["--per-event-dump", "--show-round-events"] {
@@ -321,7 +324,7 @@ fn deferred_callchains_belong_to_their_samples() {
     assert_eq!((stacks.count(), complete.count()), (62, 61));
 }
 
-/// Browsers show samples by running `script` with options of their own command.
+/// Browsers show samples by running `script`, with some of the options of the command that opened the browser.
 #[test]
 fn options_that_browsers_pass_on_are_known() {
     let list = super::outcome(&["script", "--list-opts"]).stdout;

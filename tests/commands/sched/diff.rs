@@ -6,7 +6,7 @@ use super::recording::SchedFile;
 use super::run;
 use crate::commands::outcome;
 
-/// A recording in which task 8 waits for a CPU that runs task 7, for these numbers of microseconds.
+/// A recording in which task 8 waits while task 7 runs on its CPU. `waits` are the lengths of its waits, in microseconds.
 fn recording(waits: &[u64]) -> Vec<u8> {
     let mut file = SchedFile::new();
     file.comm(7, "seven");
@@ -22,7 +22,7 @@ fn recording(waits: &[u64]) -> Vec<u8> {
     file.finish()
 }
 
-/// The rows of `task` in the object that `sched diff --json` prints.
+/// The rows of `task` in the object that `sched diff --json` prints: the mean, p50 and p99.
 fn rows(scratch: &Scratch, task: &str) -> Vec<serde_json::Value> {
     let printed = run(scratch, &["sched", "diff", "--json"]);
     assert_eq!(printed.status, 0, "{printed:?}");
@@ -101,11 +101,13 @@ fn noise_is_not_significant() -> std::io::Result<()> {
 
 #[test]
 fn medians_have_intervals() -> std::io::Result<()> {
+    /// The index of the median's row.
+    const P50: usize = 1;
     let scratch = Scratch::new();
     let waits = |from: u64| (from..from + 20).collect::<Vec<_>>();
     scratch.write("perf.data.old", recording(&waits(100)))?;
     scratch.write("perf.data", recording(&waits(120)))?;
-    let disjoint = rows(&scratch, "eight").remove(1);
+    let disjoint = rows(&scratch, "eight").remove(P50);
     // The rank of the lower bound is 10 - 1.96 * sqrt(5), rounded down: 5. That of the upper one is 10 + 1.96 * sqrt(5), rounded
     // up, plus 1: 16.
     for (key, expected) in [("low_ns", 104_000.0), ("high_ns", 115_000.0)] {
@@ -114,7 +116,7 @@ fn medians_have_intervals() -> std::io::Result<()> {
     }
     assert_eq!(disjoint["significant"], true, "{disjoint}");
     scratch.write("perf.data", recording(&waits(105)))?;
-    let overlapping = rows(&scratch, "eight").remove(1);
+    let overlapping = rows(&scratch, "eight").remove(P50);
     assert_eq!(overlapping["significant"], false, "{overlapping}");
     Ok(())
 }

@@ -38,12 +38,12 @@ fn wakeups_are_recorded_on_old_kernels() -> std::io::Result<()> {
         return Ok(());
     }
     let scratch = Scratch::new();
-    let (tracefs, own) = (Path::new("/sys/kernel/tracing"), scratch.path());
+    let tracefs = Path::new("/sys/kernel/tracing");
     if !tracefs.join("events/sched").exists() {
         skip(NAME, "tracefs is mounted elsewhere");
         return Ok(());
     }
-    copy_events(tracefs, &own.join("old"), "sched_waking")?;
+    copy_events(tracefs, &scratch.path().join("old"), "sched_waking")?;
     let words = [
         "--debugfs-dir=old",
         "sched",
@@ -103,8 +103,8 @@ fn state_letters_are_those_of_the_recorded_kernel() -> std::io::Result<()> {
         let history = run(&scratch, &["sched", "timehist", "--state"]);
         assert_eq!(history.status, 0, "{history:?}");
         let rows = history.stdout.lines().filter(|line| line.contains("[7]"));
-        let states = rows.filter_map(|row| row.split_whitespace().last());
-        states.map(str::to_owned).collect::<Vec<_>>().join(" ")
+        let shown = rows.filter_map(|row| row.split_whitespace().last());
+        shown.map(str::to_owned).collect::<Vec<_>>().join(" ")
     };
     let states = [0, 1, 2, 0x10, 0x80, 0x200, 0x400];
     let old = letters(SchedFile::of_old_kernel(), &states);
@@ -125,6 +125,7 @@ fn inconsistencies_are_counted_below_the_table() -> std::io::Result<()> {
     file.switch(500_000, (7, 1), 0);
     scratch.write("perf.data", file.finish())?;
     let table = run(&scratch, &["sched", "latency"]).stdout;
+    // As in perf, relative to the number of wakeups.
     let line = "  INFO: 50.000% context switch bugs (1 out of 2)\n";
     assert!(table.contains(line), "{table}");
     Ok(())

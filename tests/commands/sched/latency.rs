@@ -69,23 +69,24 @@ fn antagonists_of_waits_are_printed() -> std::io::Result<()> {
     let printed = run(&scratch, &words).stdout;
     let json: serde_json::Value = serde_json::from_str(&printed).expect("JSON");
     let pairs = json["antagonists"].as_array().expect("pairs");
-    let [eight, idle] = &pairs[..] else {
+    // `comm` and `tid` are those of the delayed task.
+    let [by_eight, by_idle] = &pairs[..] else {
         panic!("{printed}");
     };
     assert_eq!(
-        (&eight["comm"], &eight["tid"]),
+        (&by_eight["comm"], &by_eight["tid"]),
         (&"seven".into(), &7.into())
     );
     assert_eq!(
         (
-            &eight["kind"],
-            &eight["antagonist"],
-            &eight["antagonist_tid"]
+            &by_eight["kind"],
+            &by_eight["antagonist"],
+            &by_eight["antagonist_tid"]
         ),
         (&"task".into(), &"eight".into(), &8.into())
     );
-    assert_eq!(idle["kind"], "idle");
-    assert!(idle["antagonist"].is_null() && idle["antagonist_tid"].is_null());
+    assert_eq!(by_idle["kind"], "idle");
+    assert!(by_idle["antagonist"].is_null() && by_idle["antagonist_tid"].is_null());
     // The pairs of a task add up to its delay.
     let nanos: u64 = pairs
         .iter()
@@ -128,6 +129,7 @@ fn histograms_of_waits_are_printed() -> std::io::Result<()> {
     let printed = run(&scratch, &["sched", "latency", "--histogram", "--json"]).stdout;
     let json: serde_json::Value = serde_json::from_str(&printed).expect("JSON");
     let buckets = json["buckets"].as_array().expect("buckets");
+    // Two waits of `seven`, one of `eight`.
     for (bucket, wait) in buckets.iter().zip([10_000, 100_000, 0]) {
         let bound = |key: &str| bucket[key].as_u64().expect("a number");
         assert!(

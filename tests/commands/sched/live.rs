@@ -35,8 +35,8 @@ fn threads(printed: &str) -> BTreeMap<u64, Waits> {
     rows.collect()
 }
 
-/// For threads that began and ended while `--live` and a recording ran, the recording has at most the waits of `--live`, and for
-/// most of these threads the same.
+/// For each thread that began and ended while `--live` and a recording ran, the recording has at most as many waits as `--live`;
+/// for most of these threads, it has as many.
 #[test]
 fn the_waits_are_those_of_a_recording() {
     const NAME: &str = "commands::sched::live::the_waits_are_those_of_a_recording";

@@ -21,10 +21,11 @@ fn selected_cpus_and_threads_are_coloured_on_a_terminal_only() -> std::io::Resul
         piped.stdout.contains("*A0 ") && !piped.stdout.contains('\x1b'),
         "{piped:?}"
     );
+    let no_settings = "";
     let terminal = Tmux::start(
         (100, 40),
         scratch.path(),
-        "",
+        no_settings,
         &format!("--no-pager {command}"),
     );
     let Some(terminal) = terminal else {

@@ -6,6 +6,8 @@ use rperf_testkit::protobuf::{messages, number, text};
 use super::recording::SchedFile;
 use super::{run, waits};
 
+/// `Trace.packet`.
+const PACKET: u64 = 1;
 /// `TracePacket.ftrace_events` and `process_tree`.
 const FTRACE: u64 = 1;
 const PROCESS_TREE: u64 = 2;
@@ -29,7 +31,7 @@ enum Traced {
 /// The events of a trace, its threads with their names, and the number of bundles before which events were lost.
 fn decode(trace: &[u8]) -> (Vec<Traced>, Vec<(u64, String)>, u64) {
     let (mut events, mut threads, mut losses) = (Vec::new(), Vec::new(), 0);
-    for packet in messages(trace, 1) {
+    for packet in messages(trace, PACKET) {
         for tree in messages(packet, PROCESS_TREE) {
             // `ProcessTree.threads`; `Thread.tid` and `name`.
             let names = messages(tree, 2).into_iter();

@@ -176,9 +176,11 @@ impl SchedFile {
         self.file.record(kind, 0, body.done());
     }
 
+    /// Adds the name of a thread. The record has no time, so it is sorted before all that have one.
     pub(super) fn comm(&mut self, tid: u32, name: &str) {
         let body = self.bytes().u32(tid).u32(tid).text(name, 8);
-        self.record(PerfFile::COMM, 0, body);
+        let no_time = 0;
+        self.record(PerfFile::COMM, no_time, body);
     }
 
     /// Adds a LOST record that counts `records` lost records.

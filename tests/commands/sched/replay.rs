@@ -11,7 +11,8 @@ use super::{run, waits};
 
 const MILLI: u64 = 1_000_000;
 
-/// Adds two tasks. Task 7 runs for 20 ms, wakes task 8 and sleeps until it is woken while the CPU is idle; task 8 runs for 10 ms.
+/// Adds two tasks. Task 7 runs for 20 ms, wakes task 8 and sleeps; task 8 runs for 10 ms. When the CPU has been idle for 20 ms,
+/// it wakes task 7.
 fn relay(file: &mut SchedFile) {
     file.comm(7, "seven");
     file.comm(8, "eight");
@@ -70,6 +71,7 @@ fn recorded_loads_are_repeated() -> std::io::Result<()> {
     let lines = replayed.stdout.lines().map(without_times);
     let lines: Vec<String> = lines.collect();
     assert_eq!(lines.join("\n") + "\n", TEXT);
+    // Without a repetition, the same except for the two rows of repetitions.
     let tasks = run(&scratch, &["sched", "replay", "-r", "0"]).stdout;
     let tasks: Vec<String> = tasks.lines().map(without_times).collect();
     assert_eq!(tasks, lines[..lines.len() - 2]);
@@ -102,7 +104,7 @@ fn an_endless_replay_is_printed_as_it_goes() -> std::io::Result<()> {
     let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
     let lines = lines.map_while(Result::ok);
     let mut repetitions = lines.filter(|line| line.starts_with('#'));
-    // By default, there are ten.
+    // More than the ten repetitions of the default.
     let twelfth = repetitions.nth(11);
     child.kill()?;
     child.wait()?;
@@ -113,6 +115,7 @@ fn an_endless_replay_is_printed_as_it_goes() -> std::io::Result<()> {
 #[test]
 fn unusable_recordings_and_repetitions_are_refused() -> std::io::Result<()> {
     let scratch = Scratch::new();
+    // 5000 tasks. Nothing is known of the run of task 1, which began before the first switch, so it needs no thread.
     let mut many = SchedFile::new();
     for tid in 1..5000 {
         many.switch(u64::from(tid) * 1000, (tid, 1), tid + 1);
@@ -124,6 +127,7 @@ fn unusable_recordings_and_repetitions_are_refused() -> std::io::Result<()> {
     let mut no_switches = SchedFile::without_switches();
     no_switches.waking(1000, 0, 7);
     scratch.write("none.data", no_switches.finish())?;
+    // The data size is 0, as in a file that its recorder did not complete.
     scratch.write("open.data", SchedFile::without_switches().finish())?;
     for (words, status, message) in [
         (

@@ -27,15 +27,15 @@ fn scripts_are_listed_as_perf_lists_them() {
         .skip(1)
         .filter_map(|line| line.split_whitespace().next());
     let names: Vec<&str> = names.collect();
-    let own = [
+    let first_names = [
         "compaction-times",
         "export-to-sqlite",
         "failed-syscalls",
         "failed-syscalls-by-pid",
     ];
-    assert!(names.starts_with(&own), "{names:?}");
+    assert!(names.starts_with(&first_names), "{names:?}");
     // These names are short enough that their descriptions begin in one column.
-    for line in listed.lines().skip(1).take(own.len()) {
+    for line in listed.lines().skip(1).take(first_names.len()) {
         let line = line.as_bytes();
         assert!(line[38] == b' ' && line[39] != b' ', "{listed}");
     }

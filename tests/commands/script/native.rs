@@ -113,7 +113,8 @@ fn packets_are_followed_to_their_end() {
     );
 }
 
-/// Switches on two CPUs; the last run of thread 33 starts on one CPU and ends on another.
+/// Switches on two CPUs. Thread 33 is renamed to `cc2` during its first run; its second run starts on one CPU and ends on the
+/// other, so it is not shown.
 fn switches() -> String {
     let switch = |time: &str, cpu: u32, from: (&str, u32), to: (&str, u32)| {
         let ((from, previous), (to, next)) = (from, to);

@@ -80,6 +80,7 @@ fn plain(time: u64, addr: u64) -> Bytes {
     body.u64(addr).u64(1).u64(4000)
 }
 
+/// Adds the ABI of registers and, unless it is 0 (no registers), their values.
 fn registers(body: Bytes, abi: u64, numbers: &[u32]) -> Bytes {
     let body = body.u64(abi);
     match abi {
@@ -90,8 +91,8 @@ fn registers(body: Bytes, abi: u64, numbers: &[u32]) -> Bytes {
     }
 }
 
-/// Samples whose data source has one bit, one number of a level, or one number of hops, then a sample without a data source and
-/// one with a usual data source. The other values of a sample vary with its position.
+/// Samples whose data source has one bit, a load with each level number, or a remote access with each number of hops; then a
+/// sample without a data source and one with a usual data source. The other values of a sample vary with its position.
 fn memory_and_branches() -> Vec<u8> {
     /// `type` in the lower four bits, `new_type` from bit 6.
     const BRANCH_TYPES: [u64; 6] = [0, 1, 6, 9, 14, 15 | 2 << 6];

@@ -7,6 +7,11 @@ use rperf_bpf::{Error, RunQueueLosses, RunQueueOptions, RunQueueSummary, TaskOff
 use rperf_btf::Btf;
 use rperf_testkit::skip;
 
+/// Each CPU, as an argument of [`start`].
+const ALL_CPUS: Option<u32> = None;
+/// More tasks than wait during a test.
+const ENOUGH_ROWS: u32 = 4096;
+
 /// Starts a summary; `None`, with a printed reason, if the kernel does not support or permit it.
 fn start(test: &str, cpu: Option<u32>, max_rows: u32) -> Option<RunQueueSummary> {
     let Ok(types) = rperf_sys::kernel_file("/sys/kernel/btf/vmlinux") else {
@@ -55,7 +60,7 @@ fn sleeper(name: &str, sleeps: u32) -> (u32, Duration) {
 #[test]
 fn waits_of_an_ended_thread_are_read() {
     const NAME: &str = "commands::sched::live::programs::waits_of_an_ended_thread_are_read";
-    let Some(mut summary) = start(NAME, None, 4096) else {
+    let Some(mut summary) = start(NAME, ALL_CPUS, ENOUGH_ROWS) else {
         return;
     };
     let (tid, lived) = sleeper("live-sleeper", 50);
@@ -73,8 +78,10 @@ fn waits_of_an_ended_thread_are_read() {
         "{waits:?}"
     );
     assert_eq!(u64::from(waits.buckets.iter().sum::<u32>()), waits.count);
+    // `max_end` is not a length, but a time since boot.
     assert!(waits.min <= waits.max && waits.max_end > waits.max);
     assert_eq!(summary.losses().unwrap(), RunQueueLosses::default());
+    // Idle tasks have no row.
     assert!(!rows.keys().any(|key| key.thread == 0));
 }
 
@@ -82,9 +89,10 @@ fn waits_of_an_ended_thread_are_read() {
 fn rows_beyond_the_limit_are_counted_and_other_cpus_are_excluded() {
     const NAME: &str = "commands::sched::live::programs::rows_beyond_the_limit_are_counted_and_other_cpus_are_excluded";
     // No CPU has the number 2^20.
-    let (Some(full), Some(mut elsewhere)) =
-        (start(NAME, None, 1), start(NAME, Some(1 << 20), 4096))
-    else {
+    let (Some(full), Some(mut elsewhere)) = (
+        start(NAME, ALL_CPUS, 1),
+        start(NAME, Some(1 << 20), ENOUGH_ROWS),
+    ) else {
         return;
     };
     sleeper("one", 5);

@@ -33,7 +33,8 @@ fn assert_prints(outcome: &Outcome, expected: &str) {
     }
 }
 
-/// A proc file system with the statistics of a version, which `sh change` replaces by later ones.
+/// A proc file system with the statistics of a version. `sh change` replaces them by later ones, and copies the setting that
+/// enables them to the file `enabled`.
 fn proc_of(version: u16) -> Scratch {
     let scratch = Scratch::new();
     fs::create_dir_all(scratch.path().join("sys/kernel")).expect("a folder");
@@ -139,6 +140,7 @@ fn statistics_that_cannot_be_read_are_refused() -> std::io::Result<()> {
                 outcome.stderr
             );
         }
+        // Neither was a recording written nor `sh change` run.
         let exist = ["perf.data", "enabled"].map(|name| proc.path().join(name).exists());
         assert_eq!(exist, [false, false], "{words:?}");
     };
