@@ -47,6 +47,7 @@ fn check_waits(options: &[&str]) -> Result<(), String> {
         message.contains(&format!("({written} samples)")),
         "{message}"
     );
+    // Even if rperf records switches, it writes only samples of waits to the file.
     let dump = rperf(&scratch, &["script", "-D"]).stdout;
     assert!(!dump.contains("PERF_RECORD_SWITCH"), "{dump}");
     let samples = off_cpu(&script);
@@ -55,7 +56,8 @@ fn check_waits(options: &[&str]) -> Result<(), String> {
             name == comm && *period >= least && stack.contains(function)
         })
     };
-    match has_wait("sleep", SLEEP, "nanosleep") && has_wait("sh", 1, "wait") {
+    let any_time = 1;
+    match has_wait("sleep", SLEEP, "nanosleep") && has_wait("sh", any_time, "wait") {
         true => Ok(()),
         false => Err(script),
     }
@@ -64,7 +66,8 @@ fn check_waits(options: &[&str]) -> Result<(), String> {
 #[test]
 fn waiting_tasks_are_sampled_with_the_time_that_they_waited() {
     for options in [&["-g"][..], &["--call-graph", "dwarf", "--unwind", "live"]] {
-        // A task that is preempted between setting its timer and sleeping sleeps for less than the full time.
+        // A task that is preempted between setting its timer and sleeping sleeps for less than the full time. One of several
+        // attempts must succeed.
         let mut scripts = Vec::new();
         let is_reported = (0..6).any(|_| {
             check_waits(options)
@@ -123,7 +126,7 @@ fn waits_below_the_threshold_are_summed_up_by_place() {
             .filter(|line| line.trim_start().starts_with("sh "))
             .count()
     };
-    // The shell waits for each child in one place, unless the child exits before that.
+    // The shell waits for all children at one place. It does not wait for a child that has already exited.
     let (all, summed) = (count("0"), count("3600000"));
     assert!(all > 2 * summed, "{all} {summed}");
 }
@@ -169,7 +172,7 @@ fn without_programs_switches_are_recorded_and_give_the_same_sums() {
             .filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok())
             .sum()
     };
-    // Process ids in a PID namespace are not those that BPF programs see.
+    // In a PID namespace, process ids differ from those that BPF programs see, so rperf does not use BPF programs.
     let words = [
         "-pf",
         "--mount-proc",

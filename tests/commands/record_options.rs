@@ -27,6 +27,7 @@ fn events_are_enabled_after_the_delay_or_in_its_ranges() {
     assert!(late.stderr.starts_with(begin), "{}", late.stderr);
     assert!(late.stderr.ends_with(" samples) ]\n"), "{}", late.stderr);
     let ranges = record_in(&scratch, &[&options[..], &["5-10,20-25"]].concat(), &work);
+    // Events are disabled at the start and after each range.
     assert_eq!(ranges.stderr.matches("Events enabled\n").count(), 2);
     assert_eq!(ranges.stderr.matches("Events disabled\n").count(), 3);
 }
@@ -102,13 +103,14 @@ fn build_ids_and_their_cache_can_be_disabled() {
     };
     let work = ["sh", "-c", BUSY];
     record_in(&scratch, &["-N", "-e", "cpu-clock"], &work);
+    // perf begins the line of an object without build-id with a space.
     let count_with_id = |list: &str| list.lines().filter(|line| !line.starts_with(' ')).count();
     assert!(count_with_id(&listed()) > 1, "{}", listed());
     record_in(&scratch, &["-B", "-e", "cpu-clock"], &work);
     assert_eq!(count_with_id(&listed()), 0, "{}", listed());
     assert!(!scratch.path().join(".debug").exists());
     record_in(&scratch, &["-e", "cpu-clock"], &work);
-    // The mapped files that have samples are copied into the cache, by the path in the recording.
+    // The mapped files that have samples are copied into the cache: to PATH/BUILD-ID/elf, with the path in the recording.
     let shell = std::fs::canonicalize("/bin/sh").expect("a shell");
     let cached = scratch.path().join(".debug").join(relative(&shell));
     let folders: Vec<_> = std::fs::read_dir(cached)
@@ -327,7 +329,7 @@ fn tracepoints_are_found_below_the_folder_that_is_named() {
     let event = scratch.path().join("tracing/events/made/up");
     fs::create_dir_all(&event).expect("own folder");
     fs::write(event.join("id"), "7\n").expect("writable");
-    let check = |folder: &str| {
+    let status_with = |folder: &str| {
         let words = [
             "--debugfs-dir",
             folder,
@@ -342,13 +344,13 @@ fn tracepoints_are_found_below_the_folder_that_is_named() {
             .expect("rperf starts")
             .status
     };
-    assert_eq!(check("."), 0, "debugfs with a folder tracing");
-    assert_eq!(check("tracing"), 0, "tracefs itself");
-    assert_eq!(check("tracing/events"), 129);
+    assert_eq!(status_with("."), 0, "debugfs with a folder tracing");
+    assert_eq!(status_with("tracing"), 0, "tracefs itself");
+    assert_eq!(status_with("tracing/events"), 129);
 }
 
 /// If kernel memory is readable, a copy of the kernel's code is stored with the records; otherwise an error is reported
-/// before anything is opened.
+/// before the output is created.
 #[test]
 fn kcore_is_stored_with_the_recording() {
     let scratch = Scratch::new();
@@ -379,11 +381,11 @@ fn user_callchains_are_deferred_if_the_kernel_supports_it() {
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     let listed = rperf_in(&scratch, &["evlist", "-v"]).finish();
     let listed = listed.expect("rperf starts").stdout;
-    let cannot = outcome
+    let is_unsupported = outcome
         .stderr
         .contains("Warning: deferred user callchains need Linux 6.19 or later: ");
     let is_deferred = listed.contains("defer_callchain: 1, defer_output: 1");
-    assert_eq!(is_deferred, !cannot, "{listed}{}", outcome.stderr);
+    assert_eq!(is_deferred, !is_unsupported, "{listed}{}", outcome.stderr);
     assert!(listed.contains("|CALLCHAIN|"), "{listed}");
     for (command, excluded) in [
         (&["record", "--off-cpu", "--", "true"][..], "--off-cpu"),

@@ -1,4 +1,5 @@
-//! System-wide recordings: which tasks ran, in time order. The period of each sample, and hardware events without a PMU.
+//! System-wide recordings: the tasks of a selected CPU, and the time order of events of all CPUs. The period of each sample, and
+//! hardware events without a PMU.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
@@ -93,12 +94,12 @@ fn events_of_all_cpus_are_read_in_order_of_time() {
     assert!(failures.is_empty(), "{failures:?}");
 }
 
-/// The kernel adjusts the period of an event with a frequency.
+/// The kernel adjusts the period of an event that is sampled at a frequency (`-F`).
 #[test]
 fn each_sample_has_its_own_period() {
     let failures = settled(|| {
         let scratch = Scratch::new();
-        // Each child touches the pages it shares with its parent.
+        // Page faults: each child writes to pages that it shares with its parent until then (copy-on-write).
         let forks = "i=0; while [ $i -lt 300 ]; do ( : ); i=$((i+1)); done";
         let options = ["-e", "page-faults:u", "-F", "2000"];
         record(&scratch, &options, &["sh", "-c", forks]);

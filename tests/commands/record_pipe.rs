@@ -11,7 +11,7 @@ use crate::kernel::{BUSY, is_root, rperf_in};
 
 const RPERF: &str = env!("CARGO_BIN_EXE_rperf");
 
-/// The reader's output for a recording that the writer pipes to it.
+/// The reader's outcome for a recording that the writer pipes to it.
 fn piped(scratch: &Scratch, writer: (&Path, &[&str]), reader: (&Path, &[&str])) -> Outcome {
     let command = |(program, words): (&Path, &[&str])| {
         let mut command = Command::new(program);
@@ -41,8 +41,7 @@ fn piped(scratch: &Scratch, writer: (&Path, &[&str]), reader: (&Path, &[&str])) 
     }
 }
 
-/// The options of the recordings. Without `-o`, they are also written to stdout, which is a pipe. The workload's output must not
-/// be mixed with the records.
+/// The options of the recordings. Even without `-o -`, a recording is written to stdout, since stdout is a pipe.
 const RECORDINGS: &[&[&str]] = &[
     &["-e", "cpu-clock"],
     &["-g", "-e", "cpu-clock:u,page-faults", "-o", "-"],
@@ -58,6 +57,7 @@ fn pipes_are_read_without_a_warning_in_both_directions() {
     let (perf, rperf) = (perf.as_path(), Path::new(RPERF));
     let scratch = Scratch::new();
     for options in RECORDINGS {
+        // The workload's output must not be mixed with the records.
         let work = format!("echo printed; {BUSY}");
         let words = [&["record"], *options, &["--", "sh", "-c", &work]].concat();
         for (writer, reader) in [(rperf, perf), (rperf, rperf), (perf, rperf)] {
@@ -65,7 +65,7 @@ fn pipes_are_read_without_a_warning_in_both_directions() {
                 &["script", "-i", "-"][..],
                 &["report", "--stdio", "-i", "-"],
             ];
-            // perf's report looks up every symbol: only the first recording is also read by `report`.
+            // To save time, only the first recording is also read by `report`: perf's report looks up every symbol.
             let command_count = if *options == RECORDINGS[0] { 2 } else { 1 };
             for command in commands.into_iter().take(command_count) {
                 let outcome = piped(&scratch, (writer, &words), (reader, command));
@@ -103,7 +103,8 @@ fn a_closed_reader_ends_the_recording() {
         drop(pipe);
         let status = recording.wait().expect("a child");
         let signal = std::os::unix::process::ExitStatusExt::signal(&status);
-        assert_eq!((status.code(), signal), (None, Some(13)));
+        let sigpipe = 13;
+        assert_eq!((status.code(), signal), (None, Some(sigpipe)));
     }
 }
 
@@ -166,10 +167,11 @@ fn piped_stack_copies_are_unwound_by_perf_and_rperf() {
     let unwound = piped(&scratch, (Path::new(RPERF), &words), (&perf, &script));
     assert_eq!((unwound.status, unwound.stderr.as_str()), (0, ""));
     assert!(unwound.stdout.contains("main"), "{}", unwound.stdout);
+    let script_with_inlines = &script[..5];
     let ours = piped(
         &scratch,
         (Path::new(RPERF), &words),
-        (Path::new(RPERF), &script[..5]),
+        (Path::new(RPERF), script_with_inlines),
     );
     // Some stacks may lead to code without unwind information: that is reported, but not an error.
     assert_eq!(ours.status, 0, "{}", ours.stderr);

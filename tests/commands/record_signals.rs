@@ -1,4 +1,4 @@
-//! Signals sent to a recorder, or ignored when it starts; the limit of the file size.
+//! Signals sent to a recorder, or ignored when it starts; the limit of the file size (`RLIMIT_FSIZE`).
 
 use std::io::Read as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -78,7 +78,7 @@ fn the_workloads_exit_is_seen_with_sigchld_ignored() {
     let mask = outcome.stdout.split_whitespace().nth(1);
     let mask = mask.and_then(|mask| u64::from_str_radix(mask, 16).ok());
     let mask = mask.expect("a mask of signals");
-    // SIGCHLD is 17 on x86 and Arm.
+    // SIGCHLD is 17 on x86 and Arm, which is bit 16 of the mask.
     assert!(mask & 0x10000 != 0, "the workload ignores it: {mask:x}");
 }
 
@@ -154,6 +154,7 @@ fn ended_by(recording: &mut Child, signal: &str) -> Option<i32> {
 #[test]
 fn the_second_signal_does_not_wait_for_the_workload() {
     let scratch = Scratch::new();
+    // The workload closes its stderr, so that the pipe has only the recorder's messages and ends when the recorder exits.
     let workload = "trap '' TERM INT; exec 2>&-; echo $$ >pid; while :; do sleep 0.1; done";
     let mut command = Command::new(RPERF);
     command.args(["record", "-o", "perf.data", "-e", "cpu-clock"]);
@@ -162,19 +163,20 @@ fn the_second_signal_does_not_wait_for_the_workload() {
         .current_dir(scratch.path())
         .env("HOME", scratch.path());
     let mut recording = Running(command.spawn().expect("rperf starts"));
-    let process = KillOnDrop(line_of(&scratch.path().join("pid")));
+    let workload_process = KillOnDrop(line_of(&scratch.path().join("pid")));
     let mut stderr = recording.0.stderr.take().expect("a pipe");
     send("-INT", &recording.0.id().to_string());
     // The workload ignores SIGTERM and keeps running, but the file is already complete.
     let mut message = vec![0; 512];
     let length = stderr.read(&mut message).expect("a line");
     let message = String::from_utf8_lossy(message.get(..length).unwrap_or_default()).into_owned();
-    let expected = format!("waiting for process {} to exit", process.0);
+    let expected = format!("waiting for process {} to exit", workload_process.0);
     assert!(message.contains(&expected), "{message}");
     assert!(is_complete(&scratch));
-    assert_eq!(ended_by(&mut recording.0, "-INT"), Some(2));
+    let sigint = 2;
+    assert_eq!(ended_by(&mut recording.0, "-INT"), Some(sigint));
     let mut rest = String::new();
     stderr.read_to_string(&mut rest).expect("text");
     assert!(rest.contains("Captured and wrote"), "{rest}");
-    assert!(Path::new("/proc").join(&process.0).exists());
+    assert!(Path::new("/proc").join(&workload_process.0).exists());
 }

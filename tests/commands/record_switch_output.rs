@@ -21,7 +21,8 @@ fn record(scratch: &Scratch, options: &[&str], workload: &[&str]) -> Outcome {
     outcome
 }
 
-/// Requests the next file, and waits until there is another with a timestamp in its name.
+/// Shell commands of a workload that request the next file from the recorder, their parent, and wait until there is another file
+/// with a timestamp in its name.
 const NEXT_FILE: &str = "old=$(ls perf.data.2* 2>&1); kill -USR2 $PPID; \
                     while [ \"$(ls perf.data.2* 2>&1)\" = \"$old\" ]; do sleep 0.01; done";
 
@@ -97,7 +98,8 @@ fn rotation_differences(perf: &Path) -> Vec<String> {
         let [theirs, ours] = outcomes(perf, &scratch, file, &words);
         assert_eq!(ours.status, 0, "{}", ours.stderr);
         if theirs.status != 0 {
-            // perf fails on mappings with build-ids from the kernel, which another recorder may request meanwhile.
+            // If another recorder requests build-ids at the same time, the kernel may mark mappings of this recording as having a
+            // build-id although they have none. perf fails on such mappings.
             return Some(theirs.stderr);
         }
         let theirs = theirs.stdout;
@@ -153,6 +155,7 @@ fn overwritten_rings_keep_the_last_samples() {
             );
             // Rings have one page each, samples at least 40 bytes; allow for several CPUs.
             assert!(ours.lines().count() < 4096 / 40 * 3, "{ours}");
+            // Side-band records are not overwritten: the samples have the names of their files.
             let [_, names] = printed(&perf, &scratch, file, &["script", "-F", "comm,ip,sym,dso"]);
             assert!(names.contains("/ld-linux"), "{options:?}: {names}");
         }
@@ -346,12 +349,12 @@ fn namespaces_cgroups_and_build_ids_are_recorded() {
         "1",
     ];
     record(&scratch, &options, &["sh", "-c", BUSY]);
-    let own = fs::metadata("/proc/self/ns/mnt").expect("a namespace");
+    let mount_namespace = fs::metadata("/proc/self/ns/mnt").expect("a namespace");
     // 5 is the index of the mount namespace in a NAMESPACES record.
     let inode = format!(
         "5/mnt: {:x}/{:#x}",
-        std::os::unix::fs::MetadataExt::dev(&own),
-        std::os::unix::fs::MetadataExt::ino(&own)
+        std::os::unix::fs::MetadataExt::dev(&mount_namespace),
+        std::os::unix::fs::MetadataExt::ino(&mount_namespace)
     );
     let dump = || {
         let run = Run::new(&perf).args(["script", "-D"]);
@@ -361,7 +364,8 @@ fn namespaces_cgroups_and_build_ids_are_recorded() {
     let system_wide = dump();
     assert!(system_wide.contains(&inode), "{inode}");
     assert!(system_wide.contains("PERF_RECORD_CGROUP cgroup: 1 /\n"));
-    // For one task: system-wide, build-ids would also be requested for other recorders' mappings.
+    // This records one task only: if it recorded system-wide, the kernel might mark mappings in the files of other recorders as
+    // having build-ids, on which perf fails.
     record(&scratch, &["--buildid-mmap"], &["sh", "-c", BUSY]);
     let of_task = dump();
     let mapping = of_task

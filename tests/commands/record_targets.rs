@@ -38,7 +38,8 @@ fn without_workload_and_target_everything_is_recorded_until_a_signal() {
         let mut recording = start(&scratch, &[&["-N"], options].concat());
         signal(&recording, "-INT");
         let status = recording.0.wait().expect("a child");
-        assert_eq!(status.signal(), Some(2), "{options:?}");
+        let sigint = 2;
+        assert_eq!(status.signal(), Some(sigint), "{options:?}");
         let Some(perf) = real_perf() else {
             return skip(test, "there is no perf");
         };
@@ -93,16 +94,16 @@ fn a_users_processes_are_recorded_and_no_others() {
     let pid = target.0.id().to_string();
     // Before setpriv has run, the user has no process.
     let status = format!("/proc/{pid}/status");
-    let is_users = || {
+    let belongs_to_user = || {
         std::fs::read_to_string(&status).is_ok_and(|text| text.contains(&format!("Uid:\t{user}")))
     };
     for _ in 0..1000 {
-        if is_users() {
+        if belongs_to_user() {
             break;
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    assert!(is_users(), "setpriv has not changed the user");
+    assert!(belongs_to_user(), "setpriv has not changed the user");
     let _other = Running::spin();
     let failures = settled(|| {
         let scratch = Scratch::new();
@@ -282,20 +283,28 @@ fn ids_of_a_pid_namespace_are_translated() {
     let parent = unshare.0.id();
     let children = format!("/proc/{parent}/task/{parent}/children");
     let children = std::fs::read_to_string(children).unwrap_or_default();
-    let Some(inner) = children.split_whitespace().next() else {
+    // The shell's pid outside of the namespace, in which it is process 1.
+    let Some(outer_pid) = children.split_whitespace().next() else {
         return skip(test, "there are no PID namespaces for this user");
     };
     let scratch = Scratch::new();
-    let options = ["-e", "cpu-clock:u", "--duration", "0.2", "--pid-ns", inner];
+    let options = [
+        "-e",
+        "cpu-clock:u",
+        "--duration",
+        "0.2",
+        "--pid-ns",
+        outer_pid,
+    ];
     let pids = samples(&scratch, &[&options[..], &["-p", "1"]].concat(), "pid");
-    let words = ["record", "--pid-ns", inner, "-p", "4000000"];
+    let words = ["record", "--pid-ns", outer_pid, "-p", "4000000"];
     let refused = rperf_in(&scratch, &words).finish().expect("rperf starts");
-    let conflicting = rperf_in(&scratch, &["record", "--pid-ns", inner, "true"]);
+    let conflicting = rperf_in(&scratch, &["record", "--pid-ns", outer_pid, "true"]);
     let conflicting = conflicting.finish().expect("rperf starts");
     // The shell outlives unshare.
-    let _ended = Command::new("kill").arg("-KILL").arg(inner).status();
+    let _ended = Command::new("kill").arg("-KILL").arg(outer_pid).status();
     assert!(
-        !pids.is_empty() && pids.iter().all(|pid| pid.trim() == inner),
+        !pids.is_empty() && pids.iter().all(|pid| pid.trim() == outer_pid),
         "{pids:?}"
     );
     assert_eq!(

@@ -87,7 +87,7 @@ fn each_ring_has_a_file_and_perf_reads_the_directory() {
         );
         let is_reported = outcome.stderr.contains(", compressed (original ");
         assert_eq!(is_reported, options.contains(&"-z"), "{}", outcome.stderr);
-        // The other commands read the first recording only.
+        // To save time, the other commands read the first recording only.
         if options.len() > 1 {
             continue;
         }
@@ -107,7 +107,7 @@ fn each_ring_has_a_file_and_perf_reads_the_directory() {
                 .any(|line| line.contains("% ") && line.contains(" sh "))
         );
     }
-    // The previous recording is kept, and a file takes its place.
+    // The previous recording, a directory, is kept as perf.data.old, and a file takes its place.
     succeed(&scratch, &[], &["true"]);
     assert!(scratch.path().join("perf.data").is_file());
     assert!(scratch.path().join("perf.data.old/data.0").is_file());
@@ -179,8 +179,8 @@ fn the_directory_of_a_killed_recorder_is_readable() {
     recording.0.wait().expect("a child");
     let ours = rperf_in(&scratch, &["script", "-F", "pid"]).finish();
     let ours = ours.expect("rperf starts");
-    let own = ours.stdout.lines().filter(|line| line.trim() == pid);
-    assert!(own.count() > 10, "{}", ours.stdout);
+    let samples_of_target = ours.stdout.lines().filter(|line| line.trim() == pid);
+    assert!(samples_of_target.count() > 10, "{}", ours.stdout);
     // A killed recorder has not written the directory feature, without which perf reads only the file with the header.
     let Some(perf) = real_perf() else {
         return skip(
@@ -201,6 +201,7 @@ fn masks_share_out_all_rings() {
         );
     }
     let scratch = Scratch::new();
+    // Each thread has two masks: the CPUs whose rings it drains, and after the slash the CPUs on which it runs.
     for masks in ["0/1:1/0", "0-1/0", "1,0,7/0-1"] {
         let option = format!("--threads={masks}");
         let outcome = succeed(&scratch, &[&option], &["sh", "-c", BUSY]);

@@ -122,11 +122,11 @@ fn rings_are_halved_until_their_memory_may_be_locked() {
         return;
     };
     // With RLIMIT_MEMLOCK 0 users may still lock perf_event_mlock_kb per CPU, which rings of the default size fit into.
-    let record = |rings: &[&str]| {
+    let record = |ring_options: &[&str]| {
         let command =
             "ulimit -l 0; exec ./rperf record -o perf.data -e cpu-clock:u \"$@\" sh -c \"$BUSY\"";
         let words = ["env", &format!("BUSY={BUSY}"), "sh", "-c", command, "sh"];
-        let outcome = stranger.run(&[&words, rings].concat());
+        let outcome = stranger.run(&[&words, ring_options].concat());
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         let recorded = outcome.stderr.ends_with(" samples) ]\n");
         assert!(recorded, "{}", outcome.stderr);

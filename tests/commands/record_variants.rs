@@ -91,7 +91,7 @@ const KINDS: &[&str] = &[
     "-e {cpu-clock,page-faults}:S",
 ];
 
-/// A recording and how it is read.
+/// A recording with the options `words`, and the path of the perf that reads it.
 struct Variant<'v> {
     words: Vec<&'v str>,
     perf: &'v str,
@@ -135,7 +135,7 @@ impl Variant<'_> {
     }
 
     /// The differences from the attrs of perf's own recording with the same options, or why perf failed; `None` if there
-    /// are none, or if the attrs are not compared.
+    /// are none, or if the attrs are not compared. `line` is the variant's line in [`ALONE`], or a combination.
     fn attr_differences(&self, line: &str) -> Option<String> {
         let is_ours = self.words.iter().any(|word| OURS.contains(word));
         // Combinations of a mode and a kind are not compared.
@@ -182,6 +182,7 @@ impl Variant<'_> {
             outcome.stdout
         };
         let script = quiet(&["script"]);
+        // There are no samples: `-n` records side-band records only.
         if self.has("-n") {
             assert_eq!(script, "");
             return (faults, 0);
@@ -189,7 +190,7 @@ impl Variant<'_> {
         let report = ["report", "--stdio", "-g", "none"];
         let report_of_file = [&report[..], &["-i", file]].concat();
         let ours = self.run(env!("CARGO_BIN_EXE_rperf"), &report_of_file, stream);
-        // One of several files can be empty: the workload may have been blocked all the time.
+        // One of several files may have no samples: the workload may have been blocked all the time.
         if script.is_empty() && self.has_none(&report_of_file, &ours, stream) {
             return (faults, 0);
         }
@@ -201,14 +202,14 @@ impl Variant<'_> {
         (faults, samples)
     }
 
-    /// Whether both tools report that there are no samples.
+    /// Whether both tools report that there are no samples. `report` has the arguments for perf, `ours` is rperf's outcome.
     fn has_none(&self, report: &[&str], ours: &Outcome, stream: &[u8]) -> bool {
         let theirs = self.run(self.perf, report, stream);
         let mut tools = [&theirs, ours].into_iter();
         tools.all(|outcome| outcome.stderr.contains("data has no samples!"))
     }
 
-    /// What is wrong with the recording.
+    /// What is wrong with the recording; `line` is as in [`Self::attr_differences`].
     fn faults(&self, line: &str) -> Vec<String> {
         let (message, stream) = match self.record() {
             Ok(done) => done,
@@ -223,6 +224,7 @@ impl Variant<'_> {
         faults.extend(self.attr_differences(line));
         // A sample of a group with `:S` is read as one sample of each member.
         let is_leader_sampled = self.words.iter().any(|word| word.ends_with(":S"));
+        // Without samples, `record` reports only the file and its size.
         let expected = match samples {
             0 => ".data".to_owned(),
             samples => format!("({samples} samples)"),

@@ -57,6 +57,8 @@ impl Recording {
         }
     }
 
+    /// Adds a record. The body of a record other than a sample must end with the fields of `sample_id_all`: process, thread and
+    /// time.
     fn push(&mut self, kind: u32, misc: u16, body: Bytes) {
         self.file.record(kind, misc, body.done());
     }
@@ -147,6 +149,7 @@ impl Recording {
     /// Returns the file.
     pub(super) fn finish(mut self) -> Vec<u8> {
         let attr = FileAttr {
+            // `PERF_TYPE_SOFTWARE`; the default config, 0, is cpu-clock.
             kind: 1,
             period: PERIOD,
             sample_type: SAMPLE_TYPE | if self.has_branches { BRANCH_STACK } else { 0 },

@@ -245,16 +245,17 @@ fn the_time_until_retirement_is_a_key() {
     let mut bytes = std::fs::read(root().join("tests/fixtures/x86_64/memory.data"))
         .expect("the fixture is there");
     // Each sample has the weight 42 and an instruction latency of 7 cycles; 3 cycles until retirement are added.
-    let (recorded, longer) = (42_u64 | 7 << 32, 42_u64 | 7 << 32 | 3 << 48);
+    let (recorded, with_retirement) = (42_u64 | 7 << 32, 42_u64 | 7 << 32 | 3 << 48);
     for offset in 0..bytes.len() - 7 {
         if bytes[offset..offset + 8] == recorded.to_le_bytes() {
-            bytes[offset..offset + 8].copy_from_slice(&longer.to_le_bytes());
+            bytes[offset..offset + 8].copy_from_slice(&with_retirement.to_le_bytes());
         }
     }
     let words = ["-f", "-F", "sample,retire_lat,local_retire_lat"];
     let outcome = report(&bytes, &words);
     assert_eq!(outcome.status, 0, "{outcome:?}");
     let lines: Vec<&str> = outcome.stdout.lines().collect();
+    // The sum of the 59 samples, and the latency of each.
     assert!(
         lines.contains(&"#      Samples  Retire Latency  Local Retire Latency"),
         "{lines:?}"
@@ -340,7 +341,7 @@ fn idle_samples_can_be_excluded() {
     assert_eq!(busy.stdout.trim(), "100.00%  program", "{busy:?}");
 }
 
-/// One thread runs alone, then two in parallel: half of the time of these two counts as latency.
+/// One thread runs alone, then two in parallel: the samples of these two count as latency with half of their period.
 #[test]
 fn latency_is_shared_by_the_threads_running_in_parallel() {
     let mut file = Recording::new();
@@ -354,19 +355,21 @@ fn latency_is_shared_by_the_threads_running_in_parallel() {
             chain: &[],
         });
     };
-    file.switch(11, true, 1_000);
+    let (switched_in, switched_out) = (true, false);
+    file.switch(11, switched_in, 1_000);
     sample(&mut file, 11, 1_100);
     sample(&mut file, 11, 1_200);
-    file.switch(11, false, 1_300);
-    file.switch(12, true, 2_000);
-    file.switch(13, true, 2_000);
+    file.switch(11, switched_out, 1_300);
+    file.switch(12, switched_in, 2_000);
+    file.switch(13, switched_in, 2_000);
     for time in [2_100, 2_200] {
         sample(&mut file, 12, time);
         sample(&mut file, 13, time);
     }
-    file.switch(12, false, 3_000);
+    file.switch(12, switched_out, 3_000);
     let bytes = file.finish();
     let words = ["-q", "--no-children", "-g", "none", "-s"];
+    // The first columns are overhead and latency, with --latency in reverse order, with `-F latency` only latency.
     for (more, expected) in [
         (
             ["comm"].as_slice(),
@@ -493,7 +496,7 @@ fn branch_history_needs_branch_stacks() {
     assert_eq!(outcome.stdout, "");
 }
 
-/// The branches, without repeated iterations of a loop, are followed by the callchain.
+/// The branches are followed by the callchain. Of the three passes of a loop, one is removed and two remain, as in perf.
 #[test]
 fn callchains_continue_after_branches() {
     let (leaf, middle, main) = (0x40_0100, 0x40_1100, 0x40_2100);

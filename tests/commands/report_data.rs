@@ -84,6 +84,7 @@ fn rows_are_those_of_the_text() {
         assert!(rows.len() > 1, "{text}");
         let csv = report(&scratch, &[words, &["--csv"]].concat());
         let titles: Vec<&String> = rows[0].as_object().expect("an object").keys().collect();
+        // The keys of a JSON object are sorted when it is parsed.
         let mut csv_titles: Vec<&str> = csv.lines().next().expect("titles").split(',').collect();
         csv_titles.sort_unstable();
         assert_eq!(csv_titles, titles);
@@ -104,16 +105,16 @@ fn totals_are_the_sums_of_the_rows() {
     assert_eq!(events.len(), 2);
     let number = |value: &Value| value.as_u64().expect("a number");
     for event in events {
-        let own = || rows.iter().filter(|row| row["event"] == event["event"]);
+        let rows_of_event = || rows.iter().filter(|row| row["event"] == event["event"]);
         // A row of a group is repeated for each event.
-        assert_eq!(own().count(), rows.len() / 2);
-        let period: u64 = own().map(|row| number(&row["period"])).sum();
-        let samples: u64 = own().map(|row| number(&row["sample"])).sum();
+        assert_eq!(rows_of_event().count(), rows.len() / 2);
+        let period: u64 = rows_of_event().map(|row| number(&row["period"])).sum();
+        let samples: u64 = rows_of_event().map(|row| number(&row["sample"])).sum();
         assert_eq!(
             (period, samples),
             (number(&event["period"]), number(&event["samples"]))
         );
-        let overhead: f64 = own()
+        let overhead: f64 = rows_of_event()
             .map(|row| row["overhead"].as_f64().expect("a number"))
             .sum();
         assert!((overhead - 100.0).abs() < 1e-6, "{overhead}");
