@@ -119,7 +119,7 @@ fn optional_values_are_recognised() {
 }
 
 #[test]
-fn no_prefixes_unset_flags_and_values() {
+fn the_prefix_no_unsets_flags_and_values() {
     assert_eq!(rewritten(WORKLOAD, "--no-all-cpus"), "--all-cpus=false");
     assert_eq!(rewritten(WORKLOAD, "--no-inherit"), "--no-inherit");
     assert_eq!(rewritten(WORKLOAD, "--no-no-inherit"), "--no-inherit=false");

@@ -89,7 +89,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let descriptions = flag(matches, "desc") != Some(false);
     let details = ShownDetails {
         catalogue: &catalogue,
-        tracefs: &machine.tracepoints.0,
+        tracefs: &machine.tracepoints.tracefs,
         markers: &|| machine.markers(),
         descriptions,
         terms: descriptions && (is_set("details") || is_set("long-desc")),

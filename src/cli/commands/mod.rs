@@ -204,7 +204,7 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
     },
     CommandEntry {
         name: "inject",
-        summary: "Copy a recording with build-ids, JIT code or without names",
+        summary: "Copy a recording: add build-ids or JIT code, or remove names",
         usage: &["[<options>]"],
         build: inject::command,
         run: inject::run,

@@ -39,7 +39,7 @@ pub(crate) fn events(
     let mut lists = Vec::new();
     let mut errors = Vec::new();
     // All values of `-e` and `--probe`, also those of `-e` without probe events.
-    for (index, listed) in probes::create_probe_events(matches, context, &machine.0)? {
+    for (index, listed) in probes::create_probe_events(matches, context, &machine.tracefs)? {
         let parsed = match listed {
             ParserEvents::Text(text) => parse(&text, &catalogue),
             ParserEvents::Events(events) => Ok(events),
@@ -53,7 +53,7 @@ pub(crate) fn events(
     if !errors.is_empty() {
         return Err(of_parse_errors(&errors));
     }
-    filter(matches, &mut lists, &machine.0)?;
+    filter(matches, &mut lists, &machine.tracefs)?;
     let events = lists.into_iter().flat_map(|list| list.events);
     let events: Vec<EventSpec> = events.collect();
     Ok((!events.is_empty()).then_some(events))

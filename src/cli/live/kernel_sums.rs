@@ -47,7 +47,7 @@ pub(crate) fn request(
     let roots = KernelRoots {
         proc: PROC.into(),
         sysfs: pmus.sysfs.root().to_owned(),
-        tracefs: machine.0,
+        tracefs: machine.tracefs,
     };
     Ok(RecordRequest {
         synthesis: SynthesisOptions {

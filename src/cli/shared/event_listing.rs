@@ -124,11 +124,11 @@ impl MachineEvents {
     }
 
     fn note_unreadable_tracepoints(&self, error: &io::Error, context: &Context) {
-        let folder = self.tracepoints.0.events().display();
+        let folder = self.tracepoints.tracefs.events().display();
         context.note(format_args!(
             "tracepoints are not listed: {folder}: {error}"
         ));
-        let root = self.tracepoints.0.root().display();
+        let root = self.tracepoints.tracefs.root().display();
         match error.kind() {
             io::ErrorKind::NotFound => context.note(format_args!(
                 "hint: mount tracefs: 'mount -t tracefs nodev {root}'"

@@ -67,7 +67,7 @@ impl Histogram {
                 }
             }
         }
-        // Every level but the last is sorted by the first number among the columns. Lines of the last level keep the order of
+        // The levels above the last are sorted by the first number among the columns. Lines of the last level keep the order of
         // the rows.
         let number = self.columns.iter().find_map(|field| field.number());
         let number = number.unwrap_or(NumberField::Own);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn every_level_is_ordered_by_its_own_weight() {
+    fn levels_above_the_last_are_ordered_by_their_sums() {
         let rows = vec![
             row(["sh", "libc"], &[5]),
             row(["ls", "libc"], &[4]),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn every_level_is_ordered_by_the_chosen_event_of_a_group() {
+    fn levels_above_the_last_are_ordered_by_the_chosen_event_of_a_group() {
         let rows = || {
             vec![
                 row(["ls", "libc"], &[9, 1]),

@@ -80,7 +80,10 @@ impl EventSources for MachinePmus {
 
 /// Tracefs at its mount point according to `/proc`, or as given by the user.
 #[derive(Debug)]
-pub struct MachineTracepoints(pub Tracefs);
+pub struct MachineTracepoints {
+    /// The file system.
+    pub tracefs: Tracefs,
+}
 
 impl MachineTracepoints {
     /// If `debugfs` is given (`--debugfs-dir`), returns its subfolder `tracing`, or if it has none, the folder itself: the user
@@ -93,27 +96,31 @@ impl MachineTracepoints {
                 Ok(_) => tracing,
                 Err(_) => folder.to_owned(),
             };
-            return Self(Tracefs::new(root));
+            return Self {
+                tracefs: Tracefs::new(root),
+            };
         }
         let mounts = kernel_text("/proc/self/mounts").unwrap_or_default();
-        Self(Tracefs::find(&mounts))
+        Self {
+            tracefs: Tracefs::find(&mounts),
+        }
     }
 }
 
 impl Tracepoints for MachineTracepoints {
     fn folder(&self) -> &Path {
-        self.0.events()
+        self.tracefs.events()
     }
 
     fn systems(&self) -> io::Result<Vec<String>> {
-        self.0.systems()
+        self.tracefs.systems()
     }
 
     fn names(&self, system: &str) -> io::Result<Vec<String>> {
-        self.0.names(system)
+        self.tracefs.names(system)
     }
 
     fn id(&self, system: &str, name: &str) -> io::Result<u64> {
-        self.0.id(system, name)
+        self.tracefs.id(system, name)
     }
 }

@@ -234,7 +234,8 @@ impl<R: StreamInput> PipeReader<R> {
         self.expand();
     }
 
-    /// Decompresses the complete records available, and the remainder at the end of input.
+    /// Decompresses the complete records available. At the end of input, also outputs the records that the decompressor holds back:
+    /// uncompressed ones that follow an incomplete decompressed record.
     fn expand(&mut self) {
         let Some(compressed) = &mut self.compressed else {
             return;
@@ -315,7 +316,8 @@ impl<R: StreamInput> PipeReader<R> {
 }
 
 impl CompressedInput {
-    /// Appends the decompressed records that are complete to `out`; at the end of input also those held back.
+    /// Appends the decompressed records that are complete to `out`; at the end of input also the uncompressed ones that
+    /// [`Decompressor`] holds back.
     fn expand(&mut self, ended: bool, endian: Endian, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut records = Records::new(&self.bytes, self.offset, endian);
         let mut next = self.offset;

@@ -45,7 +45,7 @@ impl<'a> PerfData<'a> {
     ///
     /// # Errors
     /// Errors of [`PerfData::parse`].
-    pub fn parse_with_any_events(bytes: &'a [u8]) -> Result<Self, Error> {
+    pub fn parse_even_without_events(bytes: &'a [u8]) -> Result<Self, Error> {
         let header = FileHeader::decode(bytes)?;
         if header.is_pipe() || header.attrs.size > 0 {
             return Self::parse(bytes);
@@ -202,8 +202,8 @@ fn record_bytes<'a>(
         size: section.size,
         file: file.len(),
     })?;
-    // A killed recorder wrote no features, and the data size of its last checkpoint or 0. In a file without a feature
-    // bitmap, only the size 0 shows that the recorder was killed.
+    // A killed recorder wrote no features; the data size in its header is 0, or what it was when the recorder last updated the
+    // header. In a file without a feature bitmap, only the size 0 shows that the recorder was killed.
     let completed = header.size == FileHeader::SIZE_WITHOUT_FEATURES || header.features != [0; 4];
     let has_more = !completed && rest.len() as u64 > section.size;
     if section.size == 0 || has_more {

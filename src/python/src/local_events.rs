@@ -33,14 +33,14 @@ impl LocalEvents {
 
     /// The format of a tracepoint.
     pub(crate) fn tracepoint(&self, system: &str, name: &str) -> Option<Arc<Tracepoint>> {
-        let text = self.tracepoints.0.format(system, name).ok()?;
+        let text = self.tracepoints.tracefs.format(system, name).ok()?;
         let parsed = Tracepoint::parse(system, &text, Abi::NATIVE).ok()?;
         Some(Arc::new(parsed))
     }
 
     /// The format of the tracepoint with this id.
     pub(crate) fn tracepoint_of_id(&self, id: u64) -> Option<Arc<Tracepoint>> {
-        let tracefs = &self.tracepoints.0;
+        let tracefs = &self.tracepoints.tracefs;
         for system in tracefs.systems().ok()? {
             for name in tracefs.names(&system).unwrap_or_default() {
                 if tracefs.id(&system, &name).is_ok_and(|own| own == id) {

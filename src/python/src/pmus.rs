@@ -112,7 +112,7 @@ impl Pmu {
             item.set_item("str", terms)?;
         }
         if let Some((system, name)) = row.tracepoint()
-            && let Ok(format) = machine.tracepoints.0.format(system, name)
+            && let Ok(format) = machine.tracepoints.tracefs.format(system, name)
         {
             item.set_item("long_desc", String::from_utf8_lossy(&format))?;
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rperf_perfdata::FeatureSet;
 use rperf_perfdata::feature::{BpfBtf, BpfProgram};
-use rperf_sys::{bpf_program_info, bpf_types};
+use rperf_sys::{bpf_program_info, bpf_type_info};
 use rperf_wire::{Endian, RawRecord, Record};
 
 /// `PERF_BPF_EVENT_PROG_LOAD`.
@@ -40,7 +40,7 @@ impl BpfPrograms {
             let btf_id = program.btf_id(Endian::NATIVE);
             if btf_id != 0
                 && !self.types.contains_key(&btf_id)
-                && let Ok(Some(data)) = bpf_types(btf_id)
+                && let Ok(Some(data)) = bpf_type_info(btf_id)
             {
                 self.types.insert(btf_id, BpfBtf { id: btf_id, data });
             }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rperf_safefs::{FileKind, Folder};
-use rperf_sys::unused_path;
+use rperf_sys::unused_path_with_time;
 
 use crate::completion::{FileCompletion, finish_file};
 use crate::counted_output::{CountedOutput, write_error};
@@ -173,7 +173,7 @@ pub(crate) fn stamp(path: &Path, observer: &mut dyn SessionObserver) -> Result<P
     ) {
         return Ok(path.to_owned());
     }
-    let stamped = unused_path(|time| {
+    let stamped = unused_path_with_time(|time| {
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".{time}"));
         name.into()

@@ -157,7 +157,7 @@ pub fn bpf_program_info(id: u32) -> io::Result<Option<BpfProgramInfo>> {
 ///
 /// # Errors
 /// What bpf(2) reports: `EPERM` without `CAP_SYS_ADMIN`.
-pub fn bpf_types(id: u32) -> io::Result<Option<Vec<u8>>> {
+pub fn bpf_type_info(id: u32) -> io::Result<Option<Vec<u8>>> {
     let Some(types) = by_id(BTF_GET_FD_BY_ID, id)? else {
         return Ok(None);
     };
@@ -280,6 +280,6 @@ mod tests {
             return;
         }
         assert_eq!(bpf_program_info(u32::MAX).unwrap(), None);
-        assert_eq!(bpf_types(u32::MAX).unwrap(), None);
+        assert_eq!(bpf_type_info(u32::MAX).unwrap(), None);
     }
 }

@@ -2,8 +2,8 @@
 //! sysfs, tracefs, sysctls, signals, fork and exec of a workload, mapped files; and the allocator of
 //! the program.
 //!
-//! This crate reads files and makes system calls; formats with a crate of their own (ELF,
-//! tracepoint formats) are parsed there. [`Proc`], [`Sysfs`], [`Tracefs`] and [`Sysctl`] read file
+//! This crate reads and writes files of the kernel and makes system calls; formats with a crate of their own (ELF,
+//! tracepoint formats) are parsed there. [`Proc`], [`Sysfs`], [`Tracefs`] and [`Sysctl`] access file
 //! systems below a root chosen by the caller, so that tests can provide their own. Nothing requires
 //! NSS or dlopen: the crate works in static binaries.
 
@@ -67,7 +67,7 @@ pub use anonymous_map::{AnonymousMap, PageOptions};
 pub use aux_map::AuxMap;
 pub use block_memory::BlockInstructions;
 pub use bpf::{BpfProgram, bpf_program_ids};
-pub use bpf_info::{BpfProgramInfo, bpf_program_info, bpf_types};
+pub use bpf_info::{BpfProgramInfo, bpf_program_info, bpf_type_info};
 pub use bpf_load::{
     BpfLink, BpfLoadError, PerfEventProgram, RawTracepointProgram, TracedBpfProgram, TracedPlace,
 };
@@ -109,7 +109,7 @@ pub use sysctl::Sysctl;
 pub use sysfs::{CacheLevel, CpuGroups, CpuIds, CpuState, NumaNodeCpus, Sysfs};
 pub use terminal::{KeyInput, window_size};
 pub use thread_registers::{ThreadRegisters, thread_registers};
-pub use time_zone::{unused_path, utc_offset};
+pub use time_zone::{unused_path_with_time, utc_offset};
 pub use tracefs::Tracefs;
 pub use truncated_files::{found_truncated_file, handle_truncated_files};
 pub use usleep::{CodePlace, usleep, usleep_place};

@@ -15,7 +15,7 @@ pub fn utc_offset(seconds: i64) -> i64 {
 /// Returns the first path returned by `path_at` that doesn't exist, for the current time or a later one.
 /// `path_at` gets the local time as digits down to hundredths of a second, `2026112102053102`, as in perf's
 /// names of rotated files and folders.
-pub fn unused_path(path_at: impl Fn(&str) -> PathBuf) -> PathBuf {
+pub fn unused_path_with_time(path_at: impl Fn(&str) -> PathBuf) -> PathBuf {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let mut time = now.unwrap_or_default();
     loop {

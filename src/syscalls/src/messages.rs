@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use crate::arguments::{CallArguments, without_names, write_items};
 use crate::captured_record::{ADDRESS_ITEM, HEADER_ITEM, MESSAGE_ITEMS};
 use crate::structures::{MessageEnd, socket_address};
-use crate::{ArgumentOptions, CapturedBytes, constants as names};
+use crate::{ArgumentOptions, CapturedBytes, constants};
 
 /// Writes the captured messages of an array. For sendmmsg(2), `...` follows if the array has more; for recvmmsg(2), it never
 /// follows, since `vlen` does not tell how many messages were received.
@@ -79,7 +79,7 @@ pub(crate) fn write_message(
     }
     // The kernel writes these flags; sending calls ignore them.
     if flags != 0 && matches!(call.name(), "recvmsg" | "recvmmsg") {
-        write!(to, ", {}{}", label(".flags: "), names::MSG.text(flags))?;
+        write!(to, ", {}{}", label(".flags: "), constants::MSG.text(flags))?;
     }
     to.write_all(b" }")
 }

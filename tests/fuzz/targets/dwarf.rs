@@ -63,7 +63,7 @@ fn read_entries(disk: &Disk, info: &DebugInfo) {
             let _with_code = FunctionEntries::read(unit.dwarf, header, None);
             let _named = FunctionEntries::read(unit.dwarf, header, Some(names));
             if let Some(scanner) = DieScanner::new(unit.dwarf, header, &|_| true) {
-                scanner.for_each_copy(&mut |_, _| {});
+                scanner.for_each_instance(&mut |_, _| {});
             }
             if let Some(mut scanner) = DieScanner::new(unit.dwarf, header, &|_| true) {
                 while let Some(entry) = scanner.next_unless(&mut |call| call.file & 1 == 1) {

@@ -244,7 +244,7 @@ impl OffCpu {
         self.names.add(&self.tasks.get(task).comm)
     }
 
-    /// Adds an interval in which a selected task did not run to its sum. Other intervals, and those before the first switch of a
+    /// Adds to its sum an interval in which a selected task did not run. Other intervals, and those before the first switch of a
     /// task, are ignored.
     fn add(&mut self, interval: StateInterval) {
         let state = match interval.state {

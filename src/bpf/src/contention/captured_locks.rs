@@ -99,6 +99,7 @@ fn begin(options: &LockCaptureOptions) -> Result<ProgramBuilder, Error> {
     programs::select_task(&mut b, &options.tasks, options.excluded_process, out);
     b.store(Double, R10, record::ADDRESS, R7);
     store_owner(&mut b, options.owners)?;
+    // The flags and the lock, of which `find` stores the name at `NAME`.
     b.store(Double, R10, ENDED, R8);
     b.store(Double, R10, ENDED + 8, R7);
     b.store(Word, R10, NAME, 0);

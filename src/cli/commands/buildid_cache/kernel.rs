@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rperf_safefs::Folder;
-use rperf_sys::unused_path;
+use rperf_sys::unused_path_with_time;
 
 use crate::cli::kernel_copy::KernelFiles;
 use crate::cli::live::explain::reason;
@@ -44,7 +44,7 @@ pub(super) fn copy_kcore(
     if !even_if_cached && let Some(existing) = kernel.existing_copy(&copies) {
         return Ok(KcoreCopy::Existing(existing));
     }
-    let folder = unused_path(|time| copies.path().join(time));
+    let folder = unused_path_with_time(|time| copies.path().join(time));
     let name = folder.file_name().unwrap_or_default();
     let ranges = kernel.ranges()?;
     // The path is unused: nothing is replaced.

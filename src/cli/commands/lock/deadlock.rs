@@ -139,7 +139,7 @@ fn world(pids: &[u32], matches: &ArgMatches, context: &Context) -> Result<LiveWo
     let roots = KernelRoots {
         proc: PROC.into(),
         sysfs: pmus.sysfs.root().to_owned(),
-        tracefs: machine.0,
+        tracefs: machine.tracefs,
     };
     let mut observe = ObserveOptions::new(
         Target::Processes(pids.to_vec()),

@@ -16,7 +16,7 @@ pub(super) fn hint_similar(
     let Point::Function { name, .. } = &definition.point else {
         return error;
     };
-    let tracefs = MachineTracepoints::find(context.globals.debugfs_dir.as_deref()).0;
+    let tracefs = MachineTracepoints::find(context.globals.debugfs_dir.as_deref()).tracefs;
     let mut tracepoints = Vec::new();
     for system in tracefs.systems().unwrap_or_default() {
         let names = tracefs.names(&system).unwrap_or_default();

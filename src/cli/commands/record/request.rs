@@ -70,7 +70,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
         roots: KernelRoots {
             proc: PROC.into(),
             sysfs: pmus.sysfs.root().to_owned(),
-            tracefs: machine.0,
+            tracefs: machine.tracefs,
         },
     })
 }

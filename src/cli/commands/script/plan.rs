@@ -76,8 +76,8 @@ pub(super) struct ScriptPlan {
     pub(super) max_blocks: Option<usize>,
     /// Samples that enable and disable the output of others.
     pub(super) switch: EventSwitch,
-    /// Whether the text of each sample and of each other record is a part of its own in a block: parts of samples can be dropped
-    /// or go to separate files.
+    /// Whether the output keeps the texts of samples and of other records apart, so that the text of a sample can be dropped, or
+    /// written to the file of its event.
     pub(super) separates_samples: bool,
     /// Metrics of counter groups, if shown.
     pub(super) metrics: GroupMetrics,

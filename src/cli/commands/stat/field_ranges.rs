@@ -40,10 +40,10 @@ pub(super) fn in_ranges(
         let error = CliError::usage("--hist needs a tracepoint");
         return Err(error.hint("name it with -e: -e syscalls:sys_exit_read --hist ret"));
     }
-    let tracefs = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
+    let tracepoints = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let mut copies = Vec::new();
     for spec in specs {
-        field_ranges.check(&spec, &tracefs)?;
+        field_ranges.check(&spec, &tracepoints)?;
         copies.extend(
             field_ranges
                 .ranges
@@ -71,7 +71,7 @@ impl FieldRanges {
     }
 
     /// Checks that an event can be counted by ranges.
-    fn check(&self, spec: &EventSpec, tracefs: &MachineTracepoints) -> Result<(), CliError> {
+    fn check(&self, spec: &EventSpec, tracepoints: &MachineTracepoints) -> Result<(), CliError> {
         let (name, field) = (&spec.name, &self.field);
         let Some(tracepoint) = &spec.tracepoint else {
             return Err(CliError::usage(format!(
@@ -83,7 +83,7 @@ impl FieldRanges {
                 "--hist and groups of events exclude each other: {name}"
             )));
         }
-        let description = describe(&tracefs.0, &tracepoint.system, &tracepoint.name)?;
+        let description = describe(&tracepoints.tracefs, &tracepoint.system, &tracepoint.name)?;
         let reader = numeric_field_of(&description, field);
         reader.map(drop).map_err(|numbers| {
             let message = format!("--hist: {name} has no field '{field}' with a number");

@@ -98,7 +98,7 @@ impl StatPlan {
             title: &self.title,
             by: self.aggregation.by,
             threads: &self.threads,
-            in_intervals: self.request.interval.is_some(),
+            may_be_summary: self.request.interval.is_some(),
         }
     }
 

@@ -65,8 +65,8 @@ pub(in crate::cli::commands) fn run(
             title: &title,
             by: rules.by,
             threads: recorded.threads(),
-            // Totals are not marked as the summary of intervals.
-            in_intervals: false,
+            // Totals after intervals are not marked as their summary.
+            may_be_summary: false,
         };
         let mut aggregator = Aggregator::new(recorded.events(), rules);
         aggregator.add(round.duration, &round.readings);

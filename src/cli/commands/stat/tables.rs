@@ -31,7 +31,7 @@ pub(super) struct TableSubject<'a> {
     /// Names of threads by tid, for aggregation by thread.
     pub(super) threads: &'a BTreeMap<u32, String>,
     /// Whether the final table is the summary of intervals and may be marked so in CSV; `stat report` does not mark it.
-    pub(super) in_intervals: bool,
+    pub(super) may_be_summary: bool,
 }
 
 /// The format of tables.
@@ -132,7 +132,7 @@ impl TableFormat {
         runs: &[Duration],
     ) -> io::Result<Vec<u8>> {
         let mut out = Vec::new();
-        let prefix = match subject.in_intervals && self.name_summary {
+        let prefix = match subject.may_be_summary && self.name_summary {
             true => StatPrefix::Summary,
             false => StatPrefix::None,
         };

@@ -254,7 +254,7 @@ pub(super) fn breakpoints(run: &mut TestRun<'_>) -> TestResult {
 
 /// Counts the tracepoints of tracefs.
 pub(super) fn tracepoints(run: &mut TestRun<'_>) -> TestResult {
-    let tracefs = MachineTracepoints::find(run.environment.debugfs.as_deref()).0;
+    let tracefs = MachineTracepoints::find(run.environment.debugfs.as_deref()).tracefs;
     run.log(format_args!("tracefs {}", tracefs.root().display()));
     let systems = tracefs.systems().map_err(|error| {
         run.log(reason(&error));
@@ -280,7 +280,7 @@ pub(super) fn tracepoints(run: &mut TestRun<'_>) -> TestResult {
 
 /// Checks that the tracefs file with the probe events of a kind is readable; logs their PMU and how many are defined.
 fn probes(run: &mut TestRun<'_>, kind: &str) -> TestResult {
-    let tracefs = MachineTracepoints::find(run.environment.debugfs.as_deref()).0;
+    let tracefs = MachineTracepoints::find(run.environment.debugfs.as_deref()).tracefs;
     let units = Sysfs::new("/sys").pmu_types().unwrap_or_default();
     let unit = units.iter().find(|(name, _)| name == kind);
     if let Some((_, number)) = unit {

@@ -50,7 +50,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
     let roots = KernelRoots {
         proc: PROC.into(),
         sysfs: pmus.sysfs.root().to_owned(),
-        tracefs: machine.0,
+        tracefs: machine.tracefs,
     };
     let observe = ObserveOptions {
         cgroups,

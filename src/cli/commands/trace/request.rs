@@ -336,7 +336,7 @@ pub(super) fn build(
     let target = target::target(matches, context, "tracing")?;
     let catalogue = pmus.catalogue(&machine);
     let mut selection = Selection::new(matches, SyscallTable::of(abi), Some(&catalogue))?;
-    selection.attach_filters(matches, &machine.0)?;
+    selection.attach_filters(matches, &machine.tracefs)?;
     let mut settings = TraceSettings::new(matches, abi, &selection, context)?;
     settings.options.names_files = sees_all_threads(&target, matches);
     // The kernel's filter excludes only the first thread of this process, but its other threads read /proc.
@@ -361,7 +361,7 @@ pub(super) fn build(
     let roots = KernelRoots {
         proc: PROC.into(),
         sysfs: pmus.sysfs.root().to_owned(),
-        tracefs: machine.0,
+        tracefs: machine.tracefs,
     };
     let request = RecordRequest {
         rings: RingOptions {

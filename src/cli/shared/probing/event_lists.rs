@@ -31,7 +31,7 @@ pub(crate) struct EventLists(Tracefs);
 
 impl EventLists {
     pub(crate) fn find(context: &Context) -> Self {
-        Self(MachineTracepoints::find(context.globals.debugfs_dir.as_deref()).0)
+        Self(MachineTracepoints::find(context.globals.debugfs_dir.as_deref()).tracefs)
     }
 
     /// Returns all events, each with the list it is in, sorted by line. The error is worded for a command that changes the lists.

@@ -119,6 +119,7 @@ impl ProbedBinary {
 
     /// Opens the kernel's image, or a module's file.
     pub(crate) fn at_kernel(path: PathBuf, paths: &SearchPaths) -> Result<Self, CliError> {
+        // `at` opens it as a program's file, whose names are demangled by `demangle`.
         let paths = SearchPaths {
             demangle: paths.demangle_kernel,
             ..paths.clone()
@@ -139,6 +140,7 @@ impl ProbedBinary {
         let bytes = DiskFiles
             .read(&path)
             .map_err(|error| CliError::message(129, format!("{}: {error}", path.display())))?;
+        // Also for a kernel, since probes need the file's addresses, not those of the running kernel.
         let located = ObjectFiles::find(
             &DiskFiles,
             paths,
@@ -204,8 +206,8 @@ impl Symbols for ProbedBinary {
     }
 }
 
-/// Returns the last target of `-x` or `-m`, by default the kernel. The path of a program is absolute. The file must
-/// exist only if `-x` gives a name without a slash.
+/// Returns the last target of `-x` or `-m`, by default the kernel. The path of a program is absolute. If `-x` gives a
+/// path with a slash, no file needs to exist there: it may have been removed after its events were created.
 pub(crate) fn resolved_target(
     matches: &ArgMatches,
     context: &Context,
@@ -213,8 +215,8 @@ pub(crate) fn resolved_target(
     match target(matches) {
         ProbedObject::Program(path) => {
             let resolved = resolve(&path, matches, context);
-            // Events outlive their programs.
-            let is_gone = path.components().count() > 1 && fs::symlink_metadata(&path).is_err();
+            let has_slash = path.components().count() > 1;
+            let is_gone = has_slash && fs::symlink_metadata(&path).is_err();
             match std::path::absolute(&path) {
                 Ok(path) if resolved.is_err() && is_gone => Ok(ProbedObject::Program(path)),
                 _ => resolved.map(ProbedObject::Program),
@@ -225,8 +227,9 @@ pub(crate) fn resolved_target(
 }
 
 /// Returns the absolute path of a file. With `--target-ns`, this is a path below `/proc/PID/root`. Otherwise a name without a
-/// slash is searched in the working directory, `PATH` and the library directories, and links are resolved. The links of a path or
-/// of a name in the working directory are kept if the kernel can parse the path with links, but not the resolved path.
+/// slash is searched in the working directory, `PATH` and the library directories, and links are resolved. Links are kept if the
+/// file is found without that search and only the path with links is one that probe definitions can contain, see
+/// [`is_readable_word`].
 fn resolve(target: &Path, matches: &ArgMatches, context: &Context) -> Result<PathBuf, CliError> {
     if let Some(pid) = matches.get_one::<u64>("target-ns") {
         let inside = target.strip_prefix("/").unwrap_or(target);

@@ -159,6 +159,11 @@ fn source_fields_need_an_address() {
     for list in ["comm,srccode", "comm,srcline"] {
         assert_eq!(fields(&[list], &sampled), Err(Error::NoAddressForLines));
     }
+}
+
+#[test]
+fn instructions_of_branches_need_branches_of_all_types() {
+    let sampled = attr(EventType::SOFTWARE, &[SampleType::IP]);
     let branches = Attr {
         branch_sample_type: BranchSampleType::ANY,
         ..sampled.clone()
@@ -214,7 +219,7 @@ fn repeated_lists_cause_warnings() {
 }
 
 #[test]
-fn tracepoints_show_fields_and_callchains_by_default_only() {
+fn frames_of_tracepoints_are_shown_only_without_an_f_that_applies_to_them() {
     let tracepoint = attr(
         EventType::TRACEPOINT,
         &[SampleType::IP, SampleType::TIME, SampleType::CALLCHAIN],

@@ -40,13 +40,13 @@ impl<'w, 'u> Functions<'w, 'u> {
         }
     }
 
-    /// Finds the functions with code, and those whose source or linkage name passes `is_name`. If units were filtered by names,
-    /// `is_name` must be the condition of that filter, whose results are cached.
+    /// Finds the functions with code, and those whose source or linkage name passes `is_name`. If the unit was found by a filter
+    /// for names, `is_name` must be that filter: its results for the unit's strings are in [`CompileUnit::known`] and used here.
     pub(crate) fn with_names(
         compile_unit: &'w CompileUnit<'u>,
         is_name: &dyn Fn(&str) -> bool,
     ) -> Self {
-        let is_named_elsewhere = |offset| {
+        let has_wanted_name = |offset| {
             let die = compile_unit.at(offset);
             let names = die.map(|die| [die.name(), die.linkage_name()]);
             names.is_some_and(|names| names.iter().flatten().any(|name| is_name(name)))
@@ -54,7 +54,7 @@ impl<'w, 'u> Functions<'w, 'u> {
         let wanted = WantedNames {
             is_name,
             known: compile_unit.known,
-            is_named_elsewhere: &is_named_elsewhere,
+            has_wanted_name: &has_wanted_name,
         };
         Self {
             compile_unit,
@@ -140,7 +140,7 @@ impl<'w, 'u> FunctionInstances<'w, 'u> {
             instances.extend(index.map(|index| (index, offset)));
         };
         if let Some(scanner) = compile_unit.scanner(&is_function_or_instance) {
-            scanner.for_each_copy(&mut add);
+            scanner.for_each_instance(&mut add);
         }
         Self {
             compile_unit,

@@ -268,7 +268,7 @@ impl<'d, 'u> DieScanner<'d, 'u> {
     }
 
     /// Calls `visit` for entries with an abstract origin, with the entry's offset and that origin.
-    pub fn for_each_copy(mut self, visit: &mut dyn FnMut(UnitOffset, DieReference)) {
+    pub fn for_each_instance(mut self, visit: &mut dyn FnMut(UnitOffset, DieReference)) {
         while let Some(entry) = self.next_but(&mut |scanner, start, at, fixed| {
             let Some(distance) = fixed.origin.filter(|_| fixed.is_copy) else {
                 return true;

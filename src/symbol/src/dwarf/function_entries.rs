@@ -91,7 +91,7 @@ pub struct WantedNames<'n> {
     /// Cached results of `is_name` for the unit's strings.
     pub known: Option<&'n CachedNames>,
     /// For an entry whose name may be in another unit: whether it has a wanted name.
-    pub is_named_elsewhere: &'n dyn Fn(UnitOffset) -> bool,
+    pub has_wanted_name: &'n dyn Fn(UnitOffset) -> bool,
 }
 
 /// Cached results for the strings of one object in one search.
@@ -153,7 +153,7 @@ impl FunctionEntries {
                 functions.named.push(entry.offset);
             }
             let leads_elsewhere = search.add(&entry, is_named);
-            if !is_named && leads_elsewhere && (wanted.is_named_elsewhere)(entry.offset) {
+            if !is_named && leads_elsewhere && (wanted.has_wanted_name)(entry.offset) {
                 search.named.insert(entry.offset);
                 functions
                     .named

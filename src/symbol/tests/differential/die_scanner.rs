@@ -315,15 +315,14 @@ fn compare_functions(unit: &DebugUnit<'_>, name: &str) {
     // Without wanted names, only functions with code are read.
     let found = FunctionEntries::read(unit.dwarf, header, None);
     assert_eq!((found.with_code, found.named.len()), (with_code.clone(), 0));
-    for is_named_elsewhere in [false, true] {
+    for has_wanted_name in [false, true] {
         let wanted = WantedNames {
             is_name: &|other| other == name,
             known: unit.known,
-            is_named_elsewhere: &|_| is_named_elsewhere,
+            has_wanted_name: &|_| has_wanted_name,
         };
         let found = FunctionEntries::read(unit.dwarf, header, Some(wanted));
-        let named =
-            offsets(&|entry| is_called(&entries, entry, name).unwrap_or(is_named_elsewhere));
+        let named = offsets(&|entry| is_called(&entries, entry, name).unwrap_or(has_wanted_name));
         assert_eq!(found.named, named, "{name}");
         assert_eq!(found.with_code, with_code, "{name}");
     }
@@ -331,7 +330,7 @@ fn compare_functions(unit: &DebugUnit<'_>, name: &str) {
     let expected: Vec<_> = copies.map(|entry| (entry.offset, entry.origin)).collect();
     let mut found = Vec::new();
     let scanner = DieScanner::new(unit.dwarf, header, &is_function_or_copy).expect("a unit");
-    scanner.for_each_copy(&mut |offset, origin| {
+    scanner.for_each_instance(&mut |offset, origin| {
         let origin = match origin {
             DieReference::SameUnit(origin) => Some(origin.0),
             DieReference::OtherUnit => None,

@@ -71,7 +71,7 @@ pub(in crate::cli::commands) fn run_live(
 ) -> Result<ExitStatus, CliError> {
     let no_file = None;
     let observed = observe(matches, context, no_file)?;
-    let data = PerfData::parse_with_any_events(&observed.recording);
+    let data = PerfData::parse_even_without_events(&observed.recording);
     let data = data.map_err(|error| CliError::failure(255, error))?;
     // `-C` already limited the observation.
     let all_cpus = None;

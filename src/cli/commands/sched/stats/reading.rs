@@ -90,7 +90,7 @@ fn read(
 ) -> Result<SchedStats, CliError> {
     let force = flag(matches, "force") == Some(true);
     let input = OpenedInput::named(path, force, context)?.complete(context)?;
-    let data = PerfData::parse_with_any_events(&input.bytes);
+    let data = PerfData::parse_even_without_events(&input.bytes);
     let data = data.map_err(|cause| foreign(&input.path, &cause))?;
     input.warn_of_damage(&data, context);
     SchedStats::of_recording(&data, cpus.map(CpuList::numbers)).map_err(|error| {
