@@ -276,6 +276,10 @@ mod tests {
             last.map(|range| (range.from, range.count)),
             Some((Some(1 << 63), 1))
         );
+    }
+
+    #[test]
+    fn a_histogram_without_numbers_has_ranges_but_no_summary() {
         let empty = counted(vec![10, 5, 10], &[]);
         assert_eq!(rows(&empty).len(), 3);
         assert_eq!(empty.summary(), None);

@@ -79,6 +79,10 @@ mod tests {
         for call in [Call::Getppid, Call::Getpgid, Call::Fork, Call::Execve] {
             assert!(call.run(3).unwrap() > Duration::ZERO, "{call:?}");
         }
+    }
+
+    #[test]
+    fn a_child_that_fails_is_an_error() {
         assert!(matches!(run_child(|| 3), Err(BenchError::Child(_))));
     }
 }

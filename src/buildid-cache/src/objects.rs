@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_are_added_to_lists_without_any() {
+    fn markers_are_added_only_to_lists_without_markers() {
         let (root, cache, file) = scratch("markers");
         let with = |probes| NewObject {
             probes: Some(probes),

@@ -149,7 +149,7 @@ fn the_workload_keeps_its_own_options() {
 }
 
 #[test]
-fn help_applies_where_it_is_given() {
+fn help_is_neither_taken_from_the_workload_nor_from_values() {
     assert_eq!(
         rewritten(WORKLOAD, "-a -h freq cpu"),
         r#"Ok(Summary(["freq", "cpu"]))"#

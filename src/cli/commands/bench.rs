@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn every_benchmark_has_options_with_help() {
+    fn every_option_of_a_benchmark_has_help() {
         for benchmark in benchmarks() {
             let command = with_common((benchmark.build)());
             // clap checks that names and letters are unique.

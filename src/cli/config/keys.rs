@@ -537,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn unused_settings_are_named_where_perf_reads_them() {
+    fn unused_settings_are_reported_by_the_commands_that_read_them_in_perf() {
         assert_eq!(why_unused("colors.top", Some("report")), Some(COLORS));
         assert_eq!(why_unused("colors.top", Some("stat")), None);
         assert_eq!(why_unused("colors.top", None), Some(COLORS));
@@ -568,7 +568,7 @@ mod tests {
     }
 
     #[test]
-    fn each_setting_that_is_read_is_named_where_it_is_read() {
+    fn settings_are_read_exactly_if_declared_as_read() {
         assert!(SETTINGS.is_sorted_by(|left, right| left.name < right.name));
         let mut text = String::new();
         read_sources(

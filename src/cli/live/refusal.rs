@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_that_paranoid_allows_have_another_cause() {
+    fn refused_calls_that_paranoid_allows_have_another_cause() {
         let not_opened = NotOpened {
             event: "cs".to_owned(),
             cause: io::Error::from_raw_os_error(libc::EPERM),

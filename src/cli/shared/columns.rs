@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_with_one_filtered_value_are_removed_unless_last() {
+    fn columns_with_one_filtered_value_are_removed_unless_all_keys_have_one() {
         let mut columns = columns("comm,dso", None);
         columns.single_values.push(("comm", "calc".to_owned()));
         let resolved = columns

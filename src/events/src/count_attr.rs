@@ -47,7 +47,7 @@ mod tests {
     use crate::{Catalogue, parse};
 
     #[test]
-    fn leaders_enable_the_group_and_no_event_samples() {
+    fn leaders_enable_the_group_and_events_do_not_sample() {
         let specs = parse("{cs/period=5/,faults:u}", &Catalogue::default()).unwrap();
         let attr = |index: usize| {
             let options = CountOptions {

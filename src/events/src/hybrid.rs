@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_keep_events_of_other_pmus() {
+    fn events_of_other_pmus_get_a_group_of_their_own() {
         let events = parse("{cycles,software/config=2/,faults}", &hybrid()).unwrap();
         let rows = events.iter().map(|event| {
             let is_leader = matches!(event.group, GroupPosition::Leader { .. });

@@ -282,7 +282,7 @@ fn software_events_and_times_are_named_by_pmus() {
 }
 
 #[test]
-fn braces_and_modifiers_have_fixed_positions() {
+fn misplaced_braces_and_modifiers_are_refused() {
     assert_eq!(
         reasons("cycles:{k,u}"),
         ["modifiers take no braces, write `cycles:k,cycles:u'"]

@@ -392,6 +392,10 @@ mod tests {
         ] {
             assert_eq!(matches(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn samples_without_a_period_are_compared_by_the_fixed_one() {
         let without = SampleRecord {
             period: None,
             ..sample()
@@ -401,12 +405,17 @@ mod tests {
             [41, 42].map(|fixed| filter.matches(&without, fixed)),
             [false, true]
         );
-        assert!(!SampleFilter::all_but(7).matches(&sample(), FIXED_PERIOD));
         let both = SampleFilter::all_but(8).and(filter);
         assert_eq!(
             [41, 42].map(|fixed| both.matches(&without, fixed)),
             [false, true]
         );
+    }
+
+    #[test]
+    fn samples_of_an_excluded_process_do_not_match() {
+        assert!(!SampleFilter::all_but(7).matches(&sample(), FIXED_PERIOD));
+        assert!(SampleFilter::all_but(8).matches(&sample(), FIXED_PERIOD));
     }
 
     #[test]

@@ -285,7 +285,7 @@ mod tests {
     const AMD: &str = "AuthenticAMD,25,1,1";
 
     #[test]
-    fn the_scheduler_counts_in_the_kernel() {
+    fn only_events_of_the_scheduler_fire_only_in_the_kernel() {
         for (text, expected) in [
             ("cs", true),
             ("cpu-migrations", true),

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn no_stack_is_written_as_a_comment() {
+    fn a_stack_that_begins_with_a_hash_is_not_written_as_a_comment() {
         let mut stacks = Stacks::default();
         let frame = stacks.label("#1 worker", FrameKind::User);
         stacks.add(&[frame], 3);

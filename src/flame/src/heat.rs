@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_as_wide_as_the_ratio_of_their_edges() {
+    fn edges_of_logarithmic_rows_have_equal_ratios() {
         let edges = logarithmic_edges(1000, 1_000_000, 3);
         assert_eq!(edges, [1000, 10_000, 100_000, 1_000_000]);
         let mut heat = HeatMap::of_durations(0, 9, 10, edges);

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_branches_appear_once() {
+    fn the_second_iteration_of_a_loop_is_removed() {
         let branches = [9, 1, 2, 1, 2, 1, 2, 7].map(branch);
         let steps_of = |order, most| {
             let steps = steps(&branches, order, most);

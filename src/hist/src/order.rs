@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tree_stays_flat() {
+    fn the_tree_stays_balanced() {
         let mut tree = InsertionTree {
             root: NO_NODE,
             nodes: Vec::new(),

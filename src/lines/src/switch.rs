@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn from_one_event_to_another() {
+    fn samples_are_shown_between_the_switch_events() {
         let events = [0, 1, 0, 2, 0, 2, 1, 0];
         let (no, yes) = (false, true);
         let (on, off) = (Some(1), Some(2));

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_sees_earlier_records_of_the_next() {
+    fn samples_see_earlier_records_of_the_next_round() {
         let mark = record(RecordKind::FINISHED_ROUND, |_| {});
         let mut live = LiveWorld::new(Endian::NATIVE, &events());
         let (early, late) = (sample(10), sample(30));

@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn words_with_an_id_name_the_holder() {
+    fn thread_ids_in_futex_words_are_those_of_holders() {
         let priority = FutexWait {
             operation: 0x86,
             value: 0,

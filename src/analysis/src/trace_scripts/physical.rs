@@ -226,7 +226,11 @@ mod tests {
         assert_eq!(label(0x0300_0000), Some((0x0010_0000, "System RAM")));
         assert_eq!(label(0x2000_0000), None);
         assert_eq!(label(u64::MAX), None);
-        assert!(!memory.is_hidden());
+    }
+
+    #[test]
+    fn addresses_are_hidden_if_all_are_zero() {
+        assert!(!PhysicalMemory::parse(TEXT).is_hidden());
         assert!(PhysicalMemory::parse("00000000-00000000 : System RAM\n").is_hidden());
     }
 

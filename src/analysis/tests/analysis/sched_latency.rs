@@ -127,7 +127,7 @@ proptest! {
 }
 
 #[test]
-fn each_wait_is_on_one_cpu() {
+fn a_wait_belongs_to_the_cpu_where_it_ends() {
     let mut recording = Recording::new(Endian::Little);
     recording.wakeup(100, 0, 1, 7);
     recording.switch(110, 1, (2, 1), 7);

@@ -85,7 +85,11 @@ fn hidden_mappings_are_not_listed() {
         (11, 0x1800, 0x2000, 0x900, "/bin/a"),
     ];
     assert_eq!(rows, expected);
-    // Thread 20 has a mapping, but no FORK or COMM record: it is listed only with mappings.
+}
+
+/// Thread 20 has a mapping, but no FORK or COMM record.
+#[test]
+fn a_thread_known_from_a_mapping_is_listed_only_with_mappings() {
     let mut recording = Recording::new(Endian::NATIVE);
     add_mapping(&mut recording, 1, 20, (0x1000, 0x1000), b"/bin/a");
     let file = recording.finish();

@@ -47,7 +47,7 @@ fn the_longest_wait_of_each_task_is_found() {
 }
 
 #[test]
-fn events_that_are_not_needed_are_read_only_around_losses() {
+fn events_that_are_not_needed_are_read_only_if_a_recording_has_losses() {
     // All events of a recording with a loss are read: each of them narrows the time in which the loss happened.
     for (has_loss, expected) in [(false, 2), (true, 4)] {
         let mut recording = Recording::new(Endian::Little);

@@ -106,7 +106,7 @@ fn contend() {
 }
 
 #[test]
-fn a_program_for_every_option_passes_the_verifier() {
+fn programs_for_each_key_pass_the_verifier() {
     let owner = ContentionKey::Owner(OwnerLayout {
         mutex: 0,
         rwsem: 8,

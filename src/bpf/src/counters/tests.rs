@@ -23,7 +23,7 @@ fn run(part: impl FnOnce(&mut ProgramBuilder), memory: &mut [u8], sums: usize) {
 
 proptest! {
     #[test]
-    fn sums_are_the_differences_of_readings(readings in prop::collection::vec(any::<[[u64; 3]; 2]>(), 1..8)) {
+    fn differences_of_readings_are_summed(readings in prop::collection::vec(any::<[[u64; 3]; 2]>(), 1..8)) {
         let events = Events { count: 2, cpus: 4 };
         let sums = 8 + 2 * 48;
         let mut memory = vec![0; sums + 2 * 24];

@@ -26,7 +26,7 @@ proptest! {
     }
 
     #[test]
-    fn decoding_accepts_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+    fn only_complete_records_are_decoded(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
         prop_assert_eq!(OffCpuWait::decode(&bytes).is_some(), bytes.len() >= 24);
     }
 }

@@ -81,7 +81,7 @@ fn each_field_is_read_from_its_place() {
 }
 
 #[test]
-fn of_each_group_one_test_holds() {
+fn samples_pass_if_a_test_of_each_group_holds() {
     let cpu = |number| test(FilterField::Cpu, Equal, number);
     let period = |most| test(FilterField::Period, AtMost, most);
     for (groups, expected) in [

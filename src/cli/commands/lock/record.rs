@@ -193,7 +193,7 @@ mod tests {
     use super::events;
 
     #[test]
-    fn lockdep_is_preferred_if_it_is_complete() {
+    fn complete_lockdep_is_preferred_unless_owners_are_needed() {
         let names = |names: &[&str]| {
             names
                 .iter()

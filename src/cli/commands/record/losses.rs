@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn truncated_traces_suggest_a_buffer_size() {
+    fn truncations_gaps_and_collisions_of_traces_are_reported() {
         assert!(traces(&TraceStats::default()).is_empty());
         let mut lost = TraceStats {
             parts: 9,
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn overwritable_rings_lose_records_only_while_paused() {
+    fn losses_of_overwritable_rings_are_from_pauses_unless_side_band_was_lost() {
         let mut recorded = Summary::default();
         recorded.lost_chunks = 1;
         recorded.lost_samples = vec![loss("a", Some(1), 2)];

@@ -342,7 +342,7 @@ fn boxes_of_one_pmu_are_one_row() {
 
 /// Two cores of two threads each: one event per CPU, the other per core.
 #[test]
-fn rows_of_cpus_may_have_events_of_cores() {
+fn events_per_core_have_rows_of_cores_among_rows_of_cpus() {
     let location = |core| CpuLocation {
         core,
         ..CpuLocation::default()

@@ -85,7 +85,7 @@ fn cache_events_are_listed_in_order_with_their_config() {
 }
 
 #[test]
-fn marks_are_found_by_their_own_name() {
+fn markers_are_found_by_their_own_name() {
     let all = ["sdt_kitchen:cook", "sdt_kitchen:eat@/bin/a(12)"];
     assert_eq!(names(&listed("sdt")), all);
     assert_eq!(names(&listed("sdt_*:eat")), all[1..]);

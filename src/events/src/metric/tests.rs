@@ -260,6 +260,10 @@ fn built_in_metrics_can_be_planned() {
             }
         }
     }
+}
+
+#[test]
+fn built_in_top_down_metrics_are_computed_from_their_events() {
     let tables = load(&BuiltIn, "GenuineIntel-6-55-4").tables;
     let top = MetricPlan::all("TopdownL1", &tables, &WITHOUT_SMT).unwrap();
     let counts = FixedCounts::new(&[

@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_of_any_json_type_are_text() {
+    fn only_scalar_json_values_are_read() {
         let text = r#"{"a": " 0x1A6,0x1A7 ", "b": 12, "c": null, "d": "null", "e": [1, {}], "f": {"g": 1}, "h": true, "i": "zz"}"#;
         let row: Row = serde_json::from_str(text).unwrap();
         assert_eq!(row.number("a"), Ok(Some(0x1a6)));

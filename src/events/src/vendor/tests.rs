@@ -151,7 +151,7 @@ fn intels_tree_is_read_file_by_file() {
 }
 
 #[test]
-fn arm_files_contain_their_cpuid() {
+fn arm_files_are_selected_by_the_cpuid_in_them() {
     let folder = MemoryFolder::new(&[
         (
             "pmu/neoverse-n1.json",

@@ -87,7 +87,7 @@ fn lists_replace_add_and_remove() {
 }
 
 #[test]
-fn requested_fields_must_be_recorded() {
+fn fields_requested_for_all_events_must_be_recorded() {
     let error = fields(&["comm,cpu"], &clock()).unwrap_err();
     assert_eq!(
         error.to_string(),

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_move_in_the_form_that_they_have() {
+    fn moved_lists_keep_their_form() {
         for endian in [Endian::Little, Endian::Big] {
             for counts in [Some(2), None] {
                 let section = |first: u64, second: u64| {

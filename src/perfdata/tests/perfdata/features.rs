@@ -192,7 +192,7 @@ fn features_round_trip_in_both_byte_orders() {
 
 /// Truncation neither panics, nor changes the hostname, nor adds build-ids.
 #[test]
-fn a_truncated_file_loses_features_only() {
+fn truncation_neither_changes_nor_adds_features() {
     let bytes = file(Endian::NATIVE);
     let complete = PerfData::parse(&bytes).unwrap();
     for end in 0..bytes.len() {

@@ -255,7 +255,10 @@ fn invalid_metadata_is_refused_or_skipped() {
     assert!(matches!(end, Some(Error::Decode { .. })), "{end:?}");
     let (after, end) = drain(&mut reader);
     assert_eq!((after.len(), end), (0, None));
-    // A header of 104 bytes is that of a file.
+}
+
+#[test]
+fn a_header_of_104_bytes_is_that_of_a_file() {
     let file = FileHeader::decode(&[b"PERFILE2".as_slice(), &[104], &[0; 103]].concat());
     assert!(!file.unwrap().is_pipe());
 }

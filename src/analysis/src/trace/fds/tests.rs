@@ -177,7 +177,7 @@ fn sockets_and_pipes_are_named() {
 }
 
 #[test]
-fn processes_with_unseen_threads_have_no_names() {
+fn descriptors_of_processes_with_unseen_threads_have_no_names() {
     let mut files = FileTables::new(NAMES_FILES);
     call(
         &mut files,
@@ -191,6 +191,10 @@ fn processes_with_unseen_threads_have_no_names() {
     files.seed(PROCESS, ProcessFiles::default());
     call(&mut files, "socket", &[1], &[], 3);
     assert_eq!(name(&files, 3), None);
+}
+
+#[test]
+fn descriptors_have_no_names_if_names_are_not_requested() {
     let mut none = FileTables::new(!NAMES_FILES);
     call(&mut none, "socket", &[1], &[], 3);
     assert_eq!(name(&none, 3), None);

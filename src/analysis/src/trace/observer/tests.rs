@@ -151,7 +151,7 @@ fn a_limit_of_no_lines_prints_none() {
 }
 
 #[test]
-fn page_faults_follow_the_switches_and_the_excluded_threads() {
+fn page_faults_of_excluded_threads_and_while_switched_off_are_not_shown() {
     let mut trace = Trace::new(TraceOptions {
         switch: Some(TraceSwitch {
             on: Some("on".to_owned()),
@@ -168,7 +168,7 @@ fn page_faults_follow_the_switches_and_the_excluded_threads() {
 
 /// A child that shares the descriptors of its parent may close them at any time.
 #[test]
-fn processes_that_share_descriptors_have_no_names() {
+fn shared_descriptors_have_no_names() {
     const SIGCHLD: u64 = 17;
     const CLONE_FILES: u64 = 0x400;
     for (flags, expected) in [

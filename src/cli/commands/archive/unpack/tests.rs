@@ -167,7 +167,7 @@ fn invalid_members_are_refused() {
 }
 
 #[test]
-fn archives_of_objects_are_not_nested_deeper() {
+fn archives_of_objects_within_each_other_are_refused() {
     let (bytes, id) = program();
     let place = format!("p/{id}/elf");
     let inner = archive(&[(EntryType::Regular, &place, &bytes)]);

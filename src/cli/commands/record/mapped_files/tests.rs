@@ -130,7 +130,7 @@ fn a_replaced_file_is_not_used() {
 }
 
 #[test]
-fn a_file_without_a_build_id_has_a_number_and_stays_open() {
+fn an_object_without_a_build_id_gets_a_generated_id_and_stays_open() {
     let scratch = Scratch::new();
     let path = scratch.path().join("bare");
     // Only an ELF header, with the offsets and counts of program headers and sections set to 0: there are no notes.
