@@ -241,7 +241,7 @@ fn several_events_have_a_menu() {
 }
 
 #[test]
-fn another_size_is_painted_at_once() {
+fn a_resized_terminal_is_repainted() {
     let scratch = recording();
     let Some(tmux) = browser((80, 24), &scratch, "") else {
         return;

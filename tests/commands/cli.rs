@@ -137,7 +137,7 @@ fn summaries_fit_80_columns_and_end_with_examples() {
 }
 
 #[test]
-fn help_uses_the_words_of_the_field() {
+fn help_has_no_private_words() {
     for command in all_commands() {
         let words: Vec<&str> = command.split(' ').collect();
         let help = outcome(&[words.as_slice(), &["-h"]].concat()).stderr;

@@ -84,7 +84,7 @@ fn another_users_file_needs_force() -> io::Result<()> {
 }
 
 #[test]
-fn a_pipe_is_read_by_name_and_by_default() -> io::Result<()> {
+fn an_invalid_stream_on_stdin_is_refused_with_and_without_its_name() -> io::Result<()> {
     let scratch = Scratch::new();
     let stream = |bytes: &[u8]| Bytes::new().raw("PERFILE2").raw(bytes).done();
     for reader in READERS {

@@ -77,10 +77,10 @@ fn prefixes_match_perf() {
 }
 
 #[test]
-fn every_option_of_perf_is_known_by_name() {
+fn every_option_of_record_report_and_script_is_known_by_name() {
     let Some(perf) = real_perf() else {
         skip(
-            "every_option_of_perf_is_known_by_name",
+            "every_option_of_record_report_and_script_is_known_by_name",
             "there is no perf here",
         );
         return;

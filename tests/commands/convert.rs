@@ -414,7 +414,7 @@ fn other_formats_have_the_stacks_that_are_folded() {
 }
 
 #[test]
-fn samples_of_other_events_are_markers() {
+fn samples_of_other_events_are_markers_in_firefox() {
     let scratch = Scratch::new();
     recorded(&scratch, &["-g", "-e", "cpu-clock:u,page-faults:u"]);
     let file = json(&converted(&scratch, "firefox", &[]));

@@ -330,7 +330,7 @@ fn lost_records_are_discarded_events() {
 }
 
 #[test]
-fn only_traces_are_overwritten_and_only_with_force() {
+fn traces_are_overwritten_with_force_and_other_files_never() {
     let scratch = Scratch::new();
     let trace = scratch.path().join("trace");
     let perf_data = scratch.path().join("perf.data");

@@ -248,6 +248,12 @@ fn broken_text_leaves_nothing() {
         assert!(!scratch.path().join("new").exists(), "{words:?}");
         assert!(!scratch.path().join(".debug").exists(), "{words:?}");
     }
+}
+
+#[test]
+fn records_other_than_samples_are_left_out() {
+    let scratch = Scratch::new();
+    let good = "sh 1 [000] 1.000001: a:tick: x=1\n";
     let other = "sh 1 [000] 1.000000: PERF_RECORD_MMAP2 1/1: [0x1000(0x1000)]\n";
     scratch
         .write("mixed", format!("{other}{good}"))

@@ -157,7 +157,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn each_table_is_a_file_and_all_or_none_are_replaced() {
+fn each_table_is_a_file_and_without_force_all_or_none_are_written() {
     let scratch = Scratch::new();
     recorded(&scratch, &["-g", "-F", "1999", "-e", "cpu-clock:u"]);
     let convert = ["data", "convert", "--to-parquet", "set"];

@@ -9,7 +9,7 @@ use super::{perfetto_trace, rperf};
 use crate::tidy::root;
 
 #[test]
-fn counts_are_samples_in_firefox() {
+fn page_faults_have_neither_weights_nor_cpu_time_in_firefox() {
     let scratch = Scratch::new();
     recorded(&scratch, &["-c", "1", "-e", "page-faults:u"]);
     let file = json(&converted(&scratch, "firefox", &[]));

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn moments() {
+    fn start_and_end_times_are_parsed() {
         assert_eq!(parsed("1,2"), Some(vec![(SECOND, 2 * SECOND)]));
         assert_eq!(parsed("1,  2"), Some(vec![(SECOND, 2 * SECOND)]));
         assert_eq!(parsed("1, 2,3"), None);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn percents() {
+    fn percentages_are_parsed() {
         assert_eq!(parsed("10%/1"), Some(vec![(100, 199)]));
         assert_eq!(parsed("10%/10"), Some(vec![(1000, 1100)]));
         assert_eq!(parsed("20%"), Some(vec![(100, 299)]));
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn relative_times_need_a_start() {
+    fn relative_times_and_percentages_need_the_recordings_times() {
         let relative = TimeIntervals::parse("0,1", Some((7, 9)), RELATIVE).unwrap();
         assert_eq!(
             relative.0,

@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_waits_for_its_task_on_any_cpu() {
+    fn a_wait_may_end_on_another_cpu_whose_records_are_read_first() {
         let mut off = off_cpu();
         let mut out = Vec::new();
         // CPU 1, where 7 is switched in, is read before CPU 0, where it was switched out.

@@ -151,7 +151,7 @@ sys.stdin.read()
 ";
 
 #[test]
-fn no_part_below_a_folder_is_a_link() {
+fn links_and_paths_out_of_a_folder_are_refused() {
     let scratch = Scratch::new();
     let outside = scratch.path().join("outside");
     fs::create_dir_all(outside.join("deep")).expect("folders");
@@ -214,7 +214,7 @@ fn an_open_folder_stays_the_same_folder() {
 }
 
 #[test]
-fn removing_a_tree_does_not_follow_links() {
+fn removing_a_tree_follows_no_links_and_has_a_depth_limit() {
     let scratch = Scratch::new();
     for folder in ["outside", "tree/a/b"] {
         fs::create_dir_all(scratch.path().join(folder)).expect("a folder");
@@ -254,7 +254,7 @@ fn a_cache_linked_by_another_user_is_not_used() {
 }
 
 #[test]
-fn replacing_replaces_the_link_and_not_its_target() {
+fn replacing_replaces_the_link_and_a_failure_changes_nothing() {
     let scratch = Scratch::new();
     let target = scratch.write("target", "precious").expect("a file");
     let link = scratch.path().join("link");
@@ -297,10 +297,14 @@ fn a_file_being_written_has_no_name() {
 }
 
 #[test]
-fn temporary_files_have_no_name() {
+fn unnamed_files_have_no_link() {
     let mut file = unnamed_file(&std::env::temp_dir()).expect("a file");
     file.write_all(b"gone").expect("written");
     assert_eq!(file.metadata().expect("there").nlink(), 0);
+}
+
+#[test]
+fn temporary_names_differ() {
     let one = temporary::temporary_name("perf.data".as_ref()).expect("a name");
     let two = temporary::temporary_name("perf.data".as_ref()).expect("a name");
     assert_ne!(one, two);
@@ -345,8 +349,8 @@ fn exposed(scratch: &Scratch, owner: Option<u32>, mode: u32) -> PathBuf {
 }
 
 #[test]
-fn fifos_of_other_users_are_not_written() {
-    if !is_root_or_skips("fifos_of_other_users_are_not_written") {
+fn fifos_of_other_users_are_refused_unless_given_in_a_safe_folder() {
+    if !is_root_or_skips("fifos_of_other_users_are_refused_unless_given_in_a_safe_folder") {
         return;
     }
     let scratch = Scratch::new();
@@ -453,7 +457,7 @@ fn an_own_descriptor_of_a_file_is_appended_to_and_truncated() {
 }
 
 #[test]
-fn hard_links_to_other_files_are_not_appended_to() {
+fn links_and_files_of_others_in_a_shared_folder_are_not_written() {
     let scratch = Scratch::new();
     let folder = scratch.path().join("shared");
     fs::create_dir(&folder).expect("a folder");
@@ -477,7 +481,7 @@ fn hard_links_to_other_files_are_not_appended_to() {
         refused(open_output(&folder.join("hard"), WriteMode::Truncate)),
         Refusal::ForeignFile
     );
-    if !is_root_or_skips("hard_links_to_other_files_are_not_appended_to") {
+    if !is_root_or_skips("links_and_files_of_others_in_a_shared_folder_are_not_written") {
         return;
     }
     symlink(&precious, folder.join("soft")).expect("a link");

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn the_flag_is_cleared_only_without_a_build_id() {
+    fn mmap_build_id_is_cleared_only_without_a_build_id() {
         let device = MmapId::Inode {
             major: 254,
             minor: 0,

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_with_samples_are_found_with_their_files() {
+    fn modules_are_kept_if_they_have_samples_and_a_file_of_their_build() {
         let root = std::env::temp_dir().join(format!("rperf-modules-{}", std::process::id()));
         let notes = root.join("module/hit/notes");
         fs::create_dir_all(&notes).unwrap();

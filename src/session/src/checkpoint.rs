@@ -86,7 +86,7 @@ mod tests {
     use std::time::Instant;
 
     #[test]
-    fn the_size_is_where_readers_look_for_it() {
+    fn the_header_has_the_data_size_while_recording() {
         let path = std::env::temp_dir().join(format!("rperf-checkpoint-{}", std::process::id()));
         let file = File::create_new(&path).unwrap();
         let event = EventDesc {

@@ -259,7 +259,7 @@ mod tests {
     use rperf_wire::BranchSampleType;
 
     #[test]
-    fn branch_recordings_have_the_feature() {
+    fn branch_recordings_have_the_branch_stack_feature() {
         let event = |branches| {
             let mut spec = parse("cycles", &Catalogue::default()).unwrap().remove(0);
             spec.settings.branches = branches;
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_bits() {
+    fn memory_blocks_are_bits() {
         let node = memory_node(1, &[0, 3, 64]);
         assert_eq!((node.size, node.blocks), (65, vec![0b1001, 1]));
         assert!(memory_node(0, &[]).blocks.is_empty());

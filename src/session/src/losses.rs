@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_of_a_cpu_are_summed() {
+    fn losses_are_summed_by_event_and_cpu() {
         let missed = |event: &str, cpu, count| EventLosses {
             event: event.to_owned(),
             cpu,

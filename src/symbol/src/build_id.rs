@@ -198,12 +198,16 @@ mod tests {
     }
 
     #[test]
-    fn padding_makes_no_difference() {
+    fn padded_build_ids_match_but_are_not_equal() {
         let short = BuildId::from_bytes(&[5; 8]).expect("a build-id");
         let mut padded = [0; 20];
         padded[..8].fill(5);
         let padded = BuildId::from_bytes(&padded).expect("a build-id");
         assert!(short.matches(&padded) && short != padded);
+    }
+
+    #[test]
+    fn zeros_and_odd_digits_are_no_build_id() {
         assert_eq!(BuildId::from_bytes(&[0; 20]), None);
         assert_eq!(BuildId::from_hex("abc"), None);
     }

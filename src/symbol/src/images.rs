@@ -75,7 +75,7 @@ mod tests {
     use crate::MemoryFiles;
 
     #[test]
-    fn only_files_with_the_build_id_are_found() {
+    fn files_of_another_build_and_other_formats_are_not_found() {
         let own = std::fs::read("/proc/self/exe").unwrap();
         let id = crate::build_id_of_elf(&own);
         let mut files = MemoryFiles::new();

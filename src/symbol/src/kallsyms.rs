@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_are_hidden_addresses() {
+    fn listings_with_hidden_addresses_differ_from_blank_ones() {
         let parsed = parse(
             b"0000000000000000 T _text\n0000000000000000 t f\n",
             Some(("_text", 1)),

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_the_file_are_not_copied() {
+    fn names_of_the_file_are_copied_unless_terminated_and_valid() {
         let file = FileBytes::from(b"\0main\0caf\xe9\0cut".to_vec());
         let mut names = NameTable::of_file(file.clone());
         let mut pushed = |range| names.push(&file[range]).unwrap();

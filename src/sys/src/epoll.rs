@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signalled_counter_is_reported_as_registered() {
+    fn a_signalled_eventfd_is_reported_with_its_number_and_mode() {
         let (epoll, event) = (Epoll::new().unwrap(), EventFd::new().unwrap());
         let oneshot = EpollMode {
             edge: false,

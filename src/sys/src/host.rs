@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_this_machine() {
+    fn the_kernel_release_and_the_page_size_are_read() {
         let uname = uname().unwrap();
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
         assert_eq!(uname.release, release.trim());

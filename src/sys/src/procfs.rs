@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_this_thread() {
+    fn this_process_is_read_from_proc() {
         let proc = Proc::new("/proc");
         let pid = std::process::id();
         assert!(proc.processes().unwrap().contains(&pid));

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_function_is_in_a_file() {
+    fn usleep_is_found_in_its_file() {
         let place = usleep_place().unwrap();
         let size = std::fs::metadata(&place.path).unwrap().len();
         assert!(place.offset > 0 && place.offset < size, "{place:?}");

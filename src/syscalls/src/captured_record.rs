@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn any_bytes_are_decoded() {
+    fn damaged_records_do_not_panic() {
         let mut bytes = [0_u32.to_ne_bytes(), 0_u32.to_ne_bytes()].concat();
         bytes.extend(segment(0, BYTES, 40, &[9; 20]));
         for end in 0..bytes.len() {

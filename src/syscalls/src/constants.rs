@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn composed_values() {
+    fn values_of_several_parts_are_named() {
         assert_eq!(futex_text(0x189), "WAIT_BITSET|PRIVATE_FLAG|CLOCK_REALTIME");
         assert_eq!(socket_type_text(0o2004002), "DGRAM|CLOEXEC|NONBLOCK");
         assert_eq!(socket_type_text(9), "0x9");

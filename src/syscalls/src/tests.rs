@@ -334,7 +334,7 @@ fn captured_memory_replaces_addresses() {
 }
 
 #[test]
-fn any_registers_are_printed() {
+fn any_argument_values_are_printed_on_one_line() {
     for abi in Abi::ALL {
         for (_, syscall) in SyscallTable::of(abi).all() {
             for value in [0, 1, u64::MAX, 0x8000_0000, 0x1234_5678_9abc_def0] {
@@ -431,7 +431,7 @@ fn kernel_structures_are_captured_and_printed() {
 }
 
 #[test]
-fn names_that_perf_does_not_print() {
+fn constants_are_named_where_perf_prints_numbers() {
     for (name, values, expected) in [
         (
             "faccessat2",

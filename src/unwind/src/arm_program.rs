@@ -315,6 +315,10 @@ mod tests {
         assert_eq!(after.len(), 16);
         assert_eq!(after[13..], [(13, 0x7044), (14, 0x7048), (15, 0x704c)]);
         assert!(!compile(&[0x88, 0x00]).unwrap().is_signal);
+    }
+
+    #[test]
+    fn nothing_is_popped_after_the_stack_pointer() {
         // After the stack pointer was popped, nothing can be popped or skipped, and no other register can replace it.
         assert_eq!(run(&[0x8f, 0xff, 0xa0]), Err(TruncationCause::BadFrameInfo));
         assert_eq!(run(&[0x8f, 0xff, 0x00]), Err(TruncationCause::BadFrameInfo));

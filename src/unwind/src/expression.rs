@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_programs_of_linkage_tables_depend_on_the_address() {
+    fn plt_expressions_depend_on_the_address() {
         // In each PLT entry of 16 bytes, the stack grows by 8 bytes before byte 11. Here, the address is byte 6 of its entry.
         // breg7 8; breg16 0; lit15; and; lit11; ge; lit3; shl; plus
         let program = [0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22];
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_expressions_terminate() {
+    fn invalid_and_endless_expressions_are_errors() {
         // Beyond the copy of the stack; below it; an unknown register; a loop; no value; an unknown operation.
         assert_eq!(run(&[0x77, 16, 0x06], None), Err(TruncationCause::DumpEnd));
         assert_eq!(

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn without_stack_pointer_there_is_nothing_to_unwind() {
+    fn sampled_registers_need_stack_and_instruction_pointers() {
         let values: Vec<u8> = [1_u64, 2].iter().flat_map(|v| v.to_le_bytes()).collect();
         // In the kernel's order, bit 6 is the frame pointer, 7 the stack pointer, 8 the instruction pointer.
         assert!(Registers::of_sample(Arch::X86_64, &dumped(1 << 7 | 1 << 8, &values)).is_some());

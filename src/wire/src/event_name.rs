@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn every_type_has_a_name() {
+    fn hardware_cache_raw_and_unknown_events_have_names() {
         let name = |kind, config| {
             event_name(&Attr {
                 kind,

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn usual_names_are_as_they_are() {
+    fn names_in_utf8_are_unchanged() {
         for name in ["", "/bin/ls", "/tmp/caf\u{e9}", "\u{1f980}"] {
             assert!(matches!(name_text(name.as_bytes()), Cow::Borrowed(text) if text == name));
             assert_eq!(name_bytes(name), name.as_bytes());

@@ -62,7 +62,7 @@ fn bytes(misc: Misc, record: &Record<'_>, time: u64) -> Vec<u8> {
 }
 
 #[test]
-fn mappings_name_the_objects_of_the_world() {
+fn mappings_name_the_same_objects_as_the_world_builder() {
     let high = 0x7f00_0000_0000;
     let of_user = |start, filename| (Misc::USER, mmap2(start, filename));
     let huge = Mmap2 {

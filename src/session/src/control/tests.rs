@@ -67,7 +67,7 @@ fn count_acknowledgements(from: &mut File) -> usize {
 }
 
 #[test]
-fn every_command_is_executed_reported_and_acknowledged() {
+fn every_command_is_executed_and_acknowledged() {
     let (mut control, mut to, mut from) = control();
     let (requests, reported) = execute(
         &mut control,

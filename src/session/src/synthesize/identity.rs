@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn all_threads_are_minus_one() {
+    fn the_thread_map_of_all_threads_contains_minus_one() {
         let mut records = RecordBuffer::new(0);
         thread_map(
             &mut records,

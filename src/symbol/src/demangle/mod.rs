@@ -181,7 +181,7 @@ mod tests {
     ];
 
     #[test]
-    fn known_names() {
+    fn known_names_are_demangled() {
         for (mangled, demangled) in KNOWN {
             assert_eq!(demangle(mangled).as_deref(), Some(*demangled), "{mangled}");
         }
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn few_shared_types_are_printed() {
+    fn a_few_shared_types_are_expanded() {
         let demangled = "f<A, void (A, A), void (void (A, A), void (A, A))>";
         assert_eq!(
             demangle("_Z1fI1AFvS0_S0_EFvS1_S1_EE").as_deref(),

@@ -178,6 +178,10 @@ mod tests {
         let any_name = |_: &str| true;
         let found: Vec<usize> = named(&Finder::new("abab"), b"ababab\0", &any_name).collect();
         assert_eq!(found, [0, 2]);
+    }
+
+    #[test]
+    fn the_low_half_is_in_the_byte_order_of_the_file() {
         assert_eq!(low_half(0x1_0203_0405, RunTimeEndian::Big), [2, 3, 4, 5]);
         assert_eq!(low_half(0x1_0203_0405, RunTimeEndian::Little), [5, 4, 3, 2]);
     }

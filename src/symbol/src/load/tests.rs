@@ -178,7 +178,7 @@ fn the_path_is_prefixed_with_symfs() {
 }
 
 #[test]
-fn the_vdso_is_read_from_the_image_given() {
+fn the_vdso_is_read_from_the_given_image_or_the_cache() {
     let image = FileBytes::from(TinyElf::default().build());
     let request = ObjectRequest {
         image: Some(&image),
@@ -304,7 +304,7 @@ fn kallsyms_is_of_the_recorded_kernel() {
 }
 
 #[test]
-fn hidden_addresses_are_reported() {
+fn hidden_addresses_and_a_missing_relocation_symbol_are_reported() {
     let mut files = kernel_files(1);
     files.insert("/proc/kallsyms", b"0000000000000000 T _text\n".to_vec());
     let path = PathBuf::from("/proc/kallsyms");
@@ -448,7 +448,7 @@ fn files_of_another_mount_namespace_are_found() {
 }
 
 #[test]
-fn a_deleted_file_may_still_exist() {
+fn a_deleted_file_is_found_at_its_path_if_the_build_is_the_same() {
     let mut files = MemoryFiles::new();
     files.insert("/bin/app", TinyElf::default().build());
     let path = Path::new("/bin/app (deleted)");

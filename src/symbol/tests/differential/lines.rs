@@ -464,7 +464,7 @@ impl Xorshift {
 }
 
 #[test]
-fn damaged_lines_do_not_stop_the_reader() {
+fn damaged_debug_information_does_not_panic() {
     use object::read::ObjectSection as _;
 
     let dir = scratch("lines-damage");

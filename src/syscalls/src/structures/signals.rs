@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn events_and_stacks() {
+    fn sigevents_and_signal_stacks() {
         let mut event = 7_u64.to_ne_bytes().to_vec();
         event.extend([14_u32, 4, 99, 0].into_iter().flat_map(u32::to_ne_bytes));
         let expected = "{ .sigev_value: 0x7, .sigev_signo: ALRM, .sigev_notify: THREAD_ID, .sigev_notify_thread_id: 99 }";

@@ -110,7 +110,7 @@ fn sections_are_merged() {
 }
 
 #[test]
-fn formats_are_added_one_by_one() {
+fn a_single_format_is_inserted() {
     let mut formats = Formats::default();
     let event = EventFormat {
         system: "sched",

@@ -52,7 +52,7 @@ fn numbers(print_fmt: &str, a: i32, b: i64) -> String {
 
 /// Unlike in Linux perf, which prints 250 for `a` and 65527 for `b`.
 #[test]
-fn small_fields_have_a_sign() {
+fn small_fields_have_the_sign_of_their_type() {
     let fields = [("int a", 1), ("int b", 2), ("u8 c", 1)];
     let body = [0xfa, 0xf7, 0xff, 0xfa];
     let text = "\"%d %d %d %u\", REC->a, REC->b, REC->c, REC->a";
@@ -60,7 +60,7 @@ fn small_fields_have_a_sign() {
 }
 
 #[test]
-fn integers_are_padded_as_printf_does() {
+fn integers_are_formatted_by_flags_width_and_length() {
     let cases = [
         ("\"%d %u\", REC->a, REC->a", "-5 4294967291"),
         (
@@ -230,7 +230,7 @@ fn pointer_formats_print_the_pointed_data() {
 }
 
 #[test]
-fn functions_are_named() {
+fn function_pointers_are_printed_as_symbols() {
     struct FakeSymbol;
     impl KernelSymbols for FakeSymbol {
         fn symbol_at(&self, address: u64) -> Option<(&str, u64)> {

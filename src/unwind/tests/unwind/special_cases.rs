@@ -195,7 +195,7 @@ fn a_call_to_an_unmapped_address_has_its_caller() {
 }
 
 #[test]
-fn a_missing_object_ends_the_stack_without_frame_pointers() {
+fn without_an_object_only_frame_pointers_are_followed() {
     let program = Program::new(Arch::X86_64, Section::Searched, &SHAPES);
     for cause in [TruncationCause::LostFile, TruncationCause::NoFile] {
         let space = Loaded::new(Err(cause));

@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_left_out_of_groups_of_runs() {
+    fn insignificant_changes_are_omitted_on_request() {
         let before = [
             values("grown", &[10.0, 10.1, 9.9]),
             values("noise", &[1.0, 9.0, 5.0]),

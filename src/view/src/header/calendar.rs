@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn known_moments() {
+    fn known_times_are_formatted() {
         assert_eq!(ctime(0), "Thu Jan  1 00:00:00 1970");
         assert_eq!(ctime(-1), "Wed Dec 31 23:59:59 1969");
         assert_eq!(ctime(951_782_400), "Tue Feb 29 00:00:00 2000");

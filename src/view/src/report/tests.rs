@@ -405,7 +405,7 @@ fn columns_with_a_single_value_are_lines_above_the_table() {
 }
 
 #[test]
-fn banner_lost_samples_and_tip() {
+fn banner_losses_and_tip_are_comment_lines() {
     let mut out = Vec::new();
     write_banner(&mut out).expect("writing to memory succeeds");
     write_lost(&mut out, 7).expect("writing to memory succeeds");

@@ -256,7 +256,7 @@ fn metrics(table: &CountTable) -> Vec<String> {
 }
 
 #[test]
-fn every_aggregation_divides_a_units_own_counts() {
+fn metrics_of_each_unit_are_of_its_own_counts() {
     for events in ["cycles,instructions", "{cycles,instructions}"] {
         let (readings, reported) = open_and_read(FakeKernel::default(), events, ON_CPUS);
         assert_eq!(reported, [""; 0]);

@@ -9,7 +9,7 @@ use super::kernels::{described, of_machine};
 use crate::typed::EventLayout;
 
 #[test]
-fn every_tracepoint_has_one_typed_event() {
+fn every_listed_tracepoint_has_one_typed_event() {
     let names: Vec<&str> = EventLayout::tracepoints().collect();
     let distinct: BTreeSet<&&str> = names.iter().collect();
     assert_eq!(distinct.len(), names.len());
