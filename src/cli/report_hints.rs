@@ -28,12 +28,12 @@ pub(crate) fn diagnose(
 fn lines(survey: &Completeness, world: &World) -> Vec<String> {
     let name = |dso: &DsoId| world.dso(*dso).short_name.as_str();
     let mut lines = Vec::new();
-    if let Some((share, object)) = share(&survey.truncated, survey.stacks) {
+    if let Some((share, object)) = share(&survey.truncated, survey.callchains) {
         lines.push(format!(
             "{share}% of the user callchains are truncated, most of them in {}: record with --call-graph dwarf if code has no frame pointers",
             name(object)
         ));
-    } else if let Some((share, object)) = share(&survey.hidden_callers, survey.stacks) {
+    } else if let Some((share, object)) = share(&survey.hidden_callers, survey.callchains) {
         lines.push(format!(
             "{share}% of the user callchains may lack the caller of a leaf function, most of them in {}: record with --call-graph dwarf for \
 all callers",

@@ -81,13 +81,13 @@ impl<D> RecordBlock<D> {
             match content {
                 RecordContent::Event(event, detail) => {
                     if let Some(event) = layouts.of(event).and_then(|layout| layout.read(bytes)) {
-                        delivered.events += 1;
+                        delivered.typed_events += 1;
                         observer.event(&at, event, detail);
                     }
                 }
                 RecordContent::Truncated => delivered.truncated += 1,
                 RecordContent::Sample(detail) => {
-                    delivered.samples += 1;
+                    delivered.other_samples += 1;
                     observer.sample(&at, detail);
                 }
                 RecordContent::Task(change) => observer.task(&at, change.with_name(bytes)),

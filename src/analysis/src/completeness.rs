@@ -43,7 +43,7 @@ pub struct Completeness {
     /// Samples in kernel code without a symbol.
     pub unnamed_kernel: u64,
     /// User stacks that were recorded as callchains, not as stack copies.
-    pub stacks: u64,
+    pub callchains: u64,
     /// Stacks whose outermost frame has a symbol other than the start code of programs and threads, or has neither a symbol nor
     /// an object. They are counted by the outermost object of the stack; stacks in which no frame has an object are not counted.
     pub truncated: ObjectCounts,
@@ -138,7 +138,7 @@ impl SurveyCounts<'_> {
         let Some(outermost) = outermost.filter(|_| is_valid) else {
             return;
         };
-        self.found.stacks += 1;
+        self.found.callchains += 1;
         let survey = self.survey;
         if let Some((object, ip)) = innermost
             && self
@@ -185,7 +185,7 @@ impl Fold for SurveyCounts<'_> {
         let (found, later) = (&mut self.found, later.found);
         found.samples += later.samples;
         found.unnamed_kernel += later.unnamed_kernel;
-        found.stacks += later.stacks;
+        found.callchains += later.callchains;
         for (into, from) in [
             (&mut found.unnamed, later.unnamed),
             (&mut found.truncated, later.truncated),

@@ -28,7 +28,7 @@ impl<P: PrepareSamples> Render for Decoder<'_, '_, P> {
     fn render(&self, world: &World, sample: &Sample<'_>, _: &mut (), out: &mut Self::Out) {
         let at = EventContext::of_sample(sample);
         let Some(layout) = self.pass.layouts().of(sample.event) else {
-            if let Some(detail) = self.pass.prepare().prepare(world, sample, None) {
+            if let Some(detail) = self.pass.preparation().prepare(world, sample, None) {
                 out.push(at, RecordContent::Sample(detail), &[]);
             }
             return;
@@ -38,13 +38,13 @@ impl<P: PrepareSamples> Render for Decoder<'_, '_, P> {
             out.push(at, RecordContent::Truncated, &[]);
             return;
         };
-        if let Some(detail) = self.pass.prepare().prepare(world, sample, Some(&event)) {
+        if let Some(detail) = self.pass.preparation().prepare(world, sample, Some(&event)) {
             out.push(at, RecordContent::Event(sample.event, detail), raw);
         }
     }
 
     fn fields(&self) -> SampleType {
-        self.pass.prepare().fields() | SampleType::CPU | SampleType::RAW
+        self.pass.preparation().fields() | SampleType::CPU | SampleType::RAW
     }
 
     fn reads(&self, event: EventIndex) -> bool {

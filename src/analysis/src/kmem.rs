@@ -24,7 +24,7 @@ pub use live_pages::PageClass;
 pub use pages::{MigrateTypes, PageRow, PageSortKey, PageStatistics, PageTotals, RequestCount};
 pub use slab::{SlabRow, SlabSortKey, SlabStatistics, SlabTotals};
 pub use slab_waste::CacheRow;
-pub use usage::{MemoryKind, MemoryUsage, UsageCache, UsageDetail, UsageReport, UsageRow};
+pub use usage::{CacheOrOrder, MemoryKind, MemoryUsage, UsageDetail, UsageReport, UsageRow};
 
 /// The tracepoints of allocations and frees of slab objects, `system:name`.
 pub const SLAB_EVENTS: [&str; 6] = [

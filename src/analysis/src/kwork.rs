@@ -54,7 +54,7 @@ impl KworkClass {
 
     /// Returns the tracepoint of work that becomes pending, `system:name`; `None` for interrupts and tasks.
     #[must_use]
-    pub fn raise(self) -> Option<&'static str> {
+    pub fn raise_event(self) -> Option<&'static str> {
         match self {
             Self::Irq | Self::Sched => None,
             Self::Softirq => Some("irq:softirq_raise"),
@@ -64,7 +64,7 @@ impl KworkClass {
 
     /// Returns the tracepoints at which work begins and ends, `system:name`; for tasks there is only one.
     #[must_use]
-    pub fn begin_and_end(self) -> &'static [&'static str] {
+    pub fn begin_and_end_events(self) -> &'static [&'static str] {
         match self {
             Self::Irq => &["irq:irq_handler_entry", "irq:irq_handler_exit"],
             Self::Softirq => &["irq:softirq_entry", "irq:softirq_exit"],

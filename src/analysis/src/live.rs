@@ -99,7 +99,7 @@ impl LiveFeed {
         self.waiting.drain(..complete_count);
         self.release();
         // Whether the live World was pruned, which changes the ids.
-        delivered.has_new_mapping_ids = self.live_world.forget();
+        delivered.invalidates_mapping_ids = self.live_world.forget();
         delivered
     }
 

@@ -27,7 +27,7 @@ use self::captured_locks::{BegunLockWait, LockRecords};
 pub use self::captured_locks::{CapturedLock, KNOWN_LOCKS, LOCK_WAITS};
 pub use self::deadlocks::{FoundWaits, FutexDeadlocks};
 pub use self::futex_holder::{
-    BEFORE_FUTEX, FROM_FUTEX, FutexHolder, FutexMemory, FutexObject, FutexWait, MUTEX_MEMORY,
+    BEFORE_FUTEX, FROM_FUTEX, FutexCall, FutexHolder, FutexMemory, FutexObject, MUTEX_MEMORY,
 };
 pub use self::holders::{FutexHolders, HolderRow, HolderState, HolderTable};
 pub use self::known_stacks::KnownStacks;
@@ -38,7 +38,7 @@ pub use self::rows::{
 use self::run_queue::RunQueueTimes;
 pub use self::sequences::BadSequences;
 use self::sequences::{LockEvent, Sequences, Step};
-use self::user::{BegunWait, EndedCall, FutexCall, UserWaits};
+use self::user::{BegunWait, EndedCall, FutexAction, UserWaits};
 pub use self::user::{FUTEX, FUTEX_EVENTS, FUTEX_PI};
 pub use self::wait_chains::WaitChains;
 pub use self::wait_graph::{ChainedWait, HeldWait, WaitChain, WaitCycle};
@@ -170,7 +170,7 @@ impl LockContention {
         let mut rows = self.rows.clone();
         rows.sort_by(|left, right| {
             let order = column.value(right).cmp(&column.value(left));
-            order.then_with(|| left.tie(right))
+            order.then_with(|| left.break_tie(right))
         });
         rows
     }
@@ -290,9 +290,9 @@ impl LockContention {
     }
 
     fn futex(&mut self, at: &EventContext, address: u64, operation: u32, detail: &Arc<LockDetail>) {
-        match FutexCall::of(operation) {
-            FutexCall::Wait(flags) => {
-                let captured = self.owners.take(at, address);
+        match FutexAction::of(operation) {
+            FutexAction::Wait(flags) => {
+                let captured = self.owners.take_pending(at, address);
                 let holder = captured.flatten().map(|holder| holder.tid);
                 // Locks of user programs have no name.
                 let lock_name = None;
@@ -313,8 +313,8 @@ impl LockContention {
                     self.user.begin(at, begun, &mut self.rows);
                 }
             }
-            FutexCall::Wake => self.user.wake(at, address),
-            FutexCall::Other => {}
+            FutexAction::Wake => self.user.wake(at, address),
+            FutexAction::Other => {}
         }
     }
 
@@ -324,7 +324,7 @@ impl LockContention {
             return;
         };
         let Some(old) = self.user.uncaptured_row(&wait) else {
-            return self.owners.expect(wait);
+            return self.owners.add_pending(wait);
         };
         let row = match self.rows.get(old) {
             // The row depends on the holder, which was unknown so far: the wait moves to the row of the captured one.
@@ -341,7 +341,7 @@ impl LockContention {
             }
             _ => old,
         };
-        self.user.capture(&wait, row);
+        self.user.set_captured(&wait, row);
     }
 
     /// Returns how long the current thread has waited for CPUs so far, in ns.

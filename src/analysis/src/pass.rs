@@ -26,15 +26,15 @@ pub struct ObserverPass<'p, P> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeliveredCounts {
     /// Delivered samples of typed events.
-    pub events: u64,
+    pub typed_events: u64,
     /// Delivered samples of other events.
-    pub samples: u64,
+    pub other_samples: u64,
     /// Samples of typed events that were skipped because their raw data are truncated or missing.
     pub truncated: u64,
     /// Records that were lost while recording, according to the delivered losses.
     pub lost: u64,
     /// Whether earlier ids of mappings are invalid from now on, because old data of a live analysis were dropped; `false` for a recording.
-    pub has_new_mapping_ids: bool,
+    pub invalidates_mapping_ids: bool,
 }
 
 impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
@@ -134,7 +134,7 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
     }
 
     /// Returns the preparation of samples.
-    pub fn prepare(&self) -> &P {
+    pub fn preparation(&self) -> &P {
         &self.prepare
     }
 
@@ -147,6 +147,7 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
         is_needed || self.others.contains(&event)
     }
 
+    /// Returns the types of the selected records other than samples.
     pub(crate) fn kinds(&self) -> &[RecordKind] {
         &self.kinds
     }

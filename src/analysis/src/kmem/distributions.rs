@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::RequestCount;
 use super::events::allocated_page;
 use super::intervals::{IntervalSums, Intervals};
-use super::leaks::{Allocator, ZERO_SIZE};
+use super::leaks::{Allocator, ZERO_SIZE_PTR};
 use super::pages::PageSize;
 use crate::LogHistogram;
 
@@ -88,7 +88,7 @@ pub struct KmemDistributions {
 impl KmemDistributions {
     /// Sets the page size of the recording kernel in bytes, if it is known.
     pub fn set_page_size(&mut self, size: Option<u32>) {
-        self.page_size = PageSize::recorded(size);
+        self.page_size = PageSize::recorded_or_default(size);
     }
 
     pub(super) fn event(&mut self, time: u64, event: &TypedEvent<'_>) {
@@ -102,13 +102,13 @@ impl KmemDistributions {
                 let sizes = [event.bytes_req(), event.bytes_alloc()];
                 self.allocate(time, slab, event.ptr(), sizes);
             }
-            TypedEvent::Kfree(event) if event.ptr() > ZERO_SIZE => {
+            TypedEvent::Kfree(event) if event.ptr() > ZERO_SIZE_PTR => {
                 self.free(time, slab, event.ptr());
             }
             TypedEvent::KmemCacheFree(event) => self.free(time, slab, event.ptr()),
             TypedEvent::MmPageAlloc(event) => {
                 if let Some(page) = allocated_page(event.pfn(), event.page()) {
-                    let bytes = self.page_size.of_order(event.order());
+                    let bytes = self.page_size.bytes_of_order(event.order());
                     self.allocate(time, Allocator::Page, page, [bytes, bytes]);
                 }
             }
@@ -155,7 +155,8 @@ impl KmemDistributions {
 
     fn interval(&mut self, time: u64) -> usize {
         let slab = self.slab.sums.iter_mut();
-        self.intervals.of(time, slab.chain(&mut self.pages.sums))
+        self.intervals
+            .add_time(time, slab.chain(&mut self.pages.sums))
     }
 
     /// Returns the distributions of an allocator.
@@ -170,8 +171,8 @@ impl KmemDistributions {
         let mut rates = Vec::new();
         for (interval, to) in self.intervals.ends().into_iter().enumerate() {
             let count = |requests: &IntervalSums, bytes: &IntervalSums| RequestCount {
-                requests: requests.of(interval),
-                bytes: bytes.of(interval),
+                requests: requests.get(interval),
+                bytes: bytes.get(interval),
             };
             rates.push(AllocationRate {
                 from,
@@ -193,6 +194,6 @@ impl KmemDistributions {
     /// Returns the time of the last allocation or free, in nanoseconds of the recording's clock; 0 if there is none.
     #[must_use]
     pub fn end(&self) -> u64 {
-        self.intervals.last()
+        self.intervals.highest()
     }
 }

@@ -102,7 +102,7 @@ pub struct FragmentationReport {
     /// By order and migrate type.
     pub classes: BTreeMap<PageClass, PageClassCounts>,
     /// Pages freed whose allocation is not in the recording, by order of the free.
-    pub freed_earlier: BTreeMap<u32, u64>,
+    pub unmatched_freed_pages: BTreeMap<u32, u64>,
     /// `None` if the order of pageblocks, or the frame number of an outstanding page, is unknown.
     pub pageblocks: Option<Pageblocks>,
     /// Number of events of external fragmentation.
@@ -120,7 +120,7 @@ pub struct Fragmentation {
     /// Binary logarithm of the number of pages of a pageblock, if known.
     pageblock_order: Option<u32>,
     classes: FxHashMap<PageClass, PageClassCounts>,
-    freed_earlier: BTreeMap<u32, u64>,
+    unmatched_freed_pages: BTreeMap<u32, u64>,
     live: LivePages,
     fallbacks: FxHashMap<Fallback, u64>,
     /// By caller and order of the block.
@@ -203,7 +203,7 @@ impl Fragmentation {
             },
         };
         if unknown > 0 {
-            let sum = self.freed_earlier.entry(order).or_default();
+            let sum = self.unmatched_freed_pages.entry(order).or_default();
             *sum = sum.saturating_add(unknown);
         }
     }
@@ -230,7 +230,7 @@ impl Fragmentation {
                 .iter()
                 .map(|(class, counts)| (*class, *counts))
                 .collect(),
-            freed_earlier: self.freed_earlier.clone(),
+            unmatched_freed_pages: self.unmatched_freed_pages.clone(),
             pageblocks: match self.pageblock_order {
                 Some(order) if self.live.has_only_frames() => Some(self.pageblocks(order, types)),
                 _ => None,

@@ -21,7 +21,7 @@ impl Intervals {
     /// Adds a time in nanoseconds, and returns the index of its interval. If the time is beyond the last interval, the width
     /// doubles until it is not, and pairs of intervals of all `sums` are merged. A time before the first interval is in
     /// interval 0.
-    pub(super) fn of<'s>(
+    pub(super) fn add_time<'s>(
         &mut self,
         time: u64,
         sums: impl Iterator<Item = &'s mut IntervalSums>,
@@ -49,7 +49,7 @@ impl Intervals {
     }
 
     /// Returns the highest time, in nanoseconds; 0 if there is none.
-    pub(super) fn last(&self) -> u64 {
+    pub(super) fn highest(&self) -> u64 {
         self.times.map_or(0, |(_, last)| last)
     }
 
@@ -100,7 +100,7 @@ impl IntervalSums {
     }
 
     /// Returns the sum of an interval; a negative one is 0.
-    pub(super) fn of(&self, interval: usize) -> u64 {
+    pub(super) fn get(&self, interval: usize) -> u64 {
         let sum = self.0.get(interval).copied().unwrap_or_default();
         u64::try_from(sum).unwrap_or_default()
     }
@@ -132,7 +132,7 @@ mod tests {
             changes.sort_unstable();
             let (mut intervals, mut sums) = (Intervals::default(), [IntervalSums::default()]);
             for (time, bytes) in &changes {
-                let interval = intervals.of(*time, sums.iter_mut());
+                let interval = intervals.add_time(*time, sums.iter_mut());
                 sums[0].increase(interval, *bytes);
             }
             let ends = intervals.ends();
@@ -142,7 +142,7 @@ mod tests {
                 .collect();
             prop_assert_eq!(sums[0].cumulative(ends.len()), expected);
             prop_assert!(ends.len() <= MAX_INTERVALS);
-            prop_assert!(*ends.last().unwrap() > intervals.last());
+            prop_assert!(*ends.last().unwrap() > intervals.highest());
         }
     }
 }

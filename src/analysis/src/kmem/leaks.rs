@@ -12,7 +12,7 @@ use crate::{EventContext, LogHistogram, Loss, Observer};
 
 /// Address of an object without bytes (`ZERO_SIZE_PTR` of linux/slab.h): kfree has an event for it, as for NULL; kmalloc has none
 /// for it.
-pub(super) const ZERO_SIZE: u64 = 16;
+pub(super) const ZERO_SIZE_PTR: u64 = 16;
 
 /// An allocator of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -54,7 +54,7 @@ impl StackMemory {
     /// Returns the share of allocations that were not freed, 0 to 1; 0 without allocations.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a share")]
-    pub fn kept(&self) -> f64 {
+    pub fn live_share(&self) -> f64 {
         match self.allocated.requests {
             0 => 0.0,
             requests => self.live.requests as f64 / requests as f64,
@@ -63,7 +63,7 @@ impl StackMemory {
 
     /// Returns the number of intervals in which the live bytes increased.
     #[must_use]
-    pub fn rising(&self) -> usize {
+    pub fn rising_intervals(&self) -> usize {
         let before = std::iter::once(&0).chain(&self.curve);
         let pairs = before.zip(&self.curve);
         pairs.filter(|(before, after)| after > before).count()
@@ -78,8 +78,8 @@ impl StackMemory {
         let earlier = self.curve.get(index).copied().unwrap_or_default();
         let has_late_growth = self.curve.last().is_some_and(|end| *end > earlier);
         self.live.requests > 1
-            && self.kept() >= 0.5
-            && 2 * self.rising() >= count
+            && self.live_share() >= 0.5
+            && 2 * self.rising_intervals() >= count
             && has_late_growth
     }
 }
@@ -94,9 +94,9 @@ pub struct LeakReport {
     /// The end of each interval, exclusive, in nanoseconds of the same clock. The last interval contains `end`.
     pub ends: Vec<u64>,
     /// Bytes of the slab allocator that were not freed at the end of each interval.
-    pub slab: Vec<u64>,
+    pub slab_bytes: Vec<u64>,
     /// Bytes of pages that were not freed at the end of each interval.
-    pub pages: Vec<u64>,
+    pub page_bytes: Vec<u64>,
     /// Stacks with memory that was not freed: most bytes first.
     pub stacks: Vec<StackMemory>,
     /// Frees of addresses without a live allocation, such as of memory that was allocated before the recording.
@@ -179,7 +179,7 @@ const FREED: bool = false;
 impl LiveMemory {
     /// Sets the page size of the recording kernel in bytes, if it is known.
     pub fn set_page_size(&mut self, size: Option<u32>) {
-        self.page_size = PageSize::recorded(size);
+        self.page_size = PageSize::recorded_or_default(size);
     }
 
     fn allocate(&mut self, at: &EventContext, memory: &NewMemory, detail: LeakDetail) {
@@ -233,7 +233,7 @@ impl LiveMemory {
     /// Adds the bytes of an allocation to the live bytes of its stack if `is_new`; otherwise subtracts them.
     fn change(&mut self, time: u64, allocation: LiveAllocation, is_new: bool) {
         let changes = self.stacks.iter_mut().map(|stack| &mut stack.changes);
-        let interval = self.intervals.of(time, changes);
+        let interval = self.intervals.add_time(time, changes);
         if let Some(stack) = self.stacks.get_mut(allocation.stack as usize) {
             match is_new {
                 true => stack.changes.increase(interval, allocation.bytes),
@@ -245,7 +245,7 @@ impl LiveMemory {
     /// Returns the memory that was not freed.
     #[must_use]
     pub fn report(&self) -> LeakReport {
-        let (begin, end) = (self.intervals.begin(), self.intervals.last());
+        let (begin, end) = (self.intervals.begin(), self.intervals.highest());
         let ends = self.intervals.ends();
         let sum = |allocator| {
             let mut sum = IntervalSums::default();
@@ -268,8 +268,8 @@ impl LiveMemory {
         LeakReport {
             begin,
             end,
-            slab: sum(Allocator::Slab),
-            pages: sum(Allocator::Page),
+            slab_bytes: sum(Allocator::Slab),
+            page_bytes: sum(Allocator::Page),
             ends,
             stacks,
             unmatched_frees: self.unmatched_frees,
@@ -330,7 +330,7 @@ impl Observer<LeakDetail> for LiveMemory {
             TypedEvent::KmemCacheAlloc(event) if event.ptr() != 0 => {
                 self.allocate(at, &slab(event.ptr(), event.bytes_alloc()), detail);
             }
-            TypedEvent::Kfree(event) if event.ptr() > ZERO_SIZE => {
+            TypedEvent::Kfree(event) if event.ptr() > ZERO_SIZE_PTR => {
                 self.free(at, Allocator::Slab, event.ptr());
             }
             TypedEvent::KmemCacheFree(event) => self.free(at, Allocator::Slab, event.ptr()),
@@ -339,7 +339,7 @@ impl Observer<LeakDetail> for LiveMemory {
                     let memory = NewMemory {
                         allocator: Allocator::Page,
                         address,
-                        bytes: self.page_size.of_order(event.order()),
+                        bytes: self.page_size.bytes_of_order(event.order()),
                     };
                     self.allocate(at, &memory, detail);
                 }

@@ -208,19 +208,19 @@ impl Default for PageSize {
 
 impl PageSize {
     /// Returns the recorded size, or the default if there is none.
-    pub(super) fn recorded(size: Option<u32>) -> Self {
+    pub(super) fn recorded_or_default(size: Option<u32>) -> Self {
         size.map_or(Self::default(), |size| Self(size.into()))
     }
 
     /// Returns the bytes of an allocation; saturated for orders that no kernel has.
-    pub(super) fn of_order(self, order: u32) -> u64 {
+    pub(super) fn bytes_of_order(self, order: u32) -> u64 {
         let pages = 1_u64.checked_shl(order).unwrap_or(u64::MAX);
         pages.saturating_mul(self.0)
     }
 }
 
 impl PageStatistics {
-    /// Returns statistics that subtract freed pages from all rows, and from [`PageStatistics::of_order`].
+    /// Returns statistics that subtract freed pages from all rows, and from [`PageStatistics::allocation_count`].
     #[must_use]
     pub fn live_only(self) -> Self {
         Self {
@@ -240,11 +240,11 @@ impl PageStatistics {
 
     /// Sets the page size of the recording kernel in bytes, if it is known.
     pub fn set_page_size(&mut self, size: Option<u32>) {
-        self.page_size = PageSize::recorded(size);
+        self.page_size = PageSize::recorded_or_default(size);
     }
 
     pub(super) fn allocate(&mut self, allocation: &PageAllocation, flags: impl fmt::Display) {
-        let bytes = self.page_size.of_order(allocation.order);
+        let bytes = self.page_size.bytes_of_order(allocation.order);
         self.totals.allocated.add(bytes);
         let Some(page) = allocation.page else {
             self.totals.failed.add(bytes);
@@ -280,7 +280,7 @@ impl PageStatistics {
     }
 
     pub(super) fn free(&mut self, page: u64, order: u32) {
-        let bytes = self.page_size.of_order(order);
+        let bytes = self.page_size.bytes_of_order(order);
         self.totals.freed.add(bytes);
         let Some(number) = self.live.remove(&page) else {
             self.totals.unmatched.add(bytes);
@@ -340,7 +340,7 @@ impl PageStatistics {
     /// Returns the number of successful allocations of an order and a migrate type; with [`PageStatistics::live_only`], of those
     /// that were not freed.
     #[must_use]
-    pub fn of_order(&self, order: u32, migrate_type: i32) -> u64 {
+    pub fn allocation_count(&self, order: u32, migrate_type: i32) -> u64 {
         let count = self.orders.get(&(order, migrate_type));
         count.copied().unwrap_or_default()
     }

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::RequestCount;
 use super::caches::{CacheNumbers, SlabCache};
 use super::events::allocated_page;
-use super::leaks::ZERO_SIZE;
+use super::leaks::ZERO_SIZE_PTR;
 use super::pages::PageSize;
 use crate::sched::LostStretches;
 use crate::{EventContext, LogHistogram, Loss, Observer};
@@ -33,7 +33,7 @@ pub struct UsageDetail {
 
 /// The cache of an object, or the order of an allocation of pages.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum UsageCache {
+pub enum CacheOrOrder {
     /// A cache of the slab allocator.
     Slab(SlabCache),
     /// Binary logarithm of the number of pages.
@@ -48,7 +48,7 @@ pub struct UsageRow {
     /// The parts of the key, as in [`UsageDetail::key`].
     pub key: Vec<u64>,
     /// The cache or order, if it is part of the key.
-    pub cache: Option<UsageCache>,
+    pub cache_or_order: Option<CacheOrOrder>,
     /// All allocations.
     pub allocated: RequestCount,
     /// Bytes requested by them.
@@ -138,7 +138,7 @@ impl MemoryUsage {
 
     /// Sets the page size of the recording kernel in bytes, if it is known.
     pub fn set_page_size(&mut self, size: Option<u32>) {
-        self.page_size = PageSize::recorded(size);
+        self.page_size = PageSize::recorded_or_default(size);
     }
 
     fn allocate(&mut self, time: u64, memory: NewMemory, key: Vec<u64>) {
@@ -177,16 +177,16 @@ impl MemoryUsage {
             .by_key
             .entry((kind, cache, key))
             .or_insert_with_key(|(kind, cache, key)| {
-                let cache = match u32::try_from(*cache) {
+                let cache_or_order = match u32::try_from(*cache) {
                     _ if !by_cache => None,
                     // Numbers of caches have 32 bits; orders have the bit `ORDER` above these.
-                    Ok(number) => caches.get(number).cloned().map(UsageCache::Slab),
-                    Err(_) => u32::try_from(*cache - ORDER).ok().map(UsageCache::Order),
+                    Ok(number) => caches.get(number).cloned().map(CacheOrOrder::Slab),
+                    Err(_) => u32::try_from(*cache - ORDER).ok().map(CacheOrOrder::Order),
                 };
                 rows.push(UsageRow {
                     kind: *kind,
                     key: key.clone(),
-                    cache,
+                    cache_or_order,
                     allocated: RequestCount::default(),
                     requested: 0,
                     freed: RequestCount::default(),
@@ -236,7 +236,7 @@ impl MemoryUsage {
     pub fn report(self) -> UsageReport {
         let mut rows = self.rows;
         rows.sort_unstable_by(|left, right| {
-            let order = |row: &UsageRow| (row.kind, row.cache.clone(), row.key.clone());
+            let order = |row: &UsageRow| (row.kind, row.cache_or_order.clone(), row.key.clone());
             order(left).cmp(&order(right))
         });
         let (begin, end) = self.times.unwrap_or_default();
@@ -276,7 +276,7 @@ impl Observer<UsageDetail> for MemoryUsage {
                 let sizes = [event.bytes_req(), event.bytes_alloc()];
                 self.allocate(time, object(event.ptr(), sizes, cache), detail.key);
             }
-            TypedEvent::Kfree(event) if event.ptr() > ZERO_SIZE => {
+            TypedEvent::Kfree(event) if event.ptr() > ZERO_SIZE_PTR => {
                 self.free(time, MemoryKind::Objects, event.ptr());
             }
             TypedEvent::KmemCacheFree(event) => {
@@ -286,7 +286,7 @@ impl Observer<UsageDetail> for MemoryUsage {
                 let Some(address) = allocated_page(event.pfn(), event.page()) else {
                     return;
                 };
-                let bytes = self.page_size.of_order(event.order());
+                let bytes = self.page_size.bytes_of_order(event.order());
                 let memory = NewMemory {
                     kind: match detail.is_slab_page {
                         true => MemoryKind::SlabPages,

@@ -1,7 +1,7 @@
 //! Waits for futexes, as the BPF program of `lock record --user` writes them: each with the memory around the futex, which
 //! tells the holder.
 
-use super::futex_holder::{FutexHolder, FutexMemory, FutexWait};
+use super::futex_holder::{FutexCall, FutexHolder, FutexMemory};
 
 /// The name of the event in a recording.
 pub const FUTEX_WAITS: &str = "futex-waits";
@@ -46,7 +46,7 @@ pub struct CapturedWait {
     /// The address of the futex.
     pub address: u64,
     /// The call.
-    pub wait: FutexWait,
+    pub call: FutexCall,
     /// The holder, with its id in the PID namespace of the waiting thread.
     pub holder: Option<FutexHolder>,
 }
@@ -69,7 +69,7 @@ impl CapturedWaits {
 impl CapturedWait {
     fn decode(bytes: &[u8]) -> Option<Self> {
         let address = double_word(bytes, ADDRESS)?;
-        let wait = FutexWait {
+        let call = FutexCall {
             operation: word(bytes, OPERATION)?,
             value: word(bytes, VALUE)?,
         };
@@ -83,8 +83,8 @@ impl CapturedWait {
             tid: word(bytes, THREAD)?,
             own_tid: word(bytes, OWN_THREAD)?,
             address,
-            wait,
-            holder: wait.holder(&memory, is_thread_id),
+            call,
+            holder: call.holder(&memory, is_thread_id),
         })
     }
 }

@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use super::futex_holder::{FutexHolder, FutexObject};
 use super::owners::FutexOwners;
 use super::rows::LockDetail;
-use super::user::{AGAIN, FutexCall, UserLock};
+use super::user::{AGAIN, FutexAction, UserLock};
 use super::wait_graph::{HeldWait, WaitChain, WaitCycle, WaitGraph};
 use crate::sched::LostStretches;
 use crate::{EventContext, Loss, Observer};
@@ -21,7 +21,7 @@ pub struct FutexDeadlocks {
     /// Waiting threads whose wait has no record so far.
     uncaptured: FxHashSet<u32>,
     waits: u64,
-    unknown: u64,
+    unknown_holders: u64,
     /// The time of the last event.
     end: u64,
     /// Where records were lost.
@@ -38,9 +38,9 @@ pub struct FoundWaits {
     /// The number of calls that wait, including those that returned at once since the futex had changed (`EAGAIN`).
     pub waits: u64,
     /// The number of these calls whose holder was unknown when they began.
-    pub unknown: u64,
+    pub unknown_holders: u64,
     /// How often a chain was not counted, since there were too many different ones.
-    pub skipped: u64,
+    pub skipped_chains: u64,
     /// The time of the last event, in ns.
     pub end: u64,
 }
@@ -54,7 +54,7 @@ impl FutexDeadlocks {
             graph: WaitGraph::default(),
             uncaptured: FxHashSet::default(),
             waits: 0,
-            unknown: 0,
+            unknown_holders: 0,
             end: 0,
             losses: LostStretches::default(),
         }
@@ -63,27 +63,27 @@ impl FutexDeadlocks {
     /// Returns the deadlocks and chains up to the last event.
     #[must_use]
     pub fn finish(self) -> FoundWaits {
-        let skipped = self.graph.skipped;
+        let skipped_chains = self.graph.skipped_chains;
         let (cycles, chains) = self.graph.finish(self.end);
         FoundWaits {
             cycles,
             chains,
             waits: self.waits,
-            unknown: self.unknown,
-            skipped,
+            unknown_holders: self.unknown_holders,
+            skipped_chains,
             end: self.end,
         }
     }
 
     fn begin(&mut self, at: &EventContext, address: u64, has_timeout: bool, stack: Vec<u64>) {
-        let captured = self.owners.take(at, address);
+        let captured = self.owners.take_pending(at, address);
         match captured {
             Some(_) => self.uncaptured.remove(&at.task.tid),
             None => self.uncaptured.insert(at.task.tid),
         };
         let holder = captured.flatten();
         self.waits += 1;
-        self.unknown += u64::from(holder.is_none());
+        self.unknown_holders += u64::from(holder.is_none());
         let wait = HeldWait {
             pid: at.task.pid,
             address,
@@ -103,20 +103,20 @@ impl Observer<Option<Arc<LockDetail>>> for FutexDeadlocks {
             return;
         }
         match event {
-            TypedEvent::SysEnterFutex(event) => match FutexCall::of(event.op()) {
-                FutexCall::Wait(_) => {
+            TypedEvent::SysEnterFutex(event) => match FutexAction::of(event.op()) {
+                FutexAction::Wait(_) => {
                     let has_timeout = event.utime().is_some_and(|timeout| timeout != 0);
                     let stack = detail.map_or_else(Vec::new, |detail| detail.full_stack.clone());
                     self.begin(at, event.uaddr(), has_timeout, stack);
                 }
-                FutexCall::Wake => {
+                FutexAction::Wake => {
                     let lock = UserLock {
                         pid: at.task.pid,
                         address: event.uaddr(),
                     };
-                    self.graph.release(lock, at.time());
+                    self.graph.forget_holder(lock, at.time());
                 }
-                FutexCall::Other => {}
+                FutexAction::Other => {}
             },
             TypedEvent::SysExitFutex(event) if event.ret() == AGAIN => {
                 self.uncaptured.remove(&at.task.tid);
@@ -141,7 +141,7 @@ impl Observer<Option<Arc<LockDetail>>> for FutexDeadlocks {
         for wait in captured.waits.iter().skip(1) {
             let holder = tid_and_object(self.owners.holder(captured.pid, wait));
             self.graph
-                .refresh(wait.tid, wait.address, holder, at.time());
+                .set_holder(wait.tid, wait.address, holder, at.time());
         }
         let Some(new) = self.owners.new_wait(captured) else {
             return;
@@ -150,11 +150,11 @@ impl Observer<Option<Arc<LockDetail>>> for FutexDeadlocks {
         let has_begun = self.uncaptured.remove(&new.tid);
         match has_begun {
             true => {
-                self.unknown -= u64::from(new.holder.is_some());
+                self.unknown_holders -= u64::from(new.holder.is_some());
                 self.graph
-                    .refresh(new.tid, new.address, tid_and_object(new.holder), at.time());
+                    .set_holder(new.tid, new.address, tid_and_object(new.holder), at.time());
             }
-            false => self.owners.expect(new),
+            false => self.owners.add_pending(new),
         }
     }
 

@@ -3,7 +3,7 @@
 //! The kernel defines words with priority inheritance (futex(2)): they contain the id of the holder. The layouts of glibc are
 //! those of its public headers `bits/struct_mutex.h` and `bits/struct_rwlock.h` of 64-bit architectures.
 
-use super::user::{COMMAND, FutexCall, is_private};
+use super::user::{COMMAND, FutexAction, is_private};
 
 /// The number of bytes before a futex that [`FutexMemory`] has.
 pub const BEFORE_FUTEX: usize = 16;
@@ -61,7 +61,7 @@ pub enum FutexObject {
 /// The thread that a wait is for: it holds the lock, or is joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FutexHolder {
-    /// The id of the thread. From [`FutexWait::holder`], it is the id in the PID namespace of the waiting thread.
+    /// The id of the thread. From [`FutexCall::holder`], it is the id in the PID namespace of the waiting thread.
     pub tid: u32,
     /// What is held, or the thread itself.
     pub object: FutexObject,
@@ -80,7 +80,7 @@ impl FutexMemory {
 
     /// Takes bytes that begin at the futex.
     #[must_use]
-    pub fn from_futex(bytes: &[u8]) -> Self {
+    pub fn starting_at_futex(bytes: &[u8]) -> Self {
         Self::placed(BEFORE_FUTEX, bytes)
     }
 
@@ -101,20 +101,20 @@ impl FutexMemory {
     }
 }
 
-/// A call of futex(2); [`FutexWait::is_wait`] tells whether it waits.
+/// A call of futex(2); [`FutexCall::is_wait`] tells whether it waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FutexWait {
+pub struct FutexCall {
     /// The operation with its flags.
     pub operation: u32,
     /// The value that the futex is expected to have.
     pub value: u32,
 }
 
-impl FutexWait {
+impl FutexCall {
     /// Whether the call waits.
     #[must_use]
     pub fn is_wait(self) -> bool {
-        matches!(FutexCall::of(self.operation), FutexCall::Wait(_))
+        matches!(FutexAction::of(self.operation), FutexAction::Wait(_))
     }
 
     /// Whether the futex may be shared by processes.
@@ -205,7 +205,7 @@ fn is_shared_with_owner(memory: &FutexMemory) -> bool {
 mod tests {
     use super::*;
 
-    /// `is_thread_id` of [`FutexWait::holder`].
+    /// `is_thread_id` of [`FutexCall::holder`].
     const NO_THREAD_ID: bool = false;
 
     fn bytes(words: &[u32]) -> Vec<u8> {
@@ -213,16 +213,16 @@ mod tests {
     }
 
     fn memory(words: [u32; 6]) -> FutexMemory {
-        FutexMemory::from_futex(&bytes(&words))
+        FutexMemory::starting_at_futex(&bytes(&words))
     }
 
-    fn tid(wait: FutexWait, words: [u32; 6]) -> Option<u32> {
+    fn tid(wait: FutexCall, words: [u32; 6]) -> Option<u32> {
         let holder = wait.holder(&memory(words), NO_THREAD_ID);
         holder.map(|holder| holder.tid)
     }
 
     /// As [`tid`], if the futex is the id of a thread that is cleared when the thread ends.
-    fn joined_tid(wait: FutexWait, words: [u32; 6]) -> Option<u32> {
+    fn joined_tid(wait: FutexCall, words: [u32; 6]) -> Option<u32> {
         let is_thread_id = true;
         let holder = wait.holder(&memory(words), is_thread_id);
         holder.map(|holder| holder.tid)
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn owners_of_mutexes_are_found_and_other_words_are_not_taken_for_mutexes() {
-        let wait = FutexWait {
+        let wait = FutexCall {
             operation: 0x80,
             value: 2,
         };
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(owner([2, 3, 77, 1, 1, 0]), Some(77));
         assert_eq!(owner([2, 0, 77, 1, 0x202, 0]), Some(77));
         // Shared by processes, as the call has to say.
-        let shared = FutexWait {
+        let shared = FutexCall {
             operation: 0,
             ..wait
         };
@@ -260,18 +260,18 @@ mod tests {
         ] {
             assert_eq!(owner(other), None, "{other:?}");
         }
-        let timed = FutexWait {
+        let timed = FutexCall {
             operation: 0x189,
             value: 2,
         };
         assert_eq!(tid(timed, [2, 0, 77, 1, 0, 0]), Some(77));
         // A condition variable or a semaphore.
-        let other = FutexWait {
+        let other = FutexCall {
             operation: 0x189,
             value: 0,
         };
         assert_eq!(tid(other, [0, 0, 77, 1, 0, 0]), None);
-        let truncated = FutexMemory::from_futex(&bytes(&[2, 0, 77]));
+        let truncated = FutexMemory::starting_at_futex(&bytes(&[2, 0, 77]));
         assert_eq!(wait.holder(&truncated, NO_THREAD_ID), None);
     }
 
@@ -283,7 +283,7 @@ mod tests {
         let writer = |operation, lock: [u32; 14], place: usize| {
             let around = [[0; 4].as_slice(), &lock, &[0; 4]].concat();
             let memory = FutexMemory::around(&bytes(&around[place..place + 16]));
-            let wait = FutexWait {
+            let wait = FutexCall {
                 operation,
                 value: 3,
             };
@@ -330,7 +330,7 @@ mod tests {
         };
         let words = memory([WAITERS | 77, 0, 0, 0, 0, 0]);
         assert_eq!(priority.holder(&words, NO_THREAD_ID), Some(expected));
-        let robust = FutexWait {
+        let robust = FutexCall {
             operation: 0x80,
             value: WAITERS | 77,
         };
@@ -339,7 +339,7 @@ mod tests {
         assert_eq!(tid(robust, [WAITERS | 1 << 30, 0, 0, 0, 0, 0]), None);
         assert_eq!(tid(robust, [0, 0, 0, 0, 0, 0]), None);
         // A word that processes may share needs to be in a mutex with an owner: of glibc, or of musl.
-        let shared = FutexWait {
+        let shared = FutexCall {
             operation: 0,
             ..robust
         };
@@ -359,22 +359,22 @@ mod tests {
             assert_eq!(holder.map(|holder| holder.tid), owner, "{kind:#x}");
         }
         // The wait for the end of a thread is not private.
-        let join = FutexWait {
+        let join = FutexCall {
             operation: 0x109,
             value: 77,
         };
         assert_eq!(joined_tid(join, [77, 0, 0, 0, 0, 0]), Some(77));
         for id in [2, 3] {
-            let join = FutexWait { value: id, ..join };
+            let join = FutexCall { value: id, ..join };
             assert_eq!(joined_tid(join, [id, 0, 0, 0, 0, 0]), Some(id));
         }
         assert_eq!(tid(join, [77, 0, 0, 0, 0, 0]), None);
-        let private = FutexWait {
+        let private = FutexCall {
             operation: 0x189,
             value: 77,
         };
         assert_eq!(joined_tid(private, [77, 0, 0, 0, 0, 0]), None);
-        let wake = FutexWait {
+        let wake = FutexCall {
             operation: 0x81,
             value: 2,
         };

@@ -9,7 +9,7 @@ use super::captured::CapturedWaits;
 use super::futex_holder::FutexHolder;
 use super::owners::FutexOwners;
 use super::rows::{LockDetail, LockStack};
-use super::user::{FutexCall, UserLock};
+use super::user::{FutexAction, UserLock};
 use crate::sched::LostStretches;
 use crate::{ContextSwitch, EventContext, Loss, Observer};
 
@@ -131,7 +131,7 @@ impl FutexHolders {
     }
 
     fn begin(&mut self, at: &EventContext, address: u64) {
-        let captured = self.owners.take(at, address);
+        let captured = self.owners.take_pending(at, address);
         self.end(at);
         let lock = UserLock {
             pid: at.task.pid,
@@ -164,7 +164,7 @@ impl FutexHolders {
         let begun = self.uncaptured.remove(&new.tid);
         match begun.filter(|lock| lock.address == new.address && new.tid == at.task.tid) {
             Some(lock) => self.wait_for(at, lock, new.holder),
-            None => self.owners.expect(new),
+            None => self.owners.add_pending(new),
         }
     }
 
@@ -265,10 +265,10 @@ impl Observer<Option<Arc<LockDetail>>> for FutexHolders {
             return;
         }
         match &event {
-            TypedEvent::SysEnterFutex(call) => match FutexCall::of(call.op()) {
-                FutexCall::Wait(_) => self.begin(at, call.uaddr()),
-                FutexCall::Wake => self.wake(at, call.uaddr()),
-                FutexCall::Other => {}
+            TypedEvent::SysEnterFutex(call) => match FutexAction::of(call.op()) {
+                FutexAction::Wait(_) => self.begin(at, call.uaddr()),
+                FutexAction::Wake => self.wake(at, call.uaddr()),
+                FutexAction::Other => {}
             },
             TypedEvent::SysExitFutex(_) => self.end(at),
             TypedEvent::SchedSwitch(event) => {
@@ -287,7 +287,7 @@ impl Observer<Option<Arc<LockDetail>>> for FutexHolders {
         if let Some(captured) = &detail.captured {
             self.capture(at, captured);
         }
-        let Some(nanos) = detail.clock else {
+        let Some(nanos) = detail.clock_period else {
             return;
         };
         let holder = self.holders.get(&at.task.tid);

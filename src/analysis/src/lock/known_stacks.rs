@@ -11,8 +11,8 @@ use super::rows::LockDetail;
 /// The number of maps, each with its own mutex, so that threads seldom wait for each other.
 const SHARDS: usize = 16;
 
-/// The details of recorded callchains. Waits have few different stacks, and a look-up by the recorded bytes is cheaper than
-/// evaluating a stack. Memory grows with the number of different stacks.
+/// A cache of the details computed from recorded callchains. Waits have few different stacks, and a look-up by the recorded
+/// bytes is cheaper than evaluating a stack. Memory grows with the number of different stacks.
 #[derive(Debug)]
 pub struct KnownStacks([Mutex<Details>; SHARDS]);
 

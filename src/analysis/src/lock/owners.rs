@@ -52,7 +52,7 @@ impl FutexOwners {
     }
 
     /// Notes a wait whose call has not been observed yet.
-    pub(super) fn expect(&mut self, wait: NewWait) {
+    pub(super) fn add_pending(&mut self, wait: NewWait) {
         self.pending.insert(wait.tid, wait);
     }
 
@@ -64,7 +64,7 @@ impl FutexOwners {
         let tid = match is_in_recorder_namespace {
             true => {
                 let process = *self.processes.get(&holder.tid)?;
-                (process == pid || wait.wait.is_shared()).then_some(holder.tid)
+                (process == pid || wait.call.is_shared()).then_some(holder.tid)
             }
             false => self.by_namespace_id.get(&(pid, holder.tid)).copied(),
         };
@@ -77,7 +77,11 @@ impl FutexOwners {
     /// Removes the pending wait of the current thread, which begins a wait for the futex at `address`. Returns the holder,
     /// `Some(None)` if it is unknown; `None` if the thread has no pending wait, or one for another futex. After `None`, the
     /// record of this wait may follow, since the kernel writes records and events of a call in any order.
-    pub(super) fn take(&mut self, at: &EventContext, address: u64) -> Option<Option<FutexHolder>> {
+    pub(super) fn take_pending(
+        &mut self,
+        at: &EventContext,
+        address: u64,
+    ) -> Option<Option<FutexHolder>> {
         let pending = self.pending.remove(&at.task.tid)?;
         (pending.address == address).then_some(pending.holder)
     }

@@ -30,7 +30,7 @@ pub struct LockDetail {
     /// The data of a sample of [`LOCK_WAITS`](super::LOCK_WAITS).
     pub captured_lock: Option<Box<CapturedLock>>,
     /// The period in ns of a sample of a clock.
-    pub clock: Option<u64>,
+    pub clock_period: Option<u64>,
     /// The cgroup of the waiting thread by its id, if waits are grouped by cgroup.
     pub cgroup: Option<u64>,
 }
@@ -97,11 +97,11 @@ pub struct LockRow {
     pub run_queue: u64,
     /// Whether that time is subtracted from the waits.
     pub(super) separates_run_queue: bool,
-    /// The distribution of the waits; empty if only `powers` is known.
+    /// The distribution of the waits; empty if only `waits_by_power` is known.
     pub waits: LogHistogram,
     /// Number of waits by power of two, if they were summed in the kernel: element n has the waits from 2ⁿ ns to below
     /// 2ⁿ⁺¹ ns, element 0 also those of 0 ns.
-    pub powers: Option<Vec<u64>>,
+    pub waits_by_power: Option<Vec<u64>>,
     /// Flags of the first wait: `LCB_F_*` of the kernel's `trace/events/lock.h`, [`FUTEX`](super::FUTEX) or
     /// [`FUTEX_PI`](super::FUTEX_PI).
     pub flags: u64,
@@ -132,8 +132,8 @@ pub struct LockSums {
     pub max: u64,
     /// The shortest wait.
     pub min: u64,
-    /// Their number by power of two, as in [`LockRow::powers`].
-    pub powers: Vec<u64>,
+    /// Their number by power of two, as in [`LockRow::waits_by_power`].
+    pub waits_by_power: Vec<u64>,
     /// Flags of the first wait.
     pub flags: u64,
     /// The address of the lock of the first wait.
@@ -169,7 +169,7 @@ impl LockRow {
             run_queue: 0,
             separates_run_queue: false,
             waits: LogHistogram::new(),
-            powers: None,
+            waits_by_power: None,
             flags,
             process: detail.stack.process,
             wakers: BTreeMap::new(),
@@ -219,7 +219,7 @@ impl LockRow {
             total: sums.total,
             max: sums.max,
             min: sums.min,
-            powers: Some(sums.powers),
+            waits_by_power: Some(sums.waits_by_power),
             lock_name: sums.lock_name,
             run_queue: sums.run_queue,
             ..Self::new(key, sums.address, sums.flags, &detail)
@@ -249,7 +249,7 @@ impl LockRow {
         self.total = self.total.saturating_add(other.total);
         self.run_queue = self.run_queue.saturating_add(other.run_queue);
         self.max = self.max.max(other.max);
-        let has_waits = |row: &Self| row.waits.count() > 0 || row.powers.is_some();
+        let has_waits = |row: &Self| row.waits.count() > 0 || row.waits_by_power.is_some();
         if has_waits(other) {
             self.min = match has_waits(self) {
                 false => other.min,
@@ -257,7 +257,7 @@ impl LockRow {
             };
         }
         self.waits.merge(&other.waits);
-        if let (Some(own), Some(other)) = (&mut self.powers, &other.powers) {
+        if let (Some(own), Some(other)) = (&mut self.waits_by_power, &other.waits_by_power) {
             for (own, other) in own.iter_mut().zip(other) {
                 *own += other;
             }
@@ -273,7 +273,7 @@ impl LockRow {
     }
 
     /// Adds the time of a wait, in which the thread waited for a CPU for `queued`, in ns.
-    pub(super) fn end(&mut self, wait: u64, queued: u64) {
+    pub(super) fn add_wait(&mut self, wait: u64, queued: u64) {
         self.run_queue = self.run_queue.saturating_add(queued);
         let wait = match self.separates_run_queue {
             true => wait.saturating_sub(queued),
@@ -290,7 +290,7 @@ impl LockRow {
 
     /// Returns the order of rows with equal values: by caller, then by lock.
     #[must_use]
-    pub fn tie(&self, other: &Self) -> Ordering {
+    pub fn break_tie(&self, other: &Self) -> Ordering {
         let by_caller = self.caller.cmp(&other.caller);
         by_caller.then_with(|| self.address.cmp(&other.address))
     }

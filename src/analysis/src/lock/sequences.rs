@@ -216,7 +216,7 @@ impl Sequences {
                 let waited = before.filter(|before| before.state == State::Waiting);
                 if let Some(begin) = waited {
                     let queued = event.queued.saturating_sub(begin.queued);
-                    row.end(event.time.saturating_sub(begin.since), queued);
+                    row.add_wait(event.time.saturating_sub(begin.since), queued);
                     if let Some(holder) = begin.holder {
                         *row.owners.entry(holder).or_default() += 1;
                     }

@@ -22,7 +22,7 @@ pub(super) const COMMAND: u32 = 0x7f;
 
 /// What a call of futex(2) does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FutexCall {
+pub(super) enum FutexAction {
     /// Waits. The value is the flag of the wait: [`FUTEX`] or [`FUTEX_PI`].
     Wait(u64),
     /// Wakes threads.
@@ -31,7 +31,7 @@ pub(super) enum FutexCall {
     Other,
 }
 
-impl FutexCall {
+impl FutexAction {
     /// Returns the meaning of an operation (`FUTEX_*` of linux/futex.h); flags are ignored.
     pub(super) fn of(operation: u32) -> Self {
         match operation & COMMAND {
@@ -147,7 +147,7 @@ impl UserWaits {
     }
 
     /// Sets the holder and the row of an open wait, from its record.
-    pub(super) fn capture(&mut self, wait: &NewWait, row: usize) {
+    pub(super) fn set_captured(&mut self, wait: &NewWait, row: usize) {
         if let Some(open) = self.open.get_mut(&wait.tid) {
             open.is_captured = true;
             open.holder = wait.holder.map(|holder| holder.tid);
@@ -180,7 +180,7 @@ impl UserWaits {
         }
         row.acquired += 1;
         let waited = at.time().saturating_sub(wait.begin);
-        row.end(waited, queued.saturating_sub(wait.queued));
+        row.add_wait(waited, queued.saturating_sub(wait.queued));
         if let Some(holder) = wait.holder {
             *row.owners.entry(holder).or_default() += 1;
         }

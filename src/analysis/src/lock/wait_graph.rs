@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::futex_holder::FutexObject;
 use super::user::UserLock;
 
-/// The maximum number of different chains that are stored; others only count in [`WaitGraph::skipped`].
+/// The maximum number of different chains that are stored; others only count in [`WaitGraph::skipped_chains`].
 const MAX_CHAINS: usize = 1 << 16;
 
 /// A wait for a lock of a user program.
@@ -105,7 +105,7 @@ pub(super) struct WaitGraph {
     /// The index in `cycles` of the cycle that each thread is in.
     open_cycles: FxHashMap<u32, usize>,
     /// How often a chain was not counted, since there were too many different ones.
-    pub(super) skipped: u64,
+    pub(super) skipped_chains: u64,
 }
 
 impl WaitGraph {
@@ -124,7 +124,7 @@ impl WaitGraph {
 
     /// Sets the holder of the thread's open wait, if that is a wait for this lock. `holder` is `None` if it is unknown from
     /// now on.
-    pub(super) fn refresh(
+    pub(super) fn set_holder(
         &mut self,
         tid: u32,
         address: u64,
@@ -146,10 +146,10 @@ impl WaitGraph {
     }
 
     /// Forgets the holder of a lock: another thread may have the lock from now on.
-    pub(super) fn release(&mut self, lock: UserLock, time: u64) {
+    pub(super) fn forget_holder(&mut self, lock: UserLock, time: u64) {
         let waiting = self.by_lock.get(&lock).cloned().unwrap_or_default();
         for tid in waiting {
-            self.refresh(tid, lock.address, None, time);
+            self.set_holder(tid, lock.address, None, time);
         }
     }
 
@@ -161,7 +161,7 @@ impl WaitGraph {
             .map(|(tid, wait)| (*tid, wait.address))
             .collect();
         for (tid, address) in open {
-            self.refresh(tid, address, None, time);
+            self.set_holder(tid, address, None, time);
         }
     }
 
@@ -345,7 +345,7 @@ impl WaitGraph {
         let chain = match self.chain_indexes.get(&path) {
             Some(chain) => *chain,
             None if self.chains.len() == MAX_CHAINS => {
-                self.skipped += 1;
+                self.skipped_chains += 1;
                 return;
             }
             None => {
@@ -450,11 +450,11 @@ mod tests {
         let mut graph = WaitGraph::default();
         let lock = |address| UserLock { pid: 1, address };
         graph.begin(1, wait(0x10, Some(2)), 10);
-        graph.release(lock(0x10), 20);
+        graph.forget_holder(lock(0x10), 20);
         // 2 waits for 1, but no longer has the lock that 1 waits for.
         graph.begin(2, wait(0x20, Some(1)), 30);
-        graph.refresh(1, 0x99, Some((2, FutexObject::Mutex)), 35);
-        graph.refresh(1, 0x10, Some((3, FutexObject::Mutex)), 40);
+        graph.set_holder(1, 0x99, Some((2, FutexObject::Mutex)), 35);
+        graph.set_holder(1, 0x10, Some((3, FutexObject::Mutex)), 40);
         let (cycles, chains) = graph.finish(50);
         assert_eq!(cycles, []);
         assert_eq!(chains.len(), 1);

@@ -16,14 +16,14 @@ const OTHER: TaskCode = TaskCode(*b"- ");
 
 /// Selects tasks by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskNames {
+pub struct TaskNameFilter {
     /// At least one name; none is empty.
     names: Vec<Vec<u8>>,
     /// Whether a task's name only needs to contain one of `names`.
     is_fuzzy: bool,
 }
 
-impl TaskNames {
+impl TaskNameFilter {
     /// Selects the tasks with one of `names`; if `is_fuzzy`, the tasks whose name contains one of them. Returns `None` if `names` is empty, or
     /// if one of them is empty: every name contains it.
     #[must_use]
@@ -82,7 +82,7 @@ pub struct MapRow<'m> {
     running: &'m BTreeMap<u32, TaskIndex>,
     tasks: &'m SchedTasks,
     mapped: &'m [MappedTask],
-    names: Option<&'m TaskNames>,
+    names: Option<&'m TaskNameFilter>,
 }
 
 impl MapRow<'_> {
@@ -119,7 +119,7 @@ struct MappedTask {
 pub struct SwitchMap<S> {
     sink: S,
     cpus: Option<Vec<u32>>,
-    names: Option<TaskNames>,
+    names: Option<TaskNameFilter>,
     tasks: SchedTasks,
     /// By [`TaskIndex`].
     mapped: Vec<MappedTask>,
@@ -133,7 +133,7 @@ pub struct SwitchMap<S> {
 
 impl<S: FnMut(&MapRow<'_>) -> FoldControl> SwitchMap<S> {
     /// Creates a map of the switches on `cpus` to or from a task that `names` selects; `None` selects all.
-    pub fn new(cpus: Option<Vec<u32>>, names: Option<TaskNames>, sink: S) -> Self {
+    pub fn new(cpus: Option<Vec<u32>>, names: Option<TaskNameFilter>, sink: S) -> Self {
         Self {
             sink,
             cpus,
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn empty_names_are_refused() {
         let new = |names: &[&[u8]], is_fuzzy| {
-            TaskNames::new(names.iter().map(|name| name.to_vec()).collect(), is_fuzzy)
+            TaskNameFilter::new(names.iter().map(|name| name.to_vec()).collect(), is_fuzzy)
         };
         for is_fuzzy in [false, true] {
             assert_eq!(new(&[], is_fuzzy), None);

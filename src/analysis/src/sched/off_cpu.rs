@@ -33,7 +33,7 @@ pub struct OffCpuOptions {
     /// Only these threads; `None` for all.
     pub tids: Option<Vec<i32>>,
     /// The maximum number of wakers of a row: 0 for none, 1 for the waker, 2 for the waker and the waker's waker.
-    pub wakers: usize,
+    pub max_wakers: usize,
 }
 
 /// Why a task does not run.
@@ -202,7 +202,7 @@ impl OffCpu {
         let woken = event.pid().cast_unsigned();
         let state = self.states.state(woken);
         let is_asleep = state.is_some_and(|(state, _)| matches!(state, RunState::Sleeping(_)));
-        if self.options.wakers == 0 || !is_asleep {
+        if self.options.max_wakers == 0 || !is_asleep {
             return;
         }
         let is_interrupt = stack.is_interrupt || at.task.tid == 0;
@@ -224,7 +224,7 @@ impl OffCpu {
         };
         let chain = self
             .chains
-            .prepend(key, earlier_wakers, self.options.wakers);
+            .prepend(key, earlier_wakers, self.options.max_wakers);
         self.away.entry(woken).or_default().wakers = chain;
     }
 

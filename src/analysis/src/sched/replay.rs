@@ -63,7 +63,7 @@ pub struct ReplayPlan {
 impl ReplayPlan {
     /// Returns the largest sum of run and sleep times of a task in nanoseconds. A repetition takes at least this long.
     #[must_use]
-    pub fn longest(&self) -> u64 {
+    pub fn longest_task_nanos(&self) -> u64 {
         let time = |step: &ReplayStep| match step {
             ReplayStep::Run(nanos) | ReplayStep::Sleep(nanos) => *nanos,
             ReplayStep::Await(_) | ReplayStep::Wake { .. } => 0,

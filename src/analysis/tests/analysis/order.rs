@@ -115,8 +115,8 @@ fn live(data: &PerfData<'_>) -> (Vec<(u64, String)>, DeliveredCounts) {
     let mut log = Log::default();
     let mut total = DeliveredCounts::default();
     let mut add = |more: DeliveredCounts| {
-        total.events += more.events;
-        total.samples += more.samples;
+        total.typed_events += more.typed_events;
+        total.other_samples += more.other_samples;
         total.truncated += more.truncated;
         total.lost += more.lost;
     };
@@ -160,11 +160,11 @@ fn records_of_all_types_are_delivered_in_time_order() {
     ];
     let expected = expected.map(|(time, text)| (time, text.to_owned()));
     let counts = DeliveredCounts {
-        events: 2,
-        samples: 1,
+        typed_events: 2,
+        other_samples: 1,
         truncated: 1,
         lost: 3,
-        has_new_mapping_ids: false,
+        invalidates_mapping_ids: false,
     };
     for endian in [Endian::Little, Endian::Big] {
         let file = records_of_two_cpus(endian);
@@ -186,7 +186,7 @@ fn unselected_records_are_not_delivered() {
         let pass = ObserverPass::new(&layouts, Even).with_switches();
         let delivered = pass.run(replay, threads(1), &mut log).expect("memory");
         // Without layouts, samples of tracepoints are passed to `sample` instead of `event`; `Even` skips all three of them.
-        assert_eq!((delivered.events, delivered.samples), (0, 1));
+        assert_eq!((delivered.typed_events, delivered.other_samples), (0, 1));
         assert_eq!(log.lines[0], (40, "Out 9 Some(1)".to_owned()));
         let mut log = Log::default();
         pass.run_without_samples(replay, &mut log);

@@ -159,7 +159,7 @@ fn measured(
     with_replay(&recording.finish(), |data, replay| {
         let layouts = EventLayouts::of_recording(data.metadata()).expect("descriptions");
         let mut off_cpu = OffCpu::new(OffCpuOptions {
-            wakers: max_wakers,
+            max_wakers,
             ..OffCpuOptions::default()
         });
         let pass = ObserverPass::new(&layouts, stacks).with_tasks();

@@ -34,7 +34,7 @@ fn the_longest_wait_of_each_task_is_found() {
             let delivered = pass
                 .run(replay, NonZeroUsize::MIN, &mut waits)
                 .expect("memory");
-            assert_eq!((delivered.events, delivered.lost), (7, 5));
+            assert_eq!((delivered.typed_events, delivered.lost), (7, 5));
             waits.longest
         });
         let actual: Vec<_> = waits
@@ -66,6 +66,6 @@ fn events_that_are_not_needed_are_read_only_if_a_recording_has_losses() {
             pass.run(replay, NonZeroUsize::MIN, &mut LongestWait::default())
                 .expect("memory")
         });
-        assert_eq!(delivered.events, expected);
+        assert_eq!(delivered.typed_events, expected);
     }
 }

@@ -194,8 +194,8 @@ fn chart(report: &LeakReport, path: &str) -> CurveChart {
     // The last interval ends after the last event.
     let seconds = |end: &u64| (*end).min(report.end).saturating_sub(report.begin) as f64 / 1e9;
     let curves = [
-        ("pages, bytes", &report.pages),
-        ("objects (slab), bytes", &report.slab),
+        ("pages, bytes", &report.page_bytes),
+        ("objects (slab), bytes", &report.slab_bytes),
     ];
     let curves = curves
         .into_iter()

@@ -176,7 +176,9 @@ impl UsageNames<'_> {
         for part in self.keys.parts() {
             names.push(match part {
                 KeyPart::Stack => continue,
-                KeyPart::Cache => rperf_view::kmem::usage::cache_or_order(row.cache.as_ref()),
+                KeyPart::Cache => {
+                    rperf_view::kmem::usage::cache_or_order(row.cache_or_order.as_ref())
+                }
                 part => self.name(part, parts.next().unwrap_or_default()),
             });
         }

@@ -39,9 +39,9 @@ fn events(
 ) -> Result<impl Iterator<Item = &'static str>, CliError> {
     let events = || {
         class
-            .raise()
+            .raise_event()
             .into_iter()
-            .chain(class.begin_and_end().iter().copied())
+            .chain(class.begin_and_end_events().iter().copied())
     };
     for event in events() {
         let (system, name) = event.split_once(':').unwrap_or_default();

@@ -20,8 +20,8 @@ pub(super) enum NeededEvents {
 impl NeededEvents {
     /// Returns the events that the analysis of `class` needs; none for delays of a class without a raise event.
     fn of(self, class: KworkClass) -> Vec<&'static str> {
-        let begin_and_end = class.begin_and_end();
-        match (self, class.raise()) {
+        let begin_and_end = class.begin_and_end_events();
+        match (self, class.raise_event()) {
             (Self::Runs, _) => begin_and_end.to_vec(),
             (Self::Delays, Some(raise)) => {
                 let begin = begin_and_end.iter().copied().take(1);

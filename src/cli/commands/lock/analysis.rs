@@ -372,7 +372,7 @@ fn combined(rows: Vec<NamedRow>, key: LockColumn) -> Vec<NamedRow> {
     }
     merged.sort_by(|left, right| {
         let order = key.value(&right.row).cmp(&key.value(&left.row));
-        order.then_with(|| left.row.tie(&right.row))
+        order.then_with(|| left.row.break_tie(&right.row))
     });
     merged
 }

@@ -149,7 +149,7 @@ impl PrepareSamples for LockDetails<'_> {
             let detail = match self.clocks.contains(&sample.event) {
                 true => LockDetail {
                     stack: whole_stack(sample),
-                    clock: Some(sample.period),
+                    clock_period: Some(sample.period),
                     ..LockDetail::default()
                 },
                 false => self.captured(sample)?,

@@ -407,7 +407,7 @@ impl LiveNames<'_, '_> {
         rows.sort_by(|left, right| {
             let column = self.query.key;
             let order = column.value(right).cmp(&column.value(left));
-            order.then_with(|| left.tie(right))
+            order.then_with(|| left.break_tie(right))
         });
         Ok((rows, waits))
     }
@@ -468,7 +468,7 @@ fn sums_of(sum: WaitSummary) -> LockSums {
         total: sum.total,
         max: sum.max,
         min: sum.min,
-        powers: sum.buckets,
+        waits_by_power: sum.buckets,
         flags: match FUTEX_FLAGS.iter().find(|(_, bpf)| *bpf == sum.flags) {
             Some((in_rows, _)) => *in_rows,
             None => u64::from(sum.flags),

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 
 use clap::{ArgMatches, Command};
 use rperf_analysis::sched::MAX_CPUS;
-use rperf_analysis::sched::map::{MapRow, SwitchMap, TaskNames};
+use rperf_analysis::sched::map::{MapRow, SwitchMap, TaskNameFilter};
 use rperf_analysis::{AllSamples, ObserverPass};
 use rperf_replay::FoldControl;
 use rperf_sys::CpuList;
@@ -110,7 +110,7 @@ fn columns(matches: &ArgMatches, context: &Context) -> Result<MapColumns, CliErr
 }
 
 /// Returns the selection of `--task-name`; `None` if it is not given.
-fn task_names(matches: &ArgMatches) -> Result<Option<TaskNames>, CliError> {
+fn task_names(matches: &ArgMatches) -> Result<Option<TaskNameFilter>, CliError> {
     let is_fuzzy = flag(matches, "fuzzy-name") == Some(true);
     let Some(names) = words(matches, "task-name") else {
         return match is_fuzzy {
@@ -119,7 +119,7 @@ fn task_names(matches: &ArgMatches) -> Result<Option<TaskNames>, CliError> {
         };
     };
     let names = names.into_iter().map(String::into_bytes).collect();
-    let names = TaskNames::new(names, is_fuzzy);
+    let names = TaskNameFilter::new(names, is_fuzzy);
     let names = names.ok_or_else(|| CliError::usage("--task-name: no name given"))?;
     Ok(Some(names))
 }

@@ -58,7 +58,7 @@ pub(in crate::cli::commands) fn run(
     write(&request, &table, &stacks, &analysis)?;
     if has_stacks {
         report_symbol_problems(context, &resolver, context.verbosity(matches) > 0);
-        let summary = pass.prepare().user_stacks().summary();
+        let summary = pass.preparation().user_stacks().summary();
         warn_of_truncated(context, &summary, stack_copy_size(data.events()));
     }
     conclude(&analysis, delivered, &table.losses, matches)

@@ -56,7 +56,7 @@ pub(in crate::cli::commands) fn run(
     write_precision(&mut out, &precision)?;
     write_plan(&mut out, &plan)?;
     out.flush()?;
-    let seconds = plan.longest() / 1_000_000_000;
+    let seconds = plan.longest_task_nanos() / 1_000_000_000;
     if seconds >= LONG_SECONDS && repetitions != Some(0) {
         context.note(format_args!(
             "a repetition takes {seconds} seconds or more; Ctrl-C ends it"

@@ -291,8 +291,8 @@ impl LiveTrace<'_> {
         observation.drain(&mut |records| feed.add_records(records));
         feed.end_round();
         let delivered = feed.deliver(&self.pass, &mut self.observer);
-        if delivered.has_new_mapping_ids {
-            self.pass.prepare().forget_mappings(self.feed.world());
+        if delivered.invalidates_mapping_ids {
+            self.pass.preparation().forget_mappings(self.feed.world());
         }
         self.observer.release();
         self.observer.sink_mut().flush();

@@ -124,10 +124,10 @@ impl FragmentationView<'_> {
 
     /// Writes the numbers of pages whose allocation or free was not recorded.
     fn write_notes(&self, out: &mut dyn Write) -> io::Result<()> {
-        let freed = self.report.freed_earlier.values();
+        let freed = self.report.unmatched_freed_pages.values();
         let freed: u64 = freed.fold(0, |sum, pages| sum.saturating_add(*pages));
         if freed > 0 {
-            let orders = self.report.freed_earlier.iter();
+            let orders = self.report.unmatched_freed_pages.iter();
             let orders = orders.map(|(order, pages)| format!("order {order}: {pages}"));
             let orders = orders.collect::<Vec<_>>().join(", ");
             writeln!(
@@ -223,7 +223,7 @@ impl FragmentationView<'_> {
     pub fn write_json(&self, out: &mut dyn Write, lost: u64) -> io::Result<()> {
         let report = self.report;
         let earlier: serde_json::Map<String, serde_json::Value> = report
-            .freed_earlier
+            .unmatched_freed_pages
             .iter()
             .map(|(order, pages)| (order.to_string(), (*pages).into()))
             .collect();

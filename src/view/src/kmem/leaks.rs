@@ -119,11 +119,11 @@ fn write_curve(out: &mut dyn Write, report: &LeakReport) -> io::Result<()> {
     let rows = report
         .ends
         .iter()
-        .zip(report.slab.iter().zip(&report.pages));
+        .zip(report.slab_bytes.iter().zip(&report.page_bytes));
     // Objects of the slab allocator are in pages: the sum of both would count them twice.
-    let drawn = match report.pages.iter().any(|bytes| *bytes > 0) {
-        true => &report.pages,
-        false => &report.slab,
+    let drawn = match report.page_bytes.iter().any(|bytes| *bytes > 0) {
+        true => &report.page_bytes,
+        false => &report.slab_bytes,
     };
     let most = u128::from(drawn.iter().copied().max().unwrap_or_default()).max(1);
     for ((end, (slab, pages)), drawn_bytes) in rows.zip(drawn) {
@@ -160,11 +160,11 @@ fn write_stack(
         "{mark} {:>12} {:>9} {:>5.1} % {:>10} {:>10} {:>14.0} {:>7}  {caller} ({allocator})",
         memory.live.bytes,
         memory.live.requests,
-        100.0 * memory.kept(),
+        100.0 * memory.live_share(),
         seconds(ages.max().unwrap_or_default()),
         seconds(median_age.unwrap_or_default()),
         report.growth(memory),
-        format!("{}/{}", memory.rising(), memory.curve.len()),
+        format!("{}/{}", memory.rising_intervals(), memory.curve.len()),
     )?;
     for frame in frames.iter().skip(1).take(max_frames.saturating_sub(1)) {
         writeln!(out, "{:INDENT$}{frame}", "")?;
@@ -220,7 +220,7 @@ pub fn write_json(
             "oldest_ns": memory.ages.max(),
             "median_age_ns": memory.ages.percentile(500),
             "growth_bytes_per_second": report.growth(memory),
-            "rising_intervals": memory.rising(),
+            "rising_intervals": memory.rising_intervals(),
             "curve_bytes": memory.curve,
             "stack": stack.frames,
             "processes": processes.collect::<Vec<_>>(),
@@ -234,8 +234,8 @@ pub fn write_json(
         "unmatched_frees": report.unmatched_frees,
         "unreported_frees": UNREPORTED_FREES,
         "interval_ends_ns": report.ends,
-        "slab_bytes": report.slab,
-        "page_bytes": report.pages,
+        "slab_bytes": report.slab_bytes,
+        "page_bytes": report.page_bytes,
         "stacks": rows.collect::<Vec<_>>(),
     });
     serde_json::to_writer(&mut *out, &object)?;

@@ -170,7 +170,7 @@ impl PageLayout {
         for order in 0..ORDERS {
             write!(out, "{order:5}")?;
             for migrate_type in (0..).take(TYPES) {
-                match statistics.of_order(order, migrate_type) {
+                match statistics.allocation_count(order, migrate_type) {
                     0 => write!(out, "  {:>12}", ".")?,
                     count => write!(out, "  {count:12}")?,
                 }

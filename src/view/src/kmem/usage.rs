@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use rperf_analysis::kmem::{MemoryKind, RequestCount, UsageCache, UsageReport, UsageRow};
+use rperf_analysis::kmem::{CacheOrOrder, MemoryKind, RequestCount, UsageReport, UsageRow};
 use rperf_names::counted;
 use serde_json::{Map, Value, json};
 
@@ -134,10 +134,10 @@ pub fn kind_name(kind: MemoryKind) -> &'static str {
 
 /// Returns the name of the cache or order of a row; `unknown` for `None`.
 #[must_use]
-pub fn cache_or_order(cache: Option<&UsageCache>) -> String {
+pub fn cache_or_order(cache: Option<&CacheOrOrder>) -> String {
     match cache {
-        Some(UsageCache::Slab(cache)) => cache_name(cache),
-        Some(UsageCache::Order(order)) => format!("order {order}"),
+        Some(CacheOrOrder::Slab(cache)) => cache_name(cache),
+        Some(CacheOrOrder::Order(order)) => format!("order {order}"),
         None => "unknown".to_owned(),
     }
 }

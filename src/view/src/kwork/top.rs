@@ -25,8 +25,8 @@ pub fn write(out: &mut dyn Write, table: &TopTable) -> io::Result<()> {
         "%Cpu(s): {idle:6.2}% id, {irq:6.2}% hi, {softirq:6.2}% si"
     )?;
     for (cpu, times) in &table.cpus {
-        let load = percent(times.load(), times.total);
-        let scaled = u128::from(times.load()) * BAR as u128;
+        let load = percent(times.task_time(), times.total);
+        let scaled = u128::from(times.task_time()) * BAR as u128;
         let length = scaled
             .checked_div(u128::from(times.total))
             .unwrap_or_default();

@@ -47,12 +47,12 @@ pub(super) fn write_histogram(out: &mut dyn Write, row: &LockRow) -> io::Result<
 /// Returns the number of waits below two to the power of [`FIRST_POWER`], and in each power of two from there on, up to the
 /// longest wait.
 fn counts(row: &LockRow) -> Vec<u64> {
-    let Some(powers) = &row.powers else {
+    let Some(waits_by_power) = &row.waits_by_power else {
         return counts_by_power(&row.waits, FIRST_POWER);
     };
     let mut counts = Vec::new();
     // The waits of an element are shorter than two to the power of `end_power`.
-    for (end_power, count) in (1..).zip(powers).filter(|(_, count)| **count > 0) {
+    for (end_power, count) in (1..).zip(waits_by_power).filter(|(_, count)| **count > 0) {
         let line = u32::saturating_sub(end_power, FIRST_POWER) as usize;
         if counts.len() <= line {
             counts.resize(line + 1, 0);
@@ -76,7 +76,7 @@ mod tests {
             total: 0,
             max: 0,
             min: 0,
-            powers,
+            waits_by_power: powers,
             flags: 32,
             address: 1,
             lock_name: None,
@@ -98,7 +98,7 @@ mod tests {
         let waits = [0, 100, 127, 128, 1023, 1024, 1024];
         let mut powers = vec![0; 64];
         let mut single = row(Vec::new());
-        single.powers = None;
+        single.waits_by_power = None;
         for wait in waits {
             powers[u64::checked_ilog2(wait).unwrap_or(0) as usize] += 1;
             single.waits.add(wait);

@@ -85,7 +85,7 @@ fn threads(threads: &[NamedThread]) -> Vec<serde_json::Value> {
 /// it is the maximum of `u64`. Waits of 0 ns have a range of their own, unless the kernel summed them with those
 /// of 1 ns.
 fn histogram(row: &LockRow) -> Vec<[u64; 3]> {
-    if let Some(powers) = &row.powers {
+    if let Some(powers) = &row.waits_by_power {
         let counts = (0..).zip(powers).filter(|(_, count)| **count > 0);
         let bounds = counts.map(|(power, count)| {
             let from = if power == 0 { 0 } else { 1_u64 << power };

@@ -26,7 +26,7 @@ impl CpuTimes {
     /// Returns the time of tasks other than the idle task. Interrupts that are not selected count as time of the interrupted
     /// tasks.
     #[must_use]
-    pub fn load(&self) -> u64 {
+    pub fn task_time(&self) -> u64 {
         let other = self.idle.saturating_add(self.irq);
         let other = other.saturating_add(self.softirq);
         self.total.saturating_sub(other)

@@ -94,8 +94,8 @@ fn named(
         deadlocks: cycles.map(|cycle| namer.deadlock(cycle)).collect(),
         chains: chains.map(|chain| namer.chain(chain)).collect(),
         waits: found_waits.waits,
-        unknown: found_waits.unknown,
-        skipped: found_waits.skipped,
+        unknown: found_waits.unknown_holders,
+        skipped: found_waits.skipped_chains,
         end: found_waits.end,
         lost: losses(analysis).lost,
     }

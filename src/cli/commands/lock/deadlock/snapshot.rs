@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use rperf_analysis::lock::{
-    BEFORE_FUTEX, FROM_FUTEX, FutexMemory, FutexObject, FutexWait, MUTEX_MEMORY,
+    BEFORE_FUTEX, FROM_FUTEX, FutexCall, FutexMemory, FutexObject, MUTEX_MEMORY,
 };
 use rperf_sys::{BlockedCall, Proc, read_process_memory, syscall_number};
 
@@ -224,11 +224,11 @@ fn found_waits(
 }
 
 /// Returns the address of the futex that a thread waits for, and the call; `None` if it does not wait for a futex.
-fn futex_call(thread: &ThreadState) -> Option<(u64, FutexWait)> {
+fn futex_call(thread: &ThreadState) -> Option<(u64, FutexCall)> {
     let call = thread.call?;
     let [address, operation, value, ..] = call.arguments;
     let low = |argument: u64| (argument & u64::from(u32::MAX)) as u32;
-    let wait = FutexWait {
+    let wait = FutexCall {
         operation: low(operation),
         value: low(value),
     };
@@ -252,7 +252,7 @@ fn futex_memory(pid: u32, address: u64) -> io::Result<FutexMemory> {
     }
     let mut mutex = [0; MUTEX_MEMORY];
     read(address, &mut mutex)?;
-    Ok(FutexMemory::from_futex(&mutex))
+    Ok(FutexMemory::starting_at_futex(&mutex))
 }
 
 /// Whether the word at `address` is the thread id in glibc's `struct pthread` of a thread; always `false` except on x86-64.

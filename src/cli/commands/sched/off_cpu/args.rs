@@ -122,7 +122,7 @@ impl OffCpuRequest {
             options: OffCpuOptions {
                 pids: ids(matches, "pid")?,
                 tids: ids(matches, "tid")?,
-                wakers,
+                max_wakers: wakers,
             },
             output: output_of(matches)?,
             path: matches.get_one::<String>("output").map(PathBuf::from),
