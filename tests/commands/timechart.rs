@@ -34,7 +34,8 @@ fn drawn(scratch: &Scratch, words: &[&str]) -> String {
     fs::read_to_string(scratch.path().join("out.svg")).expect("a picture")
 }
 
-/// A millisecond of two CPUs: tasks 7 and 8 alternate on CPU 0, and 7 wakes 8.
+/// A recording of a millisecond of two CPUs: tasks 7 and 8 alternate on CPU 0, and 7 wakes 8. The first number of each event is
+/// its time in microseconds.
 fn tasks(endian: Endian) -> ChartFile {
     let mut file = ChartFile::new(endian);
     file.comm(7, "older");
@@ -144,6 +145,7 @@ fn parts_processes_and_highlights_are_chosen() -> std::io::Result<()> {
     let power = drawn(&scratch, &["-P"]);
     assert_eq!((rows(&power), power.contains("class=\"ru")), (2, false));
     assert!(power.contains("data-n=\"CPU 0\"") && power.contains("class=\"i2\""));
+    // `-T` leaves out idle states and frequencies, but not the rows of the CPUs.
     let tasks_only = drawn(&scratch, &["-T"]);
     assert_eq!(rows(&tasks_only), 4);
     assert!(!tasks_only.contains("class=\"i2\"") && !tasks_only.contains("class=\"freq\""));
@@ -161,6 +163,8 @@ fn parts_processes_and_highlights_are_chosen() -> std::io::Result<()> {
     }
     assert_eq!(rows(&drawn(&scratch, &["-p", "7", "-p", "8"])), 4);
     assert_eq!(rows(&drawn(&scratch, &["-n", "1"])), 3);
+    // Runs longer than this many nanoseconds, or those of the task with this name, are highlighted: for each task that has
+    // some, by one path in its row and one in that of the CPU.
     for (word, count) in [("250000", 2), ("task<7>", 2), ("nosuch", 0), ("250", 4)] {
         let picture = drawn(&scratch, &["--highlight", word]);
         assert_eq!(
@@ -226,6 +230,7 @@ fn calls_are_drawn_by_kind() -> std::io::Result<()> {
         reads(&["--io-merge-dist", "1us"]),
         boxes("rd", &[(0, 200), (601, 750)], "0hwv11") + "/>"
     );
+    // Short calls are widened, at most to the next call: the one at 601 still ends at 700.
     assert_eq!(
         reads(&["--io-min-time", "120us"]),
         boxes("rd", &[(0, 200), (601, 700), (700, 820)], "0hwv11") + "/>"
@@ -255,9 +260,9 @@ fn losses_and_damage_are_marked() -> std::io::Result<()> {
     assert!(picture.contains("class=\"note\""), "{picture}");
     // The last switch has 112 bytes. Its size, in the last two bytes of the header, becomes an invalid one.
     let mut damaged = undamaged.clone();
-    let size = file.end_of_records() - 112 + 6;
-    assert_eq!(damaged[size..size + 2], [112, 0]);
-    damaged[size] = 4;
+    let size_at = file.end_of_records() - 112 + 6;
+    assert_eq!(damaged[size_at..size_at + 2], [112, 0]);
+    damaged[size_at] = 4;
     scratch.write("perf.data", damaged)?;
     let incomplete = run(&scratch, &["-o", "damaged.svg"]);
     assert_eq!(incomplete.status, 255, "{incomplete:?}");
@@ -273,7 +278,8 @@ fn recordings_without_events_are_refused() -> std::io::Result<()> {
     let mut empty = ChartFile::new(Endian::Little);
     empty.comm(7, "seven");
     write("empty.data", empty)?;
-    let mut without_cpu = ChartFile::with(Endian::Little, ChartFile::WITHOUT_CPU, |_| true);
+    let all_systems = |_: &str| true;
+    let mut without_cpu = ChartFile::with(Endian::Little, ChartFile::WITHOUT_CPU, all_systems);
     without_cpu.comm(7, "seven");
     write("no-cpu.data", without_cpu)?;
     let mut power = ChartFile::with(Endian::Little, FIELDS, |system| system == "power");
@@ -425,7 +431,7 @@ fn a_browser_zooms_and_searches() {
     assert!(page.contains(">task&lt;8&gt;:8</text>"), "{page}");
 }
 
-/// Options of `timechart record`, and the recorded events; with `-I` only the first ones.
+/// Options of `timechart record`, and the events that it records with them; for `-I`, only the first of these events.
 const RECORDED: &[(&[&str], &str)] = &[
     (
         &[],

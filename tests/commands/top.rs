@@ -98,7 +98,9 @@ fn json_objects_are_one_per_line() {
 
 #[test]
 fn blocks_have_call_graphs() {
-    let text = output_with("--", &["-d", "0.5", "-g", "-s", "comm"]);
+    // Lines of a call graph show its tree, as in `--100.00%--`.
+    let tree_line = "--";
+    let text = output_with(tree_line, &["-d", "0.5", "-g", "-s", "comm"]);
     assert!(text.contains(" sh "), "{text}");
 }
 
@@ -181,7 +183,7 @@ fn an_interrupt_ends_top_with_success() {
     );
 }
 
-/// The ring of one page has room for about sixty samples, and the program makes system calls all the time.
+/// The ring of one page has room for a few dozen samples, and `dd` makes system calls all the time.
 #[test]
 fn losses_are_counted_with_a_hint() {
     if !is_root() {
@@ -239,8 +241,8 @@ fn system_wide_top_has_a_block_for_each_event() {
     }
 }
 
-/// The first interval is as long as the others, and begins with the first sample. Divided by a shorter time, its rate would be
-/// far above the sampling frequency.
+/// The first interval begins before the records of running processes are synthesized, since samples already arrive meanwhile. If
+/// their number were divided by the time after the synthesis only, the rate would be far above the sampling frequency.
 #[test]
 fn the_rate_above_annotated_code_is_that_of_the_interval() {
     if !is_root() {

@@ -229,6 +229,7 @@ fn a_closed_terminal_ends_top() {
     pane.wait_for("samples/s");
     let program = PathBuf::from("/proc").join(pane.program());
     assert!(program.exists());
+    // Kills the tmux server, which closes the terminal.
     drop(pane);
     let start = Instant::now();
     while program.exists() {

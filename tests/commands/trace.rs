@@ -16,6 +16,7 @@ pub(super) fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
 /// Returns a call with an address in place of each string, structure or array: perf shows some of them as addresses.
 fn without_memory(call: &str) -> String {
     let mut call = call.to_owned();
+    // Buffers have no quotes: they end at the name of the next argument.
     for (begin, end) in [(" buf: ", ", count: "), ("ubuf: ", ", len: ")] {
         if let Some((before, rest)) = call.split_once(begin)
             && let Some((_, after)) = rest.split_once(end)
@@ -43,7 +44,8 @@ fn without_memory(call: &str) -> String {
     text
 }
 
-/// Returns a line without its time and thread, with `P` for each pointer and without memory and the paths of descriptors.
+/// Returns a line without its time, its thread and the paths of descriptors, with `P` for each pointer, string, structure or
+/// array.
 fn normalized(line: &str) -> String {
     let call = line.split_once("): ").map_or(line, |(_, rest)| rest);
     let call = without_memory(call);
@@ -74,7 +76,7 @@ fn normalized(line: &str) -> String {
 
 /// The calls in the lines of a trace, in a form that is the same in each run of the program.
 fn calls(lines: &str) -> Vec<String> {
-    // Lines without a thread, `true/123`, are not calls.
+    // A line without a thread (such as `true/123`) is not a call.
     let lines = lines.lines().filter(|line| line.contains("/"));
     let calls = lines.map(normalized);
     // set_tid_address returns the thread's id, which differs between runs.
@@ -426,7 +428,8 @@ fn a_summary_in_the_kernel_counts_calls_of_running_processes() {
     assert!(table.contains("   clock_nanosleep "), "{table}");
 }
 
-/// When the trace begins, threads of the tracer read the links in /proc of the descriptors of all processes.
+/// When the trace begins, threads of the tracer read the names of the descriptors of all processes from links in /proc. These
+/// calls of the tracer are not shown.
 #[test]
 fn a_trace_of_all_tasks_leaves_out_its_own_process() {
     if !can_trace("a_trace_of_all_tasks_leaves_out_its_own_process") {
@@ -445,7 +448,7 @@ fn a_trace_of_all_tasks_leaves_out_its_own_process() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .expect("rperf starts");
-    let own = tracer.id();
+    let tracer_pid = tracer.id();
     let ended = tracer.wait_with_output().expect("a child");
     let lines = String::from_utf8_lossy(&ended.stderr).into_owned();
     let objects = lines
@@ -453,5 +456,5 @@ fn a_trace_of_all_tasks_leaves_out_its_own_process() {
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     let processes: Vec<u64> = objects.filter_map(|call| call["pid"].as_u64()).collect();
     assert!(!processes.is_empty(), "sleep opens files: {lines}");
-    assert!(!processes.contains(&own.into()), "{lines}");
+    assert!(!processes.contains(&tracer_pid.into()), "{lines}");
 }

@@ -42,6 +42,7 @@ pub(super) fn run_with_memory(
 fn strings_and_structures_are_those_in_memory() {
     let test = "strings_and_structures_are_those_in_memory";
     let scratch = Scratch::new();
+    // In buffers, control characters are shown as decimal numbers: `\9` is the tab.
     let script = r#"cat /nosuch; printf 'a\tb' >/dev/null; exec "$0" x '"'"#;
     let words = [
         "trace",
@@ -199,7 +200,7 @@ fn calls_and_events_are_printed_as_json() {
         objects.iter().all(|object| object["version"] == 1),
         "{lines}"
     );
-    // The third value of openat, its flags, is 0 for the operand. Libraries and locales are opened with `O_CLOEXEC`.
+    // The third value of openat, its flags, is 0 for the operand of cat. Libraries and locales are opened with `O_CLOEXEC`.
     let failed = objects.iter().find(|object| {
         object["error"] == "ENOENT" && object["comm"] == "cat" && object["values"][2] == 0
     });
@@ -289,8 +290,8 @@ fn events_switch_lines_on_and_off() {
 }
 
 #[test]
-fn filters_apply_to_the_events_before_them() {
-    let test = "filters_apply_to_the_events_before_them";
+fn filters_apply_to_the_events_of_the_option_before_them() {
+    let test = "filters_apply_to_the_events_of_the_option_before_them";
     if !can_trace(test) {
         return;
     }
@@ -505,16 +506,17 @@ fn run_times_are_summed_up_and_shown_once() {
     let event = "sched:sched_stat_runtime";
     let words = ["trace", "-S", "--sched", "-e", event, "sleep", "0.01"];
     let ran = run(&scratch, &words);
-    let times: Vec<&str> = ran
+    // `--sched` needs this event, too, but it is not opened twice: no time of a line occurs twice.
+    let timestamps: Vec<&str> = ran
         .stderr
         .lines()
         .filter(|line| line.contains(event))
         .filter_map(|line| line.split_whitespace().next())
         .collect();
-    assert!(!times.is_empty(), "{}", ran.stderr);
-    let mut once = times.clone();
+    assert!(!timestamps.is_empty(), "{}", ran.stderr);
+    let mut once = timestamps.clone();
     once.dedup();
-    assert_eq!(times, once, "{}", ran.stderr);
+    assert_eq!(timestamps, once, "{}", ran.stderr);
     let title = ran.stderr.lines().find(|line| line.contains(" events, "));
     assert!(
         title.is_some_and(|title| title.ends_with(" msec") && !title.contains(" 0.000 ")),
@@ -551,8 +553,8 @@ fn events_have_limits_of_their_own() {
     let started = std::time::Instant::now();
     let ran = run(&scratch, &["trace", "-a", "-e", limited, "sleep", "30"]);
     assert!(started.elapsed().as_secs() < 20);
-    let lines = |begin: &str| {
-        let lines = ran.stderr.lines().filter(|line| line.contains(begin));
+    let lines = |text: &str| {
+        let lines = ran.stderr.lines().filter(|line| line.contains(text));
         lines.count()
     };
     assert_eq!(

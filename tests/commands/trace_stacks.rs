@@ -22,9 +22,9 @@ fn stacks_are_below_the_calls_as_in_perf() {
     let scratch = Scratch::new();
     let words = ["--call-graph", "fp", "-e", "clock_nanosleep", "sleep", "0"];
     let ours = run(&scratch, &[&["trace"], &words[..]].concat());
-    let own_frames = frames(&ours.stderr);
+    let our_frames = frames(&ours.stderr);
     assert!(
-        own_frames
+        our_frames
             .first()
             .is_some_and(|frame| frame.contains("nanosleep")),
         "{}",
@@ -33,7 +33,7 @@ fn stacks_are_below_the_calls_as_in_perf() {
     let with_kernel = ["trace", "--kernel-syscall-graph"];
     let with_kernel = run(&scratch, &[&with_kernel, &words[..]].concat());
     assert!(
-        frames(&with_kernel.stderr).len() > own_frames.len()
+        frames(&with_kernel.stderr).len() > our_frames.len()
             && with_kernel.stderr.contains("[kernel.kallsyms]"),
         "{}",
         with_kernel.stderr
@@ -47,7 +47,7 @@ fn stacks_are_below_the_calls_as_in_perf() {
         return skip(test, "this perf has no trace");
     }
     // Only the innermost frame is certain: a C library without frame pointers uses the register for other values.
-    assert_eq!(own_frames.first(), frames(&theirs.stderr).first());
+    assert_eq!(our_frames.first(), frames(&theirs.stderr).first());
 }
 
 #[test]
@@ -154,8 +154,8 @@ fn recorded_stacks_and_faults_are_shown() {
     assert!(printed.stderr.contains(" minfault ["), "{}", printed.stderr);
 }
 
-/// A recording of other events is shown with `--no-syscalls`. It has no data addresses: a page fault is shown with the code that
-/// caused it and `?` as its target.
+/// A recording of other events is shown with `--no-syscalls`. This one is recorded without data addresses (`-d`): a page fault is
+/// shown with the code that caused it and `?` as its target.
 #[test]
 fn recordings_without_system_calls_are_shown() {
     if !can_trace("recordings_without_system_calls_are_shown") {

@@ -24,7 +24,8 @@ fn structures_are_shown_by_the_types_of_the_kernel() {
     if !has_types(test) {
         return;
     }
-    // Two calls: if another trace runs at the same time, the structure of the first one may arrive after its line is printed.
+    // Two calls: if another trace runs at the same time, the structure of the first call may arrive after the line of this call
+    // is printed.
     let words = ["trace", "-e", "uname", "sh", "-c", "uname; uname"];
     let Some(calls) = run_with_memory(test, &scratch, &words) else {
         return;

@@ -117,20 +117,21 @@ fn filters_are_combined_and_exclude_samples() {
     let Some(scratch) = scratch("filters_are_combined_and_exclude_samples") else {
         return;
     };
-    let recorded_with = |filters: &[&str]| {
+    // Records with these filters, and returns the outcome of `script` for the recording.
+    let printed_with = |filters: &[&str]| {
         let words = [&["-q", "-e", "sched:sched_process_exec"], filters].concat();
         let recorded = record(&scratch, &words);
         assert_eq!((recorded.status, &*recorded.stderr), (0, ""), "{words:?}");
         let words = ["script", "-i", "data", "-F", "trace"];
         rperf_in(&scratch, &words).finish().expect("rperf starts")
     };
-    let all = recorded_with(&[]).stdout;
+    let all = printed_with(&[]).stdout;
     assert!(
         all.contains("filename=") && all.contains("/true pid="),
         "{all}"
     );
     assert_eq!(
-        recorded_with(&["--filter", "pid > 0", "--exclude-perf"])
+        printed_with(&["--filter", "pid > 0", "--exclude-perf"])
             .stdout
             .lines()
             .count(),
@@ -138,7 +139,7 @@ fn filters_are_combined_and_exclude_samples() {
     );
     let (every, no_sample) = ("pid > 0", "filename ~ \"*/false\"");
     for [first, second] in [[every, no_sample], [no_sample, every]] {
-        let none = recorded_with(&["--filter", first, "--filter", second]);
+        let none = printed_with(&["--filter", first, "--filter", second]);
         assert_eq!((none.status, &*none.stdout), (0, ""), "{first}, {second}");
     }
 }

@@ -36,12 +36,13 @@ fn truncation_is_reported_without_a_crash() -> io::Result<()> {
         .stderr(Stdio::piped())
         .spawn()?;
     let mut lines = child.stdout.take().expect("it is piped");
-    // The first pass is over once lines are printed, and the pipe fills soon.
+    // rperf reads the records in two passes. The first is over once lines are printed; the second soon waits, since the pipe is
+    // full.
     let mut first = [0; 4096];
     lines.read_exact(&mut first)?;
     let path = scratch.path().join("perf.data");
-    let file = File::options().write(true).open(path)?;
-    file.set_len(complete.len() as u64 / 4)?;
+    let recording = File::options().write(true).open(path)?;
+    recording.set_len(complete.len() as u64 / 4)?;
     let mut rest = Vec::new();
     lines.read_to_end(&mut rest)?;
     let ended = child.wait_with_output()?;

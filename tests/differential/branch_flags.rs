@@ -50,7 +50,7 @@ fn branches() -> Vec<[u64; 2]> {
         [0, 0],
         [0x99_0000, TEXT],
         [KERNEL, TEXT],
-        // perf omits the last branch of a part.
+        // perf omits the last branch of an AUXTRACE record.
         [TEXT, TEXT],
     ];
     inside.chain(to_kernel).chain(others).collect()
@@ -98,6 +98,8 @@ fn recording(program: &str) -> Vec<u8> {
         endian,
         &mut records,
     );
+    // The body of MMAP2: pid, tid, start, length, offset; device, inode and its generation; protection (read and execute), flags
+    // (private) and path.
     let mapped = Bytes::new()
         .u32(TASK)
         .u32(TASK)
@@ -114,7 +116,7 @@ fn recording(program: &str) -> Vec<u8> {
         .done();
     record(
         RecordKind::MMAP2,
-        2,
+        Misc::USER.0,
         &[mapped, sample_id].concat(),
         endian,
         &mut records,
@@ -139,7 +141,9 @@ fn recording(program: &str) -> Vec<u8> {
     let output = Cursor::new(Vec::new());
     let mut writer = Writer::with_endian(output, &events, endian).expect("memory");
     writer.write_data(&records).expect("memory");
-    let mut features = data.features_for(None);
+    // The records are not those of the template: sections that describe their packing, or where traces are, are omitted.
+    let changed_records = None;
+    let mut features = data.features_for(changed_records);
     // An empty index tells perf that there is a trace.
     features.opaque(FeatureId::AUXTRACE, &[0; 8]);
     let (_, file) = writer.finish(&features).expect("memory");

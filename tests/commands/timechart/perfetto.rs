@@ -9,6 +9,8 @@ use rperf_wire::Endian;
 use super::recording::ChartFile;
 use super::{run, tasks};
 
+/// `Trace.packet`.
+const PACKET: u64 = 1;
 /// `TracePacket.ftrace_events`, `track_event` and `track_descriptor`.
 const FTRACE_EVENTS: u64 = 1;
 const TRACK_EVENT: u64 = 11;
@@ -27,7 +29,7 @@ type PowerEvent = (u64, &'static str, u64, u64);
 /// Returns the number of events by kind, and the power events.
 fn ftrace_events(trace: &[u8]) -> (BTreeMap<&'static str, usize>, Vec<PowerEvent>) {
     let (mut counts, mut power) = (BTreeMap::new(), Vec::new());
-    for packet in messages(trace, 1) {
+    for packet in messages(trace, PACKET) {
         for bundle in messages(packet, FTRACE_EVENTS) {
             // `FtraceEventBundle.event`.
             for event in messages(bundle, 2) {
@@ -37,7 +39,7 @@ fn ftrace_events(trace: &[u8]) -> (BTreeMap<&'static str, usize>, Vec<PowerEvent
                     };
                     *counts.entry(kind).or_default() += 1;
                     if matches!(kind, "frequency" | "idle") {
-                        // `cpu_id` and `state` have the same numbers in both kinds; `FtraceEvent.timestamp` is 1.
+                        // In both kinds, `state` is field 1 and `cpu_id` field 2. `FtraceEvent.timestamp` is field 1.
                         let (cpu, state) = (number(found, 2), number(found, 1));
                         power.push((number(event, 1) / 1000, kind, cpu, state));
                     }
@@ -114,7 +116,7 @@ fn system_calls_are_slices_of_their_threads() -> std::io::Result<()> {
     let trace = std::fs::read(scratch.path().join("x.perfetto-trace"))?;
     let mut threads = BTreeMap::new();
     let mut slices = Vec::new();
-    for packet in messages(&trace, 1) {
+    for packet in messages(&trace, PACKET) {
         for track in messages(packet, TRACK_DESCRIPTOR) {
             // `TrackDescriptor.uuid` and `thread`; `ThreadDescriptor.tid`.
             threads.insert(number(track, 1), number(messages(track, 4)[0], 2));
@@ -133,7 +135,8 @@ fn system_calls_are_slices_of_their_threads() -> std::io::Result<()> {
         }
     }
     slices.sort();
-    // Time, thread, kind (1: begin, 2: end), name and annotations.
+    // Time, thread, kind (1: begin, 2: end), name and annotations. The slice of poll ends where the next call of its thread
+    // begins, and has no return value.
     let ret = |value: i64| vec![("ret".to_owned(), value)];
     let expected = [
         (100, 7, 1, "read", vec![]),

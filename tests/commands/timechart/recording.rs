@@ -4,6 +4,7 @@ use rperf_testkit::{Bytes, FileAttr, PerfFile};
 use rperf_tracepoint::TracingDataBuilder;
 use rperf_wire::Endian;
 
+/// `PERF_TYPE_TRACEPOINT`.
 const TRACEPOINT: u32 = 2;
 /// `PERF_RECORD_LOST`.
 const LOST: u32 = 2;
@@ -63,7 +64,8 @@ pub(super) struct ChartFile {
 impl ChartFile {
     /// Creates a recording with all events.
     pub(super) fn new(endian: Endian) -> Self {
-        Self::with(endian, FIELDS, |_| true)
+        let all_systems = |_: &str| true;
+        Self::with(endian, FIELDS, all_systems)
     }
 
     /// Creates a recording with the events of the wanted systems, and `fields` as their `sample_type`.
@@ -96,14 +98,15 @@ impl ChartFile {
         Self { file }
     }
 
-    /// [`FIELDS`] without the CPU.
+    /// [`FIELDS`] without the CPU, for recordings without samples: those added here always have a CPU.
     pub(super) const WITHOUT_CPU: u64 = FIELDS & !(1 << 7);
 
     fn bytes(&self) -> Bytes {
         self.file.bytes()
     }
 
-    /// Adds a sample. `raw` is the event's data, to which 4 bytes are added: with their size (u32) they end at a multiple of 8.
+    /// Adds a sample. `raw` is the event's data. Its size (u32) precedes it, and 4 bytes of padding follow: if the length of
+    /// `raw` is a multiple of 8, that of the record is, too.
     fn sample(&mut self, id: u64, micros: u64, cpu: u32, tid: u32, raw: Bytes) {
         let raw = raw.raw([0; 4]).done();
         let size = u32::try_from(raw.len()).expect("a short event");
@@ -167,12 +170,14 @@ impl ChartFile {
 
     pub(super) fn comm(&mut self, tid: u32, name: &str) {
         let body = self.bytes().u32(tid).u32(tid).text(name, 8);
+        // `struct sample_id` with the fields of `FIELDS`: pid, tid, time, CPU and id.
         let body = body.u32(0).u32(0).u64(0).u32(0).u32(0).u64(SWITCH);
         self.file.record(PerfFile::COMM, 0, body.done());
     }
 
     pub(super) fn lost(&mut self, micros: u64, cpu: u32, records: u64) {
         let body = self.bytes().u64(SWITCH).u64(records);
+        // `struct sample_id`, as in `comm`.
         let body = body
             .u32(0)
             .u32(0)
@@ -189,6 +194,7 @@ impl ChartFile {
 
     /// The offset in the file at which the records end.
     pub(super) fn end_of_records(&self) -> usize {
+        // `record` returns the offset of the record that it adds, here to a copy of the file.
         let end = self.file.clone().record(PerfFile::SAMPLE, 0, []);
         usize::try_from(end).expect("a short file")
     }
