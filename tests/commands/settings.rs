@@ -57,7 +57,7 @@ fn settings_without_an_effect_are_reported_by_the_commands_that_perf_reads_them_
 
 #[test]
 fn build_ids_are_recorded_and_cached_as_set() -> io::Result<()> {
-    for (value, options, listed, cached, mapped) in [
+    for (value, options, is_in_header, is_cached, is_in_mmap_records) in [
         ("cache", &[][..], true, true, false),
         ("no-cache", &[], true, false, false),
         ("skip", &[], false, false, false),
@@ -72,13 +72,17 @@ fn build_ids_are_recorded_and_cached_as_set() -> io::Result<()> {
         let header = run(&scratch, "", &["report", "--header-only"])?.stdout;
         assert_eq!(
             !is_missing(&header, "BUILD_ID"),
-            listed,
+            is_in_header,
             "{value} {options:?}: {header}"
         );
         let cache = scratch.path().join(".debug/.build-id");
-        assert_eq!(cache.exists(), cached, "{value} {options:?}");
+        assert_eq!(cache.exists(), is_cached, "{value} {options:?}");
         let attrs = run(&scratch, "", &["evlist", "-v"])?.stdout;
-        assert_eq!(attrs.contains("build_id: 1"), mapped, "{value}: {attrs}");
+        assert_eq!(
+            attrs.contains("build_id: 1"),
+            is_in_mmap_records,
+            "{value}: {attrs}"
+        );
     }
     Ok(())
 }
@@ -93,6 +97,7 @@ fn is_missing(header: &str, feature: &str) -> bool {
 #[test]
 fn the_option_g_uses_the_setting_record_call_graph() -> io::Result<()> {
     let scratch = Scratch::new();
+    // record.call-graph takes precedence over call-graph.record-mode.
     let settings = "[call-graph]\n\trecord-mode = fp\n[record]\n\tcall-graph = dwarf\n";
     record(&scratch, settings, &["-g"])?;
     let attrs = run(&scratch, "", &["evlist", "-v"])?.stdout;
@@ -119,7 +124,7 @@ fn the_option_g_uses_the_setting_record_call_graph() -> io::Result<()> {
     Ok(())
 }
 
-/// A setting has the same effect as its option. The settings of `annotate` also change the output.
+/// The output with a setting equals that with its option; for `annotate`, it also differs from that without either.
 #[test]
 fn settings_of_report_and_annotate_act_like_their_options() -> io::Result<()> {
     let scratch = Scratch::new();

@@ -251,7 +251,7 @@ fn a_process_is_counted_and_missing_cpus_and_processes_are_refused() {
 
 #[test]
 fn names_of_threads_are_whole_in_json() {
-    // A name like those of the virtual CPUs of QEMU.
+    // With a space and a slash, like the names of QEMU's threads for virtual CPUs.
     let name = "CPU 0/KVM";
     let script = format!("printf '{name}' > /proc/$$/comm; while :; do :; done");
     let spinning = Command::new("sh").args(["-c", &script]).spawn();
@@ -328,9 +328,9 @@ fn easily_misunderstood_options_have_hints() {
         let last = stderr.lines().next_back().unwrap_or_default().to_owned();
         last.strip_prefix("hint: ").map(str::to_owned)
     };
-    let one = hint(&["-v", "-n", "true"]);
+    let single_run = hint(&["-v", "-n", "true"]);
     let expected = "-r 5 repeats the command and shows means with standard errors";
-    assert_eq!(one.as_deref(), Some(expected));
+    assert_eq!(single_run.as_deref(), Some(expected));
     assert_eq!(hint(&["-n", "true"]), None);
     assert_eq!(hint(&["-v", "-n", "-r", "2", "true"]), None);
     let system_wide = hint(&["-a", "-n", "true"]);
@@ -339,6 +339,7 @@ fn easily_misunderstood_options_have_hints() {
     let one_cpu = hint(&["-C", "0", "-n", "true"]);
     let expected = "all tasks on these CPUs were counted while 'true' ran";
     assert_eq!(one_cpu.as_deref(), Some(expected));
+    // `sleep` is given only to set the duration.
     assert_eq!(hint(&["-a", "-n", "sleep", "0.01"]), None);
 }
 
@@ -484,7 +485,7 @@ fn counters_beyond_the_limit_of_open_files_are_refused() {
     let program = env!("CARGO_BIN_EXE_rperf");
     let events = vec!["faults:u"; 20].join(",");
     let line = format!("ulimit -n 16; exec {program} stat -e {events} true");
-    // With CAP_SYS_RESOURCE root could raise the limit.
+    // Root runs the line without CAP_SYS_RESOURCE, with which rperf could raise the limit.
     let run = match is_root() {
         true => Run::new("setpriv").args(["--bounding-set=-sys_resource", "sh", "-c", &line]),
         false => Run::new("sh").args(["-c", &line]),

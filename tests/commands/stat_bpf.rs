@@ -18,7 +18,8 @@ fn has_bpf(test: &str) -> bool {
     let mut program = ProgramBuilder::new();
     program.exit();
     let code = program.encode(&[]).expect("a program");
-    let has = RawTracepointProgram::load("", &code).is_ok();
+    let no_name = "";
+    let has = RawTracepointProgram::load(no_name, &code).is_ok();
     if !has {
         skip(test, "needs root and BPF");
     }
@@ -77,8 +78,11 @@ fn without_inheritance_children_are_not_counted() {
         assert_eq!(rows.len(), 1, "{}", counted.stderr);
         rows[0].0
     };
-    let (all, own) = (faults(&[]), faults(&["-i"]));
-    assert!(own > 50.0 && own * 2.0 < all, "{own} {all}");
+    let (with_children, of_shell) = (faults(&[]), faults(&["-i"]));
+    assert!(
+        of_shell > 50.0 && of_shell * 2.0 < with_children,
+        "{of_shell} {with_children}"
+    );
 }
 
 #[test]
@@ -108,7 +112,7 @@ fn intervals_and_repetitions_have_counts() {
         .filter_map(|line| line.split(',').nth(1)?.parse().ok())
         .collect();
     assert!(of_intervals.len() > 2, "{}", counted.stderr);
-    // Milliseconds.
+    // Milliseconds of task-clock.
     assert!(of_intervals.iter().sum::<f64>() > 1.0, "{}", counted.stderr);
     let words = [
         "stat",
@@ -136,7 +140,8 @@ fn cgroups_have_the_counts_of_ordinary_counters() {
         return;
     };
     let scratch = Scratch::new();
-    // The variables are escaped, since the outer shell would expand them in the double quotes.
+    // A shell moves itself into the inner cgroup and is then replaced by the shell that runs CHILDREN. The variables of CHILDREN
+    // are escaped, since the former shell would expand them in the double quotes.
     let work = format!(
         "sh -c 'echo $$ >{}/cgroup.procs; exec sh -c \"{CHILDREN}\"'",
         cgroups.0[1].display()
@@ -162,8 +167,9 @@ fn cgroups_have_the_counts_of_ordinary_counters() {
         assert!(pair[0].0 > 2000.0, "{}", counted.stderr);
         assert_close(pair[0].0, pair[1].0, 0.02, &counted.stderr);
     }
-    // A cgroup's counts include those of its descendants.
-    assert_close(rows[1].0, rows[3].0, 0.0, &counted.stderr);
+    // A cgroup's counts include those of its descendants: the BPF counts of both test cgroups are equal.
+    let exactly = 0.0;
+    assert_close(rows[1].0, rows[3].0, exactly, &counted.stderr);
 }
 
 #[test]
@@ -173,7 +179,7 @@ fn programs_are_counted_or_refused_with_a_reason() {
     program.exit();
     let code = program.encode(&[]).expect("a program");
     let load = |name: &str| RawTracepointProgram::load(name, &code);
-    // A program without a name has no type information either.
+    // Without a name, a program has no type information.
     let (Ok(typed), Ok(untyped)) = (load("counted"), load("")) else {
         return skip(test, "needs root and BPF");
     };

@@ -27,6 +27,7 @@ fn ranges_of_a_field_are_counted_by_the_kernel() {
         return;
     }
     let scratch = Scratch::new();
+    // 50 calls of write(2), each of which returns 4096.
     let copy = [
         "dd",
         "if=/dev/zero",
@@ -61,8 +62,8 @@ fn ranges_of_a_field_are_counted_by_the_kernel() {
     assert_eq!(count_of(&chosen, "4096 -> 4096"), Some(50), "{chosen:?}");
     assert_eq!(chosen.len(), 3, "{chosen:?}");
     // A filter given by the user applies, too.
-    let none = counts_with(&["--filter", "ret < 100", "--hist", "ret:0,4096"]);
-    assert_eq!(count_of(&none, "4096 ->"), Some(0), "{none:?}");
+    let filtered = counts_with(&["--filter", "ret < 100", "--hist", "ret:0,4096"]);
+    assert_eq!(count_of(&filtered, "4096 ->"), Some(0), "{filtered:?}");
     // The counts are recorded with their ranges.
     let words = [
         &[

@@ -114,11 +114,12 @@ fn metrics_of_software_events_are_computed_everywhere() {
     // With -a the metric uses cpu-clock instead of task-clock.
     let of_system = stat(&["-a", "-M", "CPUs_utilized", "sleep", "0.1"]);
     assert!(of_system.contains(",cpu-clock,"), "{of_system}");
-    // Each cgroup has its own values.
+    // Each cgroup of the list, here twice the root, has its own values.
     let (cgroups, metric) = (["-a", "--for-each-cgroup", "/,/"], "cs_per_second");
     let text = stat(&[&cgroups[..], &["-M", metric, "sleep", "0.1"]].concat());
     let rates = text.lines().filter(|line| line.ends_with(metric));
     assert_eq!(rates.count(), 2, "{text}");
+    // The default groups can be counted, too: the closure checks the status.
     for group in ["Default", "Default2", "Default3", "Default4"] {
         stat(&["-a", "-M", group, "sleep", "0.01"]);
     }

@@ -58,6 +58,7 @@ fn a_replaced_program_is_reported() {
         assert!(warned(&outcome), "{outcome:?}");
         assert!(outcome.stderr.contains(&hint), "{outcome:?}");
     }
+    // The recorded program was a copy of /bin/sh.
     let added = elsewhere(&scratch, &["buildid-cache", "--add", "/bin/sh"]);
     assert_eq!(added.status, 0, "{added:?}");
     let outcome = elsewhere(&scratch, &["report"]);
@@ -95,6 +96,7 @@ fn files_without_symbols_are_reported() {
             KERNEL,
             "[kernel.kallsyms]_text",
         ),
+        // A process maps its jitdump file so that recordings name the file. The generated code is in anonymous memory.
         map((pid, PerfFile::USER), CODE, dump),
         map((pid, PerfFile::USER), CODE, "//anon"),
         sample(PerfFile::KERNEL, KERNEL + 16),
@@ -141,12 +143,12 @@ fn code(start: u64, end: u64) -> Vec<u8> {
 /// Writes two copies of the kernel's memory (kcore) to this folder of the build-id cache, as `buildid-cache --kcore` does. The
 /// second one is of another boot, with the kernel at another address, so it cannot be used.
 fn write_kcore_copies(folder: &Path, listing: &str, start: u64, end: u64) {
-    for (time, moved) in [("2026010100000000", 0), ("2026010200000000", 0x20_0000)] {
+    for (time, offset) in [("2026010100000000", 0), ("2026010200000000", 0x20_0000)] {
         let copy = folder.join(time);
         fs::create_dir_all(&copy).expect("a folder in the cache");
         let moved_listing = listing.replace(
             &format!("{start:x} T _"),
-            &format!("{:x} T _", start + moved),
+            &format!("{:x} T _", start + offset),
         );
         fs::write(copy.join("kallsyms"), moved_listing).expect("a listing");
         fs::write(copy.join("modules"), "").expect("no modules");
@@ -161,9 +163,10 @@ fn kernel_code_is_read_from_a_cached_copy_of_its_memory() {
     let Some(tools) = Tools::find_for(test) else {
         return;
     };
-    let copy = ["if=/dev/zero", "of=/dev/null", "bs=4k", "count=100000"];
+    let dd_operands = ["if=/dev/zero", "of=/dev/null", "bs=4k", "count=100000"];
     let words = ["-e", "cpu-clock:k", "-F", "999", "--", "dd"];
-    let Some(file) = tools.record(Tool::Rperf, "kernel", &[&words[..], &copy].concat()) else {
+    let Some(file) = tools.record(Tool::Rperf, "kernel", &[&words[..], &dd_operands].concat())
+    else {
         return;
     };
     let listing = fs::read_to_string("/proc/kallsyms").expect("the kernel's symbols");
@@ -174,7 +177,7 @@ fn kernel_code_is_read_from_a_cached_copy_of_its_memory() {
         return skip(test, "the kernel's addresses are hidden");
     };
     let script = ["script", "-i", &file, "-F", "ip,sym,symoff,dso,insn"];
-    let without_copy = tools.outcome(Tool::Rperf, &script).stdout;
+    let without_kcore_copy = tools.outcome(Tool::Rperf, &script).stdout;
     let id = tools.outcome(Tool::Rperf, &["buildid-list", "--kernel"]);
     let copies = tools
         .path()
@@ -184,8 +187,9 @@ fn kernel_code_is_read_from_a_cached_copy_of_its_memory() {
     let text = tools.assert_same(&script);
     assert!(!text.is_empty());
     assert!(text.lines().all(|line| line.contains(" insn: ")), "{text}");
+    // Without a copy, the code is read from /proc/kcore.
     assert_eq!(
-        without_copy.contains(" insn: "),
+        without_kcore_copy.contains(" insn: "),
         Path::new("/proc/kcore").exists()
     );
     let recording = fs::read(tools.path().join(&file)).expect("the recording");
@@ -219,7 +223,8 @@ fn with_poked_instruction(recording: &[u8], has_old_code: bool) -> Vec<u8> {
     by_time.sort_by_key(|index| samples[*index].1.time);
     let middle = samples.len() / 2;
     let halves = by_time.split_at(middle);
-    let in_both = |ip: &u64| {
+    // Each half has at least this number of samples at the address.
+    let samples_in_each_half = |ip: &u64| {
         let count = |half: &[usize]| {
             let is_there = |index: &&usize| samples[**index].1.ip == Some(*ip);
             half.iter().filter(is_there).count()
@@ -227,11 +232,13 @@ fn with_poked_instruction(recording: &[u8], has_old_code: bool) -> Vec<u8> {
         count(halves.0).min(count(halves.1))
     };
     let addresses = samples.iter().filter_map(|(_, sample)| sample.ip);
-    let addr = addresses.max_by_key(in_both).expect("a sample");
-    let (present, other) = (&code(addr, addr + 1)[..], &[0xf5][..]);
+    let addr = addresses
+        .max_by_key(samples_in_each_half)
+        .expect("a sample");
+    let (in_copy, other) = (&code(addr, addr + 1)[..], &[0xf5][..]);
     let (old, new) = match has_old_code {
-        true => (present, other),
-        false => (other, present),
+        true => (in_copy, other),
+        false => (other, in_copy),
     };
     with_text_poke(recording, by_time[middle], TextPoke { addr, old, new })
 }
@@ -281,7 +288,8 @@ fn the_32_bit_vdso_is_unwound_to_its_caller() {
     let in_vdso = frames.iter().filter(|frame| frame.ends_with("([vdso32])"));
     let called = |pair: &&[&str]| is_in(pair[0], gettime) && is_in(pair[1], "ask");
     let (calls, all) = (frames.windows(2).filter(called).count(), in_vdso.count());
-    // Without unwind tables, frame pointers lead out of the function, except in its prologue and in a function without a symbol
-    // that it calls. A loaded virtual machine can lose most samples. Then one such frame is a large share.
+    // Without unwind tables, `ask` would be found by frame pointers, but not from the prologue of __vdso_clock_gettime, nor from
+    // the function without a symbol that it calls. One frame more may lack its caller: a loaded virtual machine can lose most
+    // samples, and then one frame is a large share.
     assert!(calls > 0 && 10 * calls + 10 >= 8 * all, "{calls} of {all}");
 }

@@ -34,7 +34,8 @@ fn recording() -> Scratch {
         sample_type: SAMPLE_TYPE,
         ..Attr::default()
     };
-    let trailer = |bytes: Bytes, time| bytes.u32(7).u32(7).u64(time);
+    // Adds the sample id: pid, tid and time.
+    let with_trailer = |bytes: Bytes, time| bytes.u32(7).u32(7).u64(time);
     let kernel = Bytes::new().u32(u32::MAX).u32(0).u64(KERNEL).u64(0x20_0000);
     let kernel = kernel.u64(KERNEL).raw([20, 0, 0, 0]).raw(BUILD_ID);
     let kernel = kernel.u32(5).u32(2).text("[kernel.kallsyms]_text", 8);
@@ -46,9 +47,9 @@ fn recording() -> Scratch {
     /// `PERF_RECORD_MISC_MMAP_BUILD_ID` of a kernel mapping.
     const BUILD_ID_KERNEL: u16 = 1 << 14 | PerfFile::KERNEL;
     let records = [
-        record(MMAP2, BUILD_ID_KERNEL, trailer(kernel, 1)),
-        record(PerfFile::COMM, 0, trailer(comm, 1)),
-        record(PerfFile::MMAP, PerfFile::USER, trailer(program, 1)),
+        record(MMAP2, BUILD_ID_KERNEL, with_trailer(kernel, 1)),
+        record(PerfFile::COMM, 0, with_trailer(comm, 1)),
+        record(PerfFile::MMAP, PerfFile::USER, with_trailer(program, 1)),
         record(PerfFile::SAMPLE, PerfFile::KERNEL, sample(KERNEL + 4, 2)),
         record(PerfFile::SAMPLE, PerfFile::USER, sample(USER + 4, 3)),
     ];
@@ -97,7 +98,7 @@ fn probe_recording() -> Scratch {
     scratch
 }
 
-/// A command without colours and with `cat` as the pager, on a terminal with this many columns, or on none.
+/// A command without colours and with `cat` as the pager, on a terminal with this many columns; without a terminal if `None`.
 fn command(folder: &Path, words: &str, columns: Option<usize>) -> Command {
     let mut line = format!("{} {words}", env!("CARGO_BIN_EXE_rperf"));
     let mut command = Command::new(match columns {
@@ -129,7 +130,7 @@ fn command(folder: &Path, words: &str, columns: Option<usize>) -> Command {
     command
 }
 
-/// The output of a command on a terminal; prints that the test is skipped and returns `None` without script(1).
+/// The output of a command on a terminal. If there is no script(1), prints that the test is skipped and returns `None`.
 fn on_terminal(test: &str, command: &mut Command) -> Option<Vec<u8>> {
     match command.output() {
         Ok(output) => Some(output.stdout),
@@ -151,8 +152,9 @@ fn assert_clean(words: &str, bytes: &[u8]) -> String {
         is_bidirectional || (letter.is_control() && letter != '\n' && letter != '\t')
     };
     assert!(!text.chars().any(is_raw), "{words}: {text:?}");
-    let raw_bytes = bytes.utf8_chunks().flat_map(|chunk| chunk.invalid());
-    let c1: Vec<&u8> = raw_bytes
+    // C1 controls as single bytes, which are not valid UTF-8.
+    let invalid_bytes = bytes.utf8_chunks().flat_map(|chunk| chunk.invalid());
+    let c1: Vec<&u8> = invalid_bytes
         .filter(|byte| (0x80..=0x9f).contains(*byte))
         .collect();
     assert!(c1.is_empty(), "{words}: {text:?}");
@@ -250,7 +252,7 @@ fn own_colours_are_kept() {
     }
 }
 
-/// The pager's input ends up on a terminal.
+/// The pager's input is a pipe, but the pager writes it to a terminal.
 #[test]
 fn a_pager_gets_escaped_names() {
     let scratch = recording();
@@ -264,23 +266,25 @@ fn a_pager_gets_escaped_names() {
     assert!(text.contains(ESCAPED_NAME), "{text}");
 }
 
-/// Control characters of names in messages are escaped on a terminal. In a pipe, only line ends are: no name can imitate a hint.
+/// Control characters of names in messages are escaped on a terminal. In a pipe, only line ends are escaped, so that no name can
+/// imitate a hint.
 #[test]
 fn control_characters_in_messages_are_escaped() {
     let test = "control_characters_in_messages_are_escaped";
     let scratch = recording();
     let complete = fs::read(scratch.path().join("perf.data")).expect("a recording");
     let missing = format!("no\nhint:{NAME}");
+    // The name of a truncated recording; from "no" on, it equals that of the missing file.
     let truncated = format!("is {missing}");
     scratch
         .write(&truncated, &complete[..complete.len() - 100])
         .expect("a file");
-    let path = |name: &str| format!("\"$(printf '%b' '{}')\"", octal(name));
+    let shell_word = |name: &str| format!("\"$(printf '%b' '{}')\"", octal(name));
     for words in [
         // An error naming a file with samples, one naming a missing file, and a warning.
-        format!("annotate --stdio --dsos {}", path(&missing)),
-        format!("script -i {}", path(&missing)),
-        format!("script -i {}", path(&truncated)),
+        format!("annotate --stdio --dsos {}", shell_word(&missing)),
+        format!("script -i {}", shell_word(&missing)),
+        format!("script -i {}", shell_word(&truncated)),
     ] {
         let Some(bytes) = on_terminal(test, &mut command(scratch.path(), &words, WIDE)) else {
             return;
@@ -310,7 +314,7 @@ fn octal(text: &str) -> String {
     text.bytes().map(|byte| format!("\\0{byte:o}")).collect()
 }
 
-/// `stat` prints its counts to stderr.
+/// `stat` prints its title, with the name, to stderr.
 #[test]
 fn stat_escapes_the_name_of_its_workload() {
     let test = "stat_escapes_the_name_of_its_workload";
@@ -324,7 +328,7 @@ fn stat_escapes_the_name_of_its_workload() {
 }
 
 /// The output of a command on a terminal until it exits. Each step is a text and the keys that are pressed when the text has
-/// appeared. Prints that the test is skipped and returns `None` without script(1).
+/// appeared. If there is no script(1), prints that the test is skipped and returns `None`.
 fn driven(mut command: Command, steps: &[(&str, &str)]) -> Option<String> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let Ok(mut child) = command.spawn() else {

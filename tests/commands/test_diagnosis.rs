@@ -202,6 +202,7 @@ fn tests_are_selected_by_number_and_name() {
     assert_eq!(results, [skipped, skipped, ok, ok].concat());
 }
 
+/// perf's test scripts search for the symbols in this output.
 #[test]
 fn symbols_are_listed_for_scripts() {
     let scratch = Scratch::new();
@@ -244,6 +245,7 @@ fn a_failure_shows_details_and_decides_the_status() {
         "{}",
         outcome.stdout
     );
+    // The hint adds tests 1 and 2, which describe the machine.
     let hint = "1 of 2 tests failed\nhint: report the output of 'rperf test -v 1 2 19'\n";
     assert_eq!(outcome.stderr, hint);
 }

@@ -7,7 +7,8 @@ use rperf_testkit::{Outcome, Scratch, real_perf, skip};
 use super::scripts::printed_for_kprobes;
 use crate::tidy::root;
 
-/// A script that prints the arguments of its functions. Of the sample, a C structure, it prints what is before the first pointer.
+/// A script that prints the arguments of its functions. Of the sample, a `struct perf_sample`, it prints the members up to
+/// `ins_lat`, which are before all pointers.
 const PRINT_ALL: &str = r#"
 use lib "$ENV{'PERF_EXEC_PATH'}/scripts/perl/Perf-Trace-Util/lib";
 use Perf::Trace::Core;
@@ -62,8 +63,8 @@ fn run(program: &str, script: &str, recording: &str, words: &[&str]) -> Outcome 
         .expect("a file can be written");
     let recording = root().join("tests/fixtures/x86_64").join(recording);
     let recording = recording.to_string_lossy().into_owned();
-    let own = ["script", "-f", "-i", &recording, "-s", "own.pl"];
-    let run = rperf_testkit::Run::new(program).args([&own[..], words].concat());
+    let start = ["script", "-f", "-i", &recording, "-s", "own.pl"];
+    let run = rperf_testkit::Run::new(program).args([&start[..], words].concat());
     run.within(scratch.path())
         .finish()
         .expect("the program starts")
@@ -114,6 +115,7 @@ fn scripts_end_with_their_own_status() {
             "1",
             "own\n",
         ),
+        // A script, unlike a module, may end with a false value.
         ("sub trace_end { print \"end\" } 0;", 0, "end", ""),
     ] {
         let outcome = run(env!("CARGO_BIN_EXE_rperf"), script, "cycles.data", &[]);
@@ -149,13 +151,15 @@ fn generated_scripts_run_under_both_tools() {
             assert_eq!(outputs[0], outputs[1]);
             continue;
         }
-        // perf's script also prints the bytes of a structure with pointers, which differ. The other lines are compared.
+        // The script that perf generates also prints the bytes of a structure with pointers, which differ. Only the lines of
+        // events are compared.
         let lines = outputs
             .iter()
             .map(|output| output.lines().filter(|line| line.starts_with("kprobes::")));
         let lines: Vec<Vec<&str>> = lines.map(Iterator::collect).collect();
         assert_eq!(lines[0], lines[1]);
     }
+    // A file name in place of the language: its extension chooses the language.
     call(own, &["-g", "own.pl"]);
     call(own, &["-g", "perl"]);
     let texts = ["own.pl", "perf-script.pl"].map(|name| {

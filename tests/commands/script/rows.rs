@@ -14,7 +14,7 @@ fn printed(words: &[&str]) -> String {
     outcome.stdout
 }
 
-/// The given members of each object, joined by `separator`.
+/// The given members of each object that `--json` prints, joined by `separator`.
 fn expected(members: &[&str], separator: &str) -> Vec<String> {
     let text = printed(&["--json"]);
     let row = |line| {
@@ -41,8 +41,8 @@ fn rows_of_csv_have_the_members_of_objects() {
     let expected = expected(&members, ",");
     assert!(expected.len() > 5, "{csv}");
     assert_eq!(rows.lines().collect::<Vec<_>>(), expected);
-    let stacks = printed(&["--csv"]);
-    let titles = stacks.lines().next().expect("titles");
+    let default_columns = printed(&["--csv"]);
+    let titles = default_columns.lines().next().expect("titles");
     assert!(
         titles.ends_with(",ip,symbol,offset,dso,callchain"),
         "{titles}"

@@ -1,4 +1,4 @@
-//! `script -s`: scripts in Python, on recordings of the repository.
+//! `script -s`: scripts in Python, mostly on recordings of the repository.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -61,13 +61,14 @@ fn run(program: &str, script: &str, recording: &str, words: &[&str]) -> Outcome 
         .expect("a file can be written");
     let recording = root().join("tests/fixtures").join(recording);
     let recording = recording.to_string_lossy().into_owned();
-    let own = ["script", "-f", "-i", &recording, "-s", "own.py"];
-    let run = rperf_testkit::Run::new(program).args([&own[..], words].concat());
+    let start = ["script", "-f", "-i", &recording, "-s", "own.py"];
+    let run = rperf_testkit::Run::new(program).args([&start[..], words].concat());
     run.within(scratch.path())
         .finish()
         .expect("the program starts")
 }
 
+/// Runs rperf with `script` on a recording of cycles.
 fn rperf(script: &str, words: &[&str]) -> Outcome {
     run(
         env!("CARGO_BIN_EXE_rperf"),
@@ -92,7 +93,7 @@ fn functions_get_the_values_that_perf_passes() {
             &["a", "b c"],
         );
         assert_eq!((own.status, expected.status), (0, 0), "{}", own.stderr);
-        // Without python-audit perf's module prints a notice first.
+        // Without python-audit, perf's module `Util` prints a notice first.
         let start = expected
             .stdout
             .find("begin [")
@@ -116,7 +117,7 @@ def process_event(values):
     count += values['sample']['period'] > 0 and 'comm' in values and 'symbol' not in values.get('sample')
 def trace_end(): print(count)
 ";
-    // Without `dict(values)` rperf knows which values the function reads; with it, all are sent.
+    // rperf finds the keys in the source text and sends only their values. With `dict(values)`, it sends all.
     let few = rperf(script, &[]);
     let all = rperf(
         &script.replace("values.get('sample')", "dict(values)['sample']"),
@@ -176,7 +177,7 @@ fn scripts_end_with_their_own_status() {
                 outcome.stderr
             );
         }
-        // A function of rperf's Python code, which calls the functions of the script.
+        // `call_for_all`, in rperf's Python code, calls the functions of the script; tracebacks must not show it.
         let has_frames_of_rperf = outcome.stderr.contains("call_for_all");
         assert!(!has_frames_of_rperf, "{}", outcome.stderr);
     }
@@ -231,8 +232,8 @@ fn bad_scripts_and_interpreters_are_named() {
 /// The output of `program script` for the fixture with kprobes.
 pub(super) fn printed_for_kprobes(scratch: &Scratch, program: &str, words: &[&str]) -> String {
     let recording = root().join("tests/fixtures/x86_64/kprobe.data");
-    let own = ["script", "-f", "-i", &*recording.to_string_lossy()];
-    let run = rperf_testkit::Run::new(program).args([&own[..], words].concat());
+    let start = ["script", "-f", "-i", &*recording.to_string_lossy()];
+    let run = rperf_testkit::Run::new(program).args([&start[..], words].concat());
     let outcome = run
         .within(scratch.path())
         .finish()
@@ -264,11 +265,14 @@ fn generated_scripts_run_under_both_tools() {
         outputs[0]
     );
     assert!(outputs.iter().all(|output| *output == outputs[0]));
-    let usual = scratch.path().join("perf-script.py");
+    // A file name in place of the language: its extension chooses the language.
     call(own, &["-g", "python"]);
     call(own, &["-g", "own.py"]);
-    let [usual, named] = [usual, scratch.path().join("own.py")].map(std::fs::read_to_string);
-    assert_eq!(named.expect("it is written"), usual.expect("it is written"));
+    let texts = ["perf-script.py", "own.py"].map(|name| {
+        let path = scratch.path().join(name);
+        std::fs::read_to_string(path).expect("it is written")
+    });
+    assert_eq!(texts[0], texts[1]);
     for language in ["ruby", "own.rb"] {
         let refused = crate::commands::outcome(&["script", "-g", language]);
         assert_eq!(refused.status, 129, "{refused:?}");
@@ -290,6 +294,8 @@ fn scripts_have_their_context_without_importing_it() {
     assert_eq!(outcome.stdout.trim(), "Context", "{}", outcome.stderr);
 }
 
+/// On another kernel, a tracepoint can have other fields. A handler whose number of parameters does not fit gets each field by
+/// name.
 #[test]
 fn handlers_for_another_kernel_get_fields_by_name() {
     if !has_python() {
@@ -299,6 +305,7 @@ fn handlers_for_another_kernel_get_fields_by_name() {
         );
     }
     let common = "event, context, cpu, secs, nsecs, pid, comm, callchain";
+    // The handler prints its parameters after the 8 common ones.
     let run_handler = |parameters: &str| {
         let script = format!(
             "def kprobes__opened({common}{parameters}):\n    print({})\n",
@@ -311,18 +318,18 @@ fn handlers_for_another_kernel_get_fields_by_name() {
             &[],
         )
     };
-    let first = |parameters| {
+    let first_line = |parameters| {
         let outcome = run_handler(parameters);
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         outcome.stdout.lines().next().unwrap_or_default().to_owned()
     };
-    let usual = first(", __probe_ip, dfd, file");
+    let usual = first_line(", __probe_ip, dfd, file");
     assert!(usual.ends_with("'file': '/proc/self/status'}"), "{usual}");
-    assert_eq!(first(", file"), "{'file': '/proc/self/status'}");
-    let with_sample = first(", file, sample");
+    assert_eq!(first_line(", file"), "{'file': '/proc/self/status'}");
+    let with_sample = first_line(", file, sample");
     let expected = "{'file': '/proc/self/status', 'sample': {";
     assert!(with_sample.starts_with(expected), "{with_sample}");
-    // The recorded tracepoint has no such field. Then all fields are passed by position, as in perf.
+    // The recorded tracepoint has no field `unknown`. Then all fields are passed by position, as in perf.
     let refused = run_handler(", unknown");
     assert_eq!(refused.status, 134);
     assert!(
@@ -334,8 +341,8 @@ fn handlers_for_another_kernel_get_fields_by_name() {
     );
 }
 
-/// Events whose names or systems are not valid function names, and texts that generated scripts print for them. perf ends
-/// with a signal if a name contains `-`.
+/// Samples of events whose names or systems are not valid function names, as input of `data convert`, and texts that generated
+/// scripts print for them. perf is terminated by a signal if the name of an event or system contains `-`.
 const ODD_NAMES: [(&str, &[&str]); 2] = [
     (
         "a 1 [000] 1.000001: 9p:9p_req: tag=5\na 1 [000] 1.000002: 9p:2nd: 2nd=6 in=7\n",
@@ -383,14 +390,14 @@ fn generated_scripts_handle_events_with_odd_names() {
             for value in values {
                 assert!(printed.contains(value), "{language}: {printed}");
             }
-            // Not the dictionaries of samples: perf 6.1 adds invalid values of counters to samples that have none.
-            let lines = |text: &str| {
+            // Without the dicts of samples: perf 6.1 adds invalid values of counters to samples that have none.
+            let compared = |text: &str| {
                 let lines = text.lines().filter(|line| !line.starts_with("Sample: "));
                 lines.map(str::to_owned).collect::<Vec<_>>()
             };
             if !text.contains('-') {
                 let expected = call(&perf, &words);
-                assert_eq!(lines(&printed), lines(&expected), "{language}");
+                assert_eq!(compared(&printed), compared(&expected), "{language}");
             }
         }
     }
@@ -402,6 +409,7 @@ fn interpreters_that_do_not_read_do_not_block() {
     scratch.write("own.py", b"").expect("a file can be written");
     let recording = root().join("tests/fixtures/x86_64/cycles.data");
     let (recording, large) = (recording.to_string_lossy(), "x".repeat(100_000));
+    // The interpreter is false(1), which ends with status 1 without reading.
     let words = [
         "script",
         "-f",
@@ -412,7 +420,7 @@ fn interpreters_that_do_not_read_do_not_block() {
         "-s",
         "own.py",
     ];
-    // More than a pipe holds.
+    // The script's arguments, which rperf sends to the interpreter through a pipe, are more than a pipe holds.
     let words = [&words[..], &[&*large; 14]].concat();
     let run = rperf_testkit::Run::new(env!("CARGO_BIN_EXE_rperf")).args(words);
     let outcome = run.within(scratch.path()).finish().expect("rperf starts");
@@ -499,7 +507,7 @@ fn top_scripts_refresh_their_screen_until_interrupted() {
     }
     let scratch = Scratch::new();
     let program = env!("CARGO_BIN_EXE_rperf");
-    // Ctrl-C ends the terminal's shell before it writes the status: another shell ignores the signal and writes it.
+    // Ctrl-C ends the terminal's shell, so another shell, which handles the signal, writes rperf's status.
     let line =
         format!("sh -c \"trap : INT; {program} script sctop 1; echo \\$? > part; mv part status\"");
     let started = crate::commands::tmux::Tmux::start_line((100, 200), scratch.path(), &line);
@@ -580,7 +588,7 @@ fn an_interrupt_before_a_stream_begins_does_not_stop_the_script() {
     while reader.try_wait().expect("a child").is_none() && Instant::now() < deadline {
         thread::sleep(Duration::from_millis(20));
     }
-    // It has ended, unless it hangs.
+    // The reader has ended, unless it hangs.
     let _ = reader.kill();
     let outcome = reader.wait_with_output().expect("a child");
     assert!(outcome.status.success(), "{outcome:?}");
