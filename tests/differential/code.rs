@@ -85,7 +85,7 @@ fn branches(mappings: &[CodeMapping], sample_ips: &[u64], number: usize) -> Vec<
         let Some((from, to)) = code_at(at).and_then(|code| code.branch(at)) else {
             break;
         };
-        let next = sample_ips[(number + path.len() * 7) % sample_ips.len()];
+        let fallback = sample_ips[(number + path.len() * 7) % sample_ips.len()];
         // After a branch that is not taken, the path continues with the next instruction.
         let taken = !(number + path.len()).is_multiple_of(3) || to.is_none();
         let step = code_at(from).and_then(|code| Some(decode(code.isa, code.at(from)?)?.len));
@@ -93,8 +93,9 @@ fn branches(mappings: &[CodeMapping], sample_ips: &[u64], number: usize) -> Vec<
             at = from + step as u64;
             continue;
         }
-        let to = to.filter(|to| code_at(*to).is_some()).unwrap_or(next);
-        // One of four branches is mispredicted (1), one is in a transaction (2 | 4); the cycles begin at bit 4.
+        let to = to.filter(|to| code_at(*to).is_some()).unwrap_or(fallback);
+        // Of four branches, one is mispredicted (1) and three are predicted (2), one of these in a transaction (4). The cycles
+        // begin at bit 4.
         let cycles = (number + path.len()) as u64 * 5 % 23;
         path.push([from, to, [1, 2, 2, 6][path.len() % 4] | cycles << 4]);
         at = to;

@@ -8,6 +8,7 @@ const MAX_SHOWN: usize = 10;
 
 /// Whether the lines differ as described in docs/compatibility.md for objects whose symbols perf reads with an error (some that
 /// were optimised after linking): perf resolves all addresses in such an object but the first.
+/// `objects` are those of the lines accepted so far; the object of an accepted line is added.
 fn is_unnamed_first(perf: &str, rperf: &str, objects: &mut HashSet<String>) -> bool {
     let Some((start, object)) = perf.split_once(" [unknown] (") else {
         return false;
@@ -139,10 +140,11 @@ fn accepts_lost_mappings_of_all_but_the_steady_process() {
         let [perf, rperf] = [perf, rperf].map(|frame| text(frame, 7) + &text("10 f (/a)", 8));
         perf == with_lost_mappings(&perf, &rperf, steady)
     };
-    assert!(accepted(lost, known, None) && accepted(lost, known, Some(8)));
+    let no_process = None;
+    assert!(accepted(lost, known, no_process) && accepted(lost, known, Some(8)));
     assert!(!accepted(lost, known, Some(7)));
     for rperf in [lost, "d0 h+0x7 (/a.so)"] {
-        assert!(!accepted(known, rperf, None), "{rperf}");
+        assert!(!accepted(known, rperf, no_process), "{rperf}");
     }
 }
 

@@ -37,9 +37,9 @@ int main(void)
 }
 ";
 
-/// A point in a function: its letter, and bytes from its start.
+/// An address in a function: the letter of the function, and the offset from its start.
 type Point = (char, u64);
-/// From, to, cycles.
+/// A branch: from, to, cycles.
 type Step = (Point, Point, u64);
 /// Address, period, branches (the newest first).
 type Sample<'a> = (Point, u64, &'a [Step]);

@@ -93,6 +93,7 @@ pub(crate) fn compare(test: &str, program: &str, words: &[&str], isa: Isa, objec
         _ => Syntax::Att,
     };
     let mut printer = Printer::new(isa, syntax);
+    // By name of the instruction: the number of those that differ, and the text of the last one.
     let mut differing: BTreeMap<String, (usize, String)> = BTreeMap::new();
     for insn in &expected {
         let mut text = String::new();

@@ -25,7 +25,7 @@ const REPORTS: &[&[&str]] = &[
     &["report", "--stdio", "-s", "comm,dso"],
 ];
 
-/// Reports of data that only some recordings have, by file. `-s` names the key `sym` instead of `symbol`, for which perf adds IPC
+/// Reports of data that only some recordings have, by file. The symbol is selected by `-s sym`: for `-s symbol`, perf adds IPC
 /// columns.
 const SPECIAL: &[(&str, &[&str])] = &[
     (
@@ -164,7 +164,7 @@ const EXCEPT: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The fixtures of both machines, including recording directories.
+/// The fixtures of both machines, including recording directories and the files of trace-cmd, which both tools refuse.
 fn fixtures() -> Vec<PathBuf> {
     let mut paths = Vec::new();
     for machine in ["x86_64", "aarch64"] {

@@ -89,18 +89,19 @@ fn is_known(ours: &Frame, theirs: &Frame, around: &Frame) -> bool {
     // perf considers a function inlined if its symbol's name differs from that in its debug information.
     let is_alias = theirs.inlined && !ours.inlined;
     // binutils gives an inlined function without a linkage name the name of the surrounding symbol at the first look-up.
-    let is_unlinked = ours.inlined && !theirs.inlined && theirs.symbol == around.symbol;
-    // binutils shows another file for rows before the first file change of a line table, and for code without lines.
+    let lacks_linkage_name = ours.inlined && !theirs.inlined && theirs.symbol == around.symbol;
     let line = |frame: &Frame| {
         frame
             .place
             .rsplit_once(':')
             .map(|(_, line)| line.to_owned())
     };
+    // binutils shows another file for rows before the first file change of a line table, and for code without lines. Only the
+    // file differs then: the lines are compared below.
     let is_other_file = ours.symbol == theirs.symbol && ours.inlined == theirs.inlined;
     ours.address == theirs.address
         && line(ours) == line(theirs)
-        && (is_alias || is_unlinked || is_other_file)
+        && (is_alias || lacks_linkage_name || is_other_file)
 }
 
 /// Compares the frames of a recording. Returns the number of our frames, the number of inlined ones, and the frames that differ
@@ -130,8 +131,9 @@ fn compare(tools: &Tools, recording: &str) -> (usize, usize, Vec<String>) {
     (ours.iter().flatten().count(), inlined.count(), different)
 }
 
-/// The frames that perf unwinds reliably, if their addresses are those of our innermost frames. In code without unwind
-/// information, such as `_init` and `_fini`, perf follows a frame pointer that may not be one, and ends at an arbitrary address.
+/// perf's frames without an unknown outermost one, if their addresses are those of our innermost frames; otherwise `None`.
+/// In code without unwind information, such as `_init` and `_fini`, perf follows a frame pointer that may not be one, and ends at
+/// an arbitrary address.
 fn reliable_frames<'t>(ours: &[Frame], theirs: &'t [Frame]) -> Option<&'t [Frame]> {
     let (last, inner) = theirs.split_last()?;
     let theirs = match last.symbol.as_str() {
@@ -168,7 +170,7 @@ fn differing_frames(tools: &Tools, program: &Program, binary: &str) -> Vec<Strin
         "--call-graph",
         program.call_graph,
     ];
-    // The more arguments, the longer the C++ program runs.
+    // The C++ program runs longer with more arguments; the others ignore them.
     let words = [&record[..], &["-o", &recording, binary], &["word"; 45]].concat();
     assert_eq!(tools.outcome(Tool::Perf, &words).status, 0, "{binary}");
     let (frames, inlined, different) = compare(tools, &recording);

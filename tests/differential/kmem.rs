@@ -1,7 +1,7 @@
 //! `kmem`: the same text as perf 6.1 on recordings of both tools.
 //!
 //! perf 6.1 gives all pages one caller and swaps the names of two migrate types (docs/compatibility.md): tables of pages are
-//! compared without callers, and with perf's names exchanged.
+//! compared without callers, and with the two names in perf's text swapped back.
 
 use rperf_testkit::{may_trace, skip};
 
@@ -47,7 +47,7 @@ const PAGE: &[&[&str]] = &[
     &["--page", "--live"],
 ];
 
-/// Returns a text of perf with current names of migrate types.
+/// Returns a text of perf with the names that migrate types have in current kernels.
 fn renamed(text: &str) -> String {
     text.replace("|  RECLAIM |", "|  *       |")
         .replace("|  MOVABLE |", "|  RECLAIM |")

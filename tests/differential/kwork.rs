@@ -62,8 +62,8 @@ const COMPARED_BYTES: usize = 18;
 /// The width of the column of names, which begins with `(w)` for functions of work items.
 const COLUMN: usize = 30;
 
-/// Removes the parts of a text that perf prints wrongly: ends of functions' names, and the load average, which
-/// is not a percentage there.
+/// Removes the parts of a text that perf prints wrongly: ends of functions' names, and the load average, of which perf prints a
+/// hundredth.
 fn comparable(text: &str) -> String {
     let mut lines = String::new();
     for line in text.lines() {

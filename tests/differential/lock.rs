@@ -25,7 +25,8 @@ const RECORDINGS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Command lines that print the same, and the column that their rows are sorted by; `info` sorts by no value.
+/// Command lines that print the same, and the column that their rows are sorted by, counted from 0: in `report`, the name. `info`
+/// sorts by no value.
 const SAME: &[(&[&str], usize)] = &[
     (&["report"], 1),
     (&["report", "-v"], 1),
@@ -46,7 +47,7 @@ const CONTENTION: &[(&[&str], usize)] = &[
     (&["contention", "-k", "avg_wait", "-q"], 3),
 ];
 
-/// Command lines compared on recordings; perf takes seconds for each.
+/// Command lines compared on [`RECORDINGS`]; perf takes seconds for each.
 const RECORDED: &[(&[&str], usize)] = &[
     (&["report"], 1),
     (&["report", "-t"], 1),
@@ -120,10 +121,12 @@ fn generated_waits_are_shown_alike() {
     let Some(tools) = Tools::find_for("generated_waits_are_shown_alike") else {
         return;
     };
+    let [ordered, with_impossible_orders] = [false, true].map(recording::lockdep);
+    let with_threads = true;
     let mut all_differences = Vec::new();
     for (file, content, contention) in [
-        ("lockdep.data", recording::lockdep(false), &[][..]),
-        ("bad.data", recording::lockdep(true), &[][..]),
+        ("lockdep.data", ordered, &[][..]),
+        ("bad.data", with_impossible_orders, &[][..]),
         ("waits.data", recording::waits(), &CONTENTION[1..2]),
     ] {
         fs::write(tools.path().join(file), content).expect("a file");
@@ -133,7 +136,7 @@ fn generated_waits_are_shown_alike() {
             .iter()
             .filter(|(line, _)| has_names || line.contains(&"-t"));
         let lines: Vec<_> = same.chain(contention).copied().collect();
-        all_differences.extend(differences(&tools, file, &lines, true));
+        all_differences.extend(differences(&tools, file, &lines, with_threads));
     }
     assert_alike(&all_differences);
 }
@@ -144,6 +147,7 @@ fn contended_locks_are_shown_alike() {
     let (Some(tools), true) = (Tools::find_for(NAME), may_trace(NAME)) else {
         return;
     };
+    let with_threads = false;
     let mut all_differences = Vec::new();
     for (number, (name, command)) in RECORDINGS.iter().enumerate() {
         // perf takes seconds for each line: each recording is made by only one tool, in turns.
@@ -160,7 +164,7 @@ fn contended_locks_are_shown_alike() {
                 skipped = Some(made.stderr);
                 return Vec::new();
             }
-            differences(&tools, &file, RECORDED, false)
+            differences(&tools, &file, RECORDED, with_threads)
         }));
         if let Some(reason) = skipped {
             return skip(NAME, &reason);
@@ -169,7 +173,8 @@ fn contended_locks_are_shown_alike() {
     assert_alike(&all_differences);
 }
 
-/// Rows are in descending order of the column; times are compared in nanoseconds, of which the text shows three digits or more.
+/// Rows are in descending order of the column. Times are compared as printed (with three digits or more), converted to
+/// nanoseconds.
 #[test]
 fn rows_are_in_order_of_their_key() {
     const NAME: &str = "rows_are_in_order_of_their_key";

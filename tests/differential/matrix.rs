@@ -295,7 +295,7 @@ impl Command {
         self.start[0] == "report"
     }
 
-    /// Runs each line on the next of `files`, which repeat; returns the differences.
+    /// Runs each line on the next of `files`, after the last again on the first; returns the differences.
     fn over_files(&self, tools: &Tools, files: &[PathBuf]) -> Vec<String> {
         let pairs = self.lines.iter().zip(files.iter().cycle());
         let mismatches = pairs.filter_map(|(words, file)| {

@@ -124,10 +124,12 @@ fn tables_are_those_of_perfs_scripts() {
         let record: Vec<&str> = record.collect();
         let recorded = native(&tools, &record);
         assert_eq!(recorded.status, 0, "{name}: {}", recorded.stderr);
-        let own = ["script", "report", name, "-i", "own.data"];
-        let own = native(&tools, &[&own[..], arguments].concat());
-        let other = other_scripts().map(|folder| folder.join(script));
-        let candidates = [Some(folder.join(script)), other].into_iter().flatten();
+        let report = ["script", "report", name, "-i", "own.data"];
+        let rperf = native(&tools, &[&report[..], arguments].concat());
+        let other_release = other_scripts().map(|folder| folder.join(script));
+        let candidates = [Some(folder.join(script)), other_release]
+            .into_iter()
+            .flatten();
         let Some(script) = candidates.into_iter().find(|script| script.exists()) else {
             // Only later releases have the script.
             continue;
@@ -142,15 +144,15 @@ fn tables_are_those_of_perfs_scripts() {
         let perf = tools.outcome(Tool::Perf, &[&words[..], separator, arguments].concat());
         assert_eq!(perf.status, 0, "{name}: {}", perf.stderr);
         let expected = perf.stdout.lines();
-        // The notice about the package that knows the names of system calls.
+        // Without the notice about the package that knows the names of system calls.
         let expected = expected.skip_while(|line| line.contains("Install"));
         let notice = ["For example:", "  # apt-get", "  # yum", "  etc."];
         let expected: Vec<&str> = expected
             .filter(|line| !notice.iter().any(|text| line.starts_with(text)))
             .collect();
-        let own_text = match name.contains("syscall") {
-            true => with_numbers(&own.stdout),
-            false => own.stdout.clone(),
+        let actual = match name.contains("syscall") {
+            true => with_numbers(&rperf.stdout),
+            false => rperf.stdout.clone(),
         };
         let expected = expected.join("\n");
         let rows = |text: &str| -> Vec<String> {
@@ -165,9 +167,9 @@ fn tables_are_those_of_perfs_scripts() {
             rows.sort_unstable();
             rows
         };
-        if own.status != 0 || rows(&own_text) != rows(&expected) {
+        if rperf.status != 0 || rows(&actual) != rows(&expected) {
             differences.push(format!(
-                "{name} {arguments:?}:\n{expected}\n--- rperf\n{own:?}"
+                "{name} {arguments:?}:\n{expected}\n--- rperf\n{rperf:?}"
             ));
         }
     }

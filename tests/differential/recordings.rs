@@ -141,7 +141,7 @@ impl Recording {
         self.options.iter().any(|word| ["-a", "-C"].contains(word))
     }
 
-    /// The differences that `compare` finds in a recording, repeated as by [`settled`]; none if rperf cannot record.
+    /// The differences that `compare` finds, with a new recording for each attempt of [`settled`]; none if rperf cannot record.
     pub(crate) fn differences(
         &self,
         tools: &Tools,

@@ -235,10 +235,12 @@ fn compare_list(tools: &Tools, file: &str, words: &[&str]) -> Option<String> {
 
 pub(super) fn compare_report(tools: &Tools, file: &str, words: &[&str]) -> Option<String> {
     let line = [&["report", "--stdio", "-i", file], words].concat();
-    compare_runs(tools, &line, |run| run)
+    let unprepared = |run: Run| run;
+    compare_runs(tools, &line, unprepared)
 }
 
-/// Compares one command line, run by both tools at once after `prepare`.
+/// Compares the reports of one command line, which both tools run at the same time. `prepare` adds to each run what the line does
+/// not say, such as its input.
 pub(super) fn compare_runs(
     tools: &Tools,
     line: &[&str],
@@ -378,8 +380,8 @@ fn tree(lines: &[&str]) -> Vec<String> {
     render(&root, 0)
 }
 
-/// Follows the branches that were added last inwards, as long as they are left of `column`; returns the innermost of these. A
-/// stem contains the branches below its frames.
+/// Goes inwards from `branch`, each time to the inner branch that was added last, as long as that is left of `column`; returns
+/// the branch at the end. A stem contains the branches below its frames.
 fn innermost(branch: &mut Branch, column: usize) -> &mut Branch {
     let deeper = |branch: &Branch| {
         branch

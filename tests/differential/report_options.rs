@@ -10,7 +10,7 @@ use super::script_options::nameless;
 use super::workloads::Workloads;
 use super::{Tool, Tools, assert_alike};
 
-/// Threads and processes with per-thread counts (`-s`), and events by which others are switched on and off.
+/// Threads and processes with per-thread counts (`-s`), and events by which the samples of others are switched on and off.
 const RECORDING: Recording = Recording {
     name: "threads and their counts",
     options: &[
@@ -115,7 +115,7 @@ fn compare_counts(tools: &Tools, file: &str) -> Option<String> {
     Some(format!("{}\n{mismatch}", line.join(" ")))
 }
 
-/// perf notes reference call graphs after the title; only rperf prints the call graphs themselves.
+/// perf only mentions reference call graphs at the end of the title; only rperf prints the call graphs themselves.
 #[test]
 fn events_without_callchains_show_reference_call_graphs() {
     const NAME: &str = "events_without_callchains_show_reference_call_graphs";

@@ -1,4 +1,5 @@
-//! Gives events of work that have no counterpart on the same CPU the id of another event, which both tools ignore.
+//! Hides events of work that have no counterpart on the same CPU: their id is replaced by that of an event that both tools
+//! ignore.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -16,7 +17,8 @@ const STREAM_ID: u64 = 1 << 9;
 const RAW: u64 = 1 << 10;
 const IDENTIFIER: u64 = 1 << 16;
 
-/// The fields of a sample before the raw data, in their order, if neither counts nor callchains are recorded. Each has 8 bytes.
+/// The fields of a sample before the raw data, in their order, if neither counts (`PERF_SAMPLE_READ`) nor callchains are
+/// recorded. Each has 8 bytes.
 const FIELDS: [u64; 9] = [IDENTIFIER, IP, TID, TIME, ADDR, ID, STREAM_ID, CPU, PERIOD];
 /// `PERF_RECORD_SAMPLE`.
 const SAMPLE: u32 = 9;
@@ -105,7 +107,7 @@ fn offset(file: &[u8], at: usize) -> usize {
 
 /// The place of the attrs in the file, and the size of each, which includes the place of its ids.
 fn attrs(file: &[u8]) -> (Range<usize>, usize) {
-    // Bytes of the file header: 16 `attr_size`, 24 `attrs`, 40 `data`.
+    // Offsets in the file header: 16 `attr_size`, 24 `attrs`, 40 `data`.
     let (start, size) = (offset(file, 24), offset(file, 32));
     (start..start + size, offset(file, 16))
 }
@@ -142,9 +144,9 @@ fn events(file: &[u8], tracepoints: &HashMap<u16, Tracepoint>) -> Vec<Event> {
     while at < end {
         let kind = number(file, at, 4);
         let length = usize::try_from(number(file, at + 6, 2)).expect("16 bits");
-        let tracepoint = (kind == u64::from(SAMPLE))
+        let common_type = (kind == u64::from(SAMPLE))
             .then(|| u16::try_from(number(file, at + raw_at, 2)).expect("16 bits"));
-        if let Some(tracepoint) = tracepoint.and_then(|id| tracepoints.get(&id)) {
+        if let Some(tracepoint) = common_type.and_then(|id| tracepoints.get(&id)) {
             let cpu = number(file, at + cpu_at, 4);
             events.push(Event {
                 time: number(file, at + time_at, 8),
