@@ -36,7 +36,7 @@ struct RunningThreads {
 impl RunningThreads {
     /// Adds a change at `order` if the number differs from the last one.
     fn step(&mut self, order: Order) {
-        let running = self.states.running();
+        let running = self.states.running_count();
         let before = self.steps.last().map_or(0, |(_, number)| *number);
         if running != before {
             self.steps.push((order, running));

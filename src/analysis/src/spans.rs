@@ -169,7 +169,7 @@ impl<K: Hash + Eq, B> Spans<K, B> {
     }
 
     /// Returns the open spans, in no particular order.
-    pub fn open(&self) -> impl Iterator<Item = (&K, &OpenSpan<B>)> {
+    pub fn open_spans(&self) -> impl Iterator<Item = (&K, &OpenSpan<B>)> {
         let spans = self.open.iter();
         spans.flat_map(|(key, open)| open.iter().map(move |open| (key, open)))
     }
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(spans.end(&(9, 'r'), 13), None);
         let span = spans.end(&(7, 'r'), 15).unwrap();
         assert_eq!((span.duration(), span.data), (5, "read"));
-        assert_eq!(spans.open().count(), 1);
+        assert_eq!(spans.open_spans().count(), 1);
         let expected = SpanCounts {
             complete: 1,
             without_begin: 1,
@@ -300,7 +300,7 @@ mod tests {
             let ends = steps.len() as u64 - begins;
             prop_assert_eq!(counts.complete, expected.len() as u64);
             prop_assert_eq!(counts.complete + counts.without_begin, ends);
-            prop_assert_eq!(counts.open, spans.open().count() as u64);
+            prop_assert_eq!(counts.open, spans.open_spans().count() as u64);
             let dropped = if repeated == RepeatedStart::Nests { 0 } else { counts.repeated };
             prop_assert_eq!(counts.complete + counts.open + dropped, begins);
         }

@@ -276,7 +276,7 @@ impl TaskStates {
 
     /// Returns the number of running tasks, without idle ones.
     #[must_use]
-    pub fn running(&self) -> u32 {
+    pub fn running_count(&self) -> u32 {
         self.running
     }
 

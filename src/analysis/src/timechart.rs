@@ -175,9 +175,9 @@ pub struct TimechartCounts {
     /// Wakeups.
     pub wakeups: u64,
     /// Changes of idle states and frequencies.
-    pub power: u64,
+    pub power_events: u64,
     /// Entries of and returns from system calls.
-    pub calls: u64,
+    pub call_events: u64,
 }
 
 /// CPUs and tasks over time.

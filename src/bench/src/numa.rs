@@ -83,7 +83,7 @@ pub struct NumaResult {
 impl NumaMem {
     /// Returns the number of tasks.
     #[must_use]
-    pub fn tasks(&self) -> usize {
+    pub fn task_count(&self) -> usize {
         self.processes as usize * self.threads as usize
     }
 

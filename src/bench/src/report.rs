@@ -95,7 +95,7 @@ mod tests {
     fn a_report_survives_json() {
         let mut report = Report::new("rperf 1".into(), "6.1".into(), "x86_64".into(), 2);
         let value = Value::higher_is_better("GB/sec", 0.0).with_variant("default");
-        let mut series = Series::of(&value);
+        let mut series = Series::empty_like(&value);
         series.add(3.5);
         report.benchmarks.push(Entry {
             name: "mem/memcpy".into(),

@@ -87,7 +87,7 @@ pub struct Series {
 impl Series {
     /// Returns an empty series for values like this one. Does not add the value.
     #[must_use]
-    pub fn of(value: &Value) -> Self {
+    pub fn empty_like(value: &Value) -> Self {
         Self {
             variant: value.variant.clone(),
             unit: value.unit.to_owned(),
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn the_interval_is_that_of_the_t_distribution() {
-        let mut series = Series::of(&Value::lower_is_better("ns", 0.0));
+        let mut series = Series::empty_like(&Value::lower_is_better("ns", 0.0));
         series.add(10.0);
         assert_eq!(series.interval_percent(), None);
         for sample in [12.0, 14.0] {

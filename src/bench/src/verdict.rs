@@ -80,7 +80,7 @@ mod tests {
             Better::Lower => Value::lower_is_better("x", 0.0),
             Better::Higher => Value::higher_is_better("x", 0.0),
         };
-        let mut series = Series::of(&value);
+        let mut series = Series::empty_like(&value);
         samples.iter().for_each(|sample| series.add(*sample));
         series
     }

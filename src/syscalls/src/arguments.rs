@@ -391,7 +391,7 @@ pub(crate) fn write_items(to: &mut dyn Write, items: &[&CapturedBytes<'_>]) -> i
     for (index, item) in items.iter().enumerate() {
         let separator: &[u8] = if index == 0 { b"" } else { b", " };
         to.write_all(separator)?;
-        match (item.is_more, item.is_unreadable) {
+        match (item.marks_more_items, item.is_unreadable) {
             (true, _) => to.write_all(b"...")?,
             (_, true) => to.write_all(b"(unreadable)")?,
             _ => write_quoted(to, item.bytes, item.is_truncated)?,

@@ -16,7 +16,7 @@ pub struct CapturedBytes<'a> {
     /// Whether it could not be read.
     pub is_unreadable: bool,
     /// Whether this has no bytes, but marks that the list has more items than were captured.
-    pub is_more: bool,
+    pub marks_more_items: bool,
     /// Whether it was read after the call had begun: it may have changed.
     pub is_late: bool,
 }

@@ -96,7 +96,7 @@ fn split(bytes: &[u8]) -> Option<(CapturedBytes<'_>, &[u8])> {
         bytes,
         is_truncated,
         is_unreadable: *state == UNREADABLE,
-        is_more: *state == MORE,
+        marks_more_items: *state == MORE,
         is_late: false,
     };
     Some((

@@ -23,7 +23,7 @@ pub struct LateMemory {
     pub is_truncated: bool,
     /// Whether this has no bytes, but marks that the list has more items, which were not read. `item` is then greater than the
     /// numbers of all items of this list that were read.
-    pub is_more: bool,
+    pub marks_more_items: bool,
 }
 
 /// `PATH_MAX`.
@@ -82,7 +82,7 @@ impl LateMemory {
             bytes: &self.bytes,
             is_truncated: self.is_truncated,
             is_unreadable: false,
-            is_more: self.is_more,
+            marks_more_items: self.marks_more_items,
             is_late: true,
         }
     }
@@ -157,7 +157,7 @@ impl Reader<'_> {
                 item,
                 bytes,
                 is_truncated,
-                is_more: false,
+                marks_more_items: false,
             });
         }
     }
@@ -169,7 +169,7 @@ impl Reader<'_> {
             item: usize::try_from(item).unwrap_or(usize::MAX),
             bytes: Vec::new(),
             is_truncated: false,
-            is_more: true,
+            marks_more_items: true,
         });
     }
 
@@ -379,7 +379,7 @@ mod tests {
         memory.extend(b"abc");
         let vectors = read("writev", &[1, 0x1000, 9], &memory);
         assert_eq!(items(&vectors)[..3], [(0, &b"ab"[..]), (1, b"c"), (2, b"")]);
-        assert!(vectors.last().unwrap().is_more && vectors.len() == 9);
+        assert!(vectors.last().unwrap().marks_more_items && vectors.len() == 9);
         // A message at 0x1000. Its address is two bytes at 0x1100. Its only vector is at 0x1080 and refers to all three bytes.
         let mut memory = words(&[0x1100, 2, 0x1080, 1, 0, 0, 0]);
         memory.resize(0x80, 0);

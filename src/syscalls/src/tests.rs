@@ -185,7 +185,7 @@ fn bytes_of(argument: usize, bytes: &[u8]) -> CapturedBytes<'_> {
         bytes,
         is_truncated: false,
         is_unreadable: false,
-        is_more: false,
+        marks_more_items: false,
         is_late: false,
     }
 }
@@ -325,7 +325,7 @@ fn captured_memory_replaces_addresses() {
         ..bytes_of(1, bytes)
     };
     let more = CapturedBytes {
-        is_more: true,
+        marks_more_items: true,
         ..item(2, b"")
     };
     let arguments = [item(1, b"-l"), more, item(0, b"ls")];
@@ -511,7 +511,7 @@ fn messages_with_their_address_and_buffers() {
         bytes,
         is_truncated: false,
         is_unreadable: false,
-        is_more: false,
+        marks_more_items: false,
         is_late: false,
     };
     let address = [2, 0, 0, 53, 127, 0, 0, 1];

@@ -166,7 +166,7 @@ pub fn write_json(to: &mut dyn Write, line: &TraceLine<'_>) -> io::Result<()> {
     });
     if let (Some(object), "call") = (object.as_object_mut(), kind) {
         object.insert("duration".to_owned(), line.duration.into());
-        object.insert("values".to_owned(), details.values.clone().into());
+        object.insert("values".to_owned(), details.registers.clone().into());
         object.insert("result".to_owned(), details.result.into());
         let error = details.result.and_then(error_number).and_then(error_name);
         if let Some(error) = error {
@@ -277,7 +277,7 @@ fn write_calls(
             millis(statistics.min as f64),
             millis(statistics.mean()),
             millis(statistics.max as f64),
-            statistics.deviation_percent(),
+            statistics.standard_error_percent(),
         )?;
         if !by_error {
             continue;
@@ -358,7 +358,7 @@ mod tests {
                 name: "filename".to_owned(),
                 text: "\"a\"".to_owned(),
             }],
-            values: vec![1, u64::MAX],
+            registers: vec![1, u64::MAX],
             result: Some(-2),
             starts_thread: false,
         };

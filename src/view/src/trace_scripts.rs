@@ -372,10 +372,12 @@ fn compaction_text(totals: &CompactionTotals, layout: CompactionLayout) -> Strin
             let (moved, failed) = (totals.moved, totals.failed);
             format!("migration: moved={moved} failed={failed}")
         }),
-        layout.free.then(|| scanner("free_scanner", totals.free)),
+        layout
+            .free
+            .then(|| scanner("free_scanner", totals.free_scanner)),
         layout
             .migration
-            .then(|| scanner("migration_scanner", totals.migration)),
+            .then(|| scanner("migration_scanner", totals.migration_scanner)),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     // perf's line with the time alone ends with a blank.

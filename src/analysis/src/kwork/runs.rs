@@ -148,9 +148,9 @@ impl<S: KworkSink> KworkRuns<S> {
 
     /// Counts the selected raises and entries that are still without a counterpart as skipped.
     pub(super) fn skip_open(&mut self) {
-        let raises = self.raises.open();
+        let raises = self.raises.open_spans();
         let raises = raises.filter(|(_, raise)| raise.data).count();
-        let runs = self.runs.open();
+        let runs = self.runs.open_spans();
         let runs = runs.filter(|(_, run)| run.data.work.is_some()).count();
         self.totals.skipped.raise += raises as u64;
         self.totals.skipped.entry += runs as u64;

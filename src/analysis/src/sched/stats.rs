@@ -52,7 +52,7 @@ pub struct SchedStats {
     /// The version of `/proc/schedstat`, which determines the order of a domain's counters.
     pub version: u16,
     /// Jiffies between the first and the last reading.
-    pub elapsed: u64,
+    pub elapsed_jiffies: u64,
     /// The counters of each CPU, in order of the CPU numbers.
     pub cpus: Vec<CpuStats>,
 }
@@ -226,7 +226,7 @@ impl SchedStats {
             true => Err(StatsError::None),
             false => Ok(Self {
                 version,
-                elapsed: last.saturating_sub(first),
+                elapsed_jiffies: last.saturating_sub(first),
                 cpus,
             }),
         }

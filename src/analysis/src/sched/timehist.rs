@@ -38,7 +38,7 @@ pub struct TimeHistoryOptions {
     /// Whether migrations are counted and shown.
     pub with_migrations: bool,
     /// Whether the part of each wait before the task's first migration is measured (`--pre-migrations`).
-    pub with_migration_times: bool,
+    pub with_pre_migration_times: bool,
     /// The number of CPUs of the machine.
     pub cpu_count: u32,
 }
@@ -170,13 +170,13 @@ impl<R: TimeRows> TimeHistory<R> {
                 false => running.push(timed),
             }
         }
-        let (idle, cpus) = self.idle.finish(self.options.cpus.as_deref());
+        let (idle, cpu_count) = self.idle.finish(self.options.cpus.as_deref());
         let summary = TimeSummary {
             running,
             terminated,
             idle,
             duration: self.last.saturating_sub(self.first),
-            cpus,
+            cpu_count,
             skipped: self.skipped,
         };
         (self.rows, summary, self.losses)
@@ -249,7 +249,7 @@ impl<R: TimeRows> TimeHistory<R> {
     ) -> u64 {
         let index = self.switched_task(at);
         let goes_idle = event.next_pid() == 0;
-        self.idle.leave(cpu, index, goes_idle.then_some(stack));
+        self.idle.switch_out(cpu, index, goes_idle.then_some(stack));
         entry(&mut self.times, index).priority = Some(event.prev_prio());
         if self.skips(index) || (self.options.idle_only && !goes_idle) {
             return time;
@@ -269,7 +269,7 @@ impl<R: TimeRows> TimeHistory<R> {
             };
             self.flow = self.rows.row(&row);
         }
-        entry(&mut self.times, index).leave(time, event);
+        entry(&mut self.times, index).switch_out(time, event);
         within.map_or(time, |(_, to)| to)
     }
 
@@ -330,7 +330,7 @@ impl<R: TimeRows> TimeHistory<R> {
                 self.flow = self.rows.row(&row);
             }
         }
-        idle.times.leave(time, event);
+        idle.times.switch_out(time, event);
         within.map_or(time, |(_, to)| to)
     }
 
@@ -342,8 +342,8 @@ impl<R: TimeRows> TimeHistory<R> {
         // With process id 0 if that is unknown, as in perf.
         let woken = self.tasks.find_or_add(0, event.pid());
         let times = entry(&mut self.times, woken);
-        if times.ready == 0 {
-            times.ready = at.time();
+        if times.woken_at == 0 {
+            times.woken_at = at.time();
         }
         if !self.options.with_wakeups || !self.options.contains(at.time()) {
             return;
@@ -361,14 +361,14 @@ impl<R: TimeRows> TimeHistory<R> {
     }
 
     fn migrate(&mut self, at: &EventContext, cpu: u32, event: &SchedMigrateTask<'_>) {
-        if !self.options.with_migrations && !self.options.with_migration_times {
+        if !self.options.with_migrations && !self.options.with_pre_migration_times {
             return;
         }
         // With process id 0 if that is unknown, as in perf.
         let migrated = self.tasks.find_or_add(0, event.pid());
         let times = entry(&mut self.times, migrated);
-        if times.moved == 0 {
-            times.moved = at.time();
+        if times.migrated_at == 0 {
+            times.migrated_at = at.time();
         }
         if !self.options.with_migrations {
             return;
@@ -432,15 +432,15 @@ impl TimeHistoryOptions {
 
 impl TaskTimes {
     /// Notes that the task is switched out, and forgets its last wakeup and migration.
-    fn leave(&mut self, time: u64, event: &SchedSwitch<'_>) {
-        self.switched_out = time;
+    fn switch_out(&mut self, time: u64, event: &SchedSwitch<'_>) {
+        self.switched_out_at = time;
         self.away = match SwitchedOut::from(event.prev_state()) {
             SwitchedOut::Runnable(_) => AwayState::Runnable,
             SwitchedOut::Sleeping(Sleep::Uninterruptible) => AwayState::Uninterruptible,
             SwitchedOut::Sleeping(_) | SwitchedOut::Dead => AwayState::Sleeping,
         };
-        self.ready = 0;
-        self.moved = 0;
+        self.woken_at = 0;
+        self.migrated_at = 0;
     }
 }
 

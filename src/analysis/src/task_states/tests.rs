@@ -46,7 +46,7 @@ fn a_task_is_woken_runs_and_sleeps() {
     // sched_wakeup, after sched_waking.
     states.wake(12, 7, CPU, |interval| ended.note(interval));
     states.cpu_switch(20, switch(0, PREEMPTED, 7), |interval| ended.note(interval));
-    assert_eq!((states.running(), states.current(0)), (1, Some(7)));
+    assert_eq!((states.running_count(), states.current(0)), (1, Some(7)));
     states.cpu_switch(50, switch(7, ASLEEP, 0), |interval| ended.note(interval));
     assert_eq!(
         states.state(7),
@@ -58,7 +58,7 @@ fn a_task_is_woken_runs_and_sleeps() {
         (7, RunState::Running, 20, 50),
     ];
     assert_eq!(ended.0, expected);
-    assert_eq!((states.running(), states.current(0)), (0, Some(0)));
+    assert_eq!((states.running_count(), states.current(0)), (0, Some(0)));
     let open: Vec<_> = states
         .finish(60)
         .iter()
@@ -93,7 +93,7 @@ fn inconsistent_events_are_counted_and_not_reported() {
     states.cpu_switch(10, switch(0, PREEMPTED, 7), |interval| ended.note(interval));
     // The switch from 7 to 8 was not seen.
     states.cpu_switch(20, switch(8, ASLEEP, 9), |interval| ended.note(interval));
-    assert_eq!((states.state(7), states.running()), (None, 1));
+    assert_eq!((states.state(7), states.running_count()), (None, 1));
     // 8 sleeps, but runs without a wakeup.
     states.cpu_switch(30, switch(9, PREEMPTED, 8), |interval| ended.note(interval));
     states.wake(31, 8, CPU, |interval| ended.note(interval));
@@ -276,7 +276,7 @@ proptest! {
         for action in actions {
             machine.act(action, &mut states, &mut ended);
             let running = machine.tasks.values().filter(|task| task.0.is_running()).count();
-            prop_assert_eq!(states.running() as usize, running);
+            prop_assert_eq!(states.running_count() as usize, running);
         }
         let expected = StateCounts { switches: states.counts().switches, ..StateCounts::default() };
         prop_assert_eq!(states.counts(), expected);
@@ -309,7 +309,7 @@ proptest! {
                 _ => states.lost(),
             }
         }
-        let running = states.running();
+        let running = states.running_count();
         let open = states.finish(1000);
         let running_at_end = open.iter().filter(|open| open.tid != 0 && open.state.is_running());
         prop_assert_eq!(running_at_end.count(), running as usize);

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::{TimeGrid, Timeline, TimelinePiece};
 use crate::{SpanCounts, Spans};
 
-/// The number of states of a [`TaskCalls`] timeline: the kinds, and [`CallKind::FAILED`].
+/// The number of states of a [`TaskCalls`] timeline: the kinds, and [`CallKind::FAILED_STATE`].
 pub const CALL_STATES: usize = 7;
 
 /// `-EAGAIN`: there is nothing to read, or no room to write.
@@ -40,7 +40,7 @@ impl CallKind {
         Self::Poll,
     ];
     /// The number of the state of failed calls of any kind.
-    pub const FAILED: usize = 6;
+    pub const FAILED_STATE: usize = 6;
 
     /// Returns the kind of the call whose entry or return `tracepoint` reports; `None` if it is not drawn.
     fn of(tracepoint: &str) -> Option<Self> {
@@ -70,7 +70,7 @@ impl CallKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CallOptions {
     /// Whether calls that fail with EAGAIN are skipped.
-    pub skip_again: bool,
+    pub skip_eagain: bool,
     /// Calls shorter than this many nanoseconds are drawn this long, but only up to the begin of the next call.
     pub min_time: u64,
     /// Successive calls of one state are drawn as one if at most this many nanoseconds are between them; 0 merges none.
@@ -168,7 +168,7 @@ impl CallSpans {
         let (kind, ret) = (kind?, event.ret());
         // If the kinds differ, the entry is one of another call: records were lost.
         let is_same_kind = span.data == Some(kind);
-        if !is_same_kind || (ret == AGAIN && options.skip_again) {
+        if !is_same_kind || (ret == AGAIN && options.skip_eagain) {
             return None;
         }
         // recvmmsg and sendmmsg return the number of messages.
@@ -178,7 +178,7 @@ impl CallSpans {
             from: span.begin,
             to: time,
             state: if ret < 0 {
-                CallKind::FAILED
+                CallKind::FAILED_STATE
             } else {
                 kind.state()
             },
@@ -195,8 +195,8 @@ impl CallSpans {
     }
 
     /// Returns the calls that have not returned, as if they ended at `time`, sorted by thread.
-    pub(super) fn open(&self, time: u64) -> Vec<(u32, FinishedCall)> {
-        let open = self.spans.open().filter_map(|(tid, span)| {
+    pub(super) fn open_calls(&self, time: u64) -> Vec<(u32, FinishedCall)> {
+        let open = self.spans.open_spans().filter_map(|(tid, span)| {
             let call = FinishedCall {
                 from: span.begin,
                 to: time,

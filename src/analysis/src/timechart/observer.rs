@@ -84,7 +84,7 @@ impl TimechartObserver {
         for interval in states.finish(end) {
             self.draw_interval(&interval);
         }
-        for (tid, call) in self.calls.open(end) {
+        for (tid, call) in self.calls.open_calls(end) {
             self.draw_call(UNKNOWN_PID, tid.cast_signed(), call);
         }
         let range = self.options.range;
@@ -302,14 +302,14 @@ impl Observer<Option<StackChain>> for TimechartObserver {
                 self.drive(at, event);
             }
             TypedEvent::CpuIdle(event) => {
-                self.counts.power += u64::from(self.record_time(time));
+                self.counts.power_events += u64::from(self.record_time(time));
                 let range = self.options.range;
                 let cpu = self.cpus.entry(event.cpu_id()).or_default();
                 cpu.power.idle(time, event, &self.grid, range);
             }
             TypedEvent::CpuFrequency(event) => {
                 let is_seen = self.record_time(time);
-                self.counts.power += u64::from(is_seen);
+                self.counts.power_events += u64::from(is_seen);
                 // Changes before the range give the frequency at its start.
                 if time <= self.options.range.last {
                     let cpu = self.cpus.entry(event.cpu_id()).or_default();
@@ -317,11 +317,11 @@ impl Observer<Option<StackChain>> for TimechartObserver {
                 }
             }
             TypedEvent::SysEnterIo(event) => {
-                self.counts.calls += u64::from(self.record_time(time));
+                self.counts.call_events += u64::from(self.record_time(time));
                 self.calls.enter(time, task.tid, event);
             }
             TypedEvent::SysExitIo(event) => {
-                self.counts.calls += u64::from(self.record_time(time));
+                self.counts.call_events += u64::from(self.record_time(time));
                 let call = self.calls.exit(time, task.tid, event, self.options.calls);
                 if let Some(call) = call {
                     self.draw_call(pid, tid, call);

@@ -14,7 +14,7 @@ pub struct TraceOptions {
     /// The system call interface of the traced programs.
     pub abi: Abi,
     /// Numbers of the calls that are shown; `None` for all.
-    pub selected: Option<FxHashSet<u32>>,
+    pub selected_calls: Option<FxHashSet<u32>>,
     /// A process that is not shown: the tracer itself, if all tasks are traced.
     pub hidden_process: Option<u32>,
     /// Ids of threads whose calls and other events are not shown.
@@ -109,7 +109,7 @@ pub struct LineDetails {
     /// The call's arguments as text, or the fields of an event.
     pub arguments: Vec<NamedText>,
     /// The six argument registers of the call. Empty for an event, and for a call whose begin was not seen.
-    pub values: Vec<u64>,
+    pub registers: Vec<u64>,
     /// The result of the call, if it returned; a negated errno if it failed.
     pub result: Option<i64>,
     /// Whether the result is the id of a thread that began during the trace and is not the first one of its process.

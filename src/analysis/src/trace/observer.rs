@@ -274,7 +274,7 @@ impl<S: TraceSink> TraceObserver<S> {
     /// Whether calls with this number are shown and counted now: `TraceOptions::selected` has it, and `TraceOptions::switch` does
     /// not hide it.
     fn is_selected(&self, number: u32) -> bool {
-        let selected = self.options.selected.as_ref();
+        let selected = self.options.selected_calls.as_ref();
         !self.is_off && selected.is_none_or(|selected| selected.contains(&number))
     }
 
@@ -300,7 +300,7 @@ impl<S: TraceSink> TraceObserver<S> {
                     text: argument.text,
                 })
                 .collect(),
-            values: begun.arguments.to_vec(),
+            registers: begun.arguments.to_vec(),
             result,
             starts_thread: result
                 .and_then(|result| u32::try_from(result).ok())

@@ -60,7 +60,7 @@ pub struct CapturedArgument {
     /// Whether it could not be read.
     pub is_unreadable: bool,
     /// Whether this only marks that the list has more items than were copied.
-    pub is_more: bool,
+    pub marks_more_items: bool,
     /// Whether the tracer read it later than the begin of the call, instead of the kernel copying it during the call.
     pub is_late: bool,
 }
@@ -73,7 +73,7 @@ impl CapturedArgument {
             bytes: memory.bytes.to_vec(),
             is_truncated: memory.is_truncated,
             is_unreadable: memory.is_unreadable,
-            is_more: memory.is_more,
+            marks_more_items: memory.marks_more_items,
             is_late: memory.is_late,
         }
     }
@@ -85,7 +85,7 @@ impl CapturedArgument {
             bytes: &self.bytes,
             is_truncated: self.is_truncated,
             is_unreadable: self.is_unreadable,
-            is_more: self.is_more,
+            marks_more_items: self.marks_more_items,
             is_late: self.is_late,
         }
     }
@@ -203,7 +203,7 @@ impl TraceSamples {
 
     /// Decodes the samples of the event with this index as captured memory ([`CapturedRecord`]).
     #[must_use]
-    pub fn with_memory_of(mut self, event: usize) -> Self {
+    pub fn with_memory_event(mut self, event: usize) -> Self {
         if let Some(kind) = self.events.get_mut(event) {
             *kind = EventKind::Memory;
         }

@@ -122,7 +122,7 @@ impl CallStatistics {
         }
     }
 
-    /// Sets mean and deviation from the sum of the times of all `count` calls, in nanoseconds, and the sum of the
+    /// Sets the mean and its standard error from the sum of the times of all `count` calls, in nanoseconds, and the sum of the
     /// squares of these times. Does nothing if `count` is 0.
     pub fn set_sums(&mut self, total: u64, sum_of_squares: u128) {
         if self.count == 0 {
@@ -152,7 +152,7 @@ impl CallStatistics {
 
     /// Returns the standard error of the mean in percent of the mean; 0 for fewer than two calls or a mean of 0.
     #[must_use]
-    pub fn deviation_percent(&self) -> f64 {
+    pub fn standard_error_percent(&self) -> f64 {
         if self.count < 2 || self.mean == 0.0 {
             return 0.0;
         }
@@ -176,14 +176,14 @@ mod tests {
         assert_eq!(calls.by_error.get(&2), Some(&2));
         assert!((calls.total() - 60.0).abs() < 1e-9);
         // The deviation is 10, the error of the mean 10/sqrt(3).
-        assert!((calls.deviation_percent() - 28.867).abs() < 1e-2);
+        assert!((calls.standard_error_percent() - 28.867).abs() < 1e-2);
         let mut sums = CallStatistics {
             count: 3,
             ..CallStatistics::default()
         };
         sums.set_sums(60, 100 + 400 + 900);
         assert!((sums.total() - 60.0).abs() < 1e-9);
-        assert!((sums.deviation_percent() - 28.867).abs() < 1e-2);
+        assert!((sums.standard_error_percent() - 28.867).abs() < 1e-2);
     }
 
     #[test]
@@ -201,7 +201,7 @@ mod tests {
             assert_eq!((one.count, one.min, one.max), (all.count, all.min, all.max));
             assert_eq!(one.by_error, all.by_error);
             assert!((one.mean() - all.mean()).abs() < 1e-9);
-            assert!((one.deviation_percent() - all.deviation_percent()).abs() < 1e-9);
+            assert!((one.standard_error_percent() - all.standard_error_percent()).abs() < 1e-9);
         }
     }
 }

@@ -24,9 +24,9 @@ pub struct CompactionTotals {
     /// Number of pages that could not be moved.
     pub failed: u64,
     /// Numbers of pages that the free scanner scanned and isolated.
-    pub free: [u64; 2],
+    pub free_scanner: [u64; 2],
     /// Numbers of pages that the migration scanner scanned and isolated.
-    pub migration: [u64; 2],
+    pub migration_scanner: [u64; 2],
 }
 
 impl CompactionTotals {
@@ -35,8 +35,10 @@ impl CompactionTotals {
         self.moved = self.moved.saturating_add(other.moved);
         self.failed = self.failed.saturating_add(other.failed);
         for index in 0..2 {
-            self.free[index] = self.free[index].saturating_add(other.free[index]);
-            self.migration[index] = self.migration[index].saturating_add(other.migration[index]);
+            self.free_scanner[index] =
+                self.free_scanner[index].saturating_add(other.free_scanner[index]);
+            self.migration_scanner[index] =
+                self.migration_scanner[index].saturating_add(other.migration_scanner[index]);
         }
     }
 }
@@ -89,19 +91,19 @@ impl CompactionTimes {
 
     /// Adds an event.
     pub fn sample(&mut self, sample: &ScriptSample<'_>) {
-        let is_wanted = |filter: &TaskFilter| filter(sample.pid, sample.comm);
+        let is_wanted = |filter: &TaskFilter| filter(sample.tid, sample.comm);
         if !self.filter.as_ref().is_none_or(is_wanted) {
             return;
         }
         if sample.kind == Some(BEGIN) {
             let began = (sample.time, CompactionTotals::default());
-            self.running.insert(sample.pid, began);
+            self.running.insert(sample.tid, began);
             return;
         }
         if sample.kind == Some(END) {
-            if let Some((began, mut totals)) = self.running.remove(&sample.pid) {
+            if let Some((began, mut totals)) = self.running.remove(&sample.tid) {
                 totals.time = sample.time.saturating_sub(began);
-                let task = self.tasks.entry(&sample.pid);
+                let task = self.tasks.entry(&sample.tid);
                 if task.each.is_empty() {
                     sample.comm.clone_into(&mut task.comm);
                 }
@@ -109,7 +111,7 @@ impl CompactionTimes {
             }
             return;
         }
-        let Some((_, totals)) = self.running.get_mut(&sample.pid) else {
+        let Some((_, totals)) = self.running.get_mut(&sample.tid) else {
             return;
         };
         // The values of the tracepoint's two fields in `EVENTS`.
@@ -120,12 +122,12 @@ impl CompactionTimes {
                 totals.failed = totals.failed.saturating_add(second);
             }
             Some(ISOLATE_FREE_PAGES) => {
-                totals.free[0] = totals.free[0].saturating_add(first);
-                totals.free[1] = totals.free[1].saturating_add(second);
+                totals.free_scanner[0] = totals.free_scanner[0].saturating_add(first);
+                totals.free_scanner[1] = totals.free_scanner[1].saturating_add(second);
             }
             Some(ISOLATE_MIGRATE_PAGES) => {
-                totals.migration[0] = totals.migration[0].saturating_add(first);
-                totals.migration[1] = totals.migration[1].saturating_add(second);
+                totals.migration_scanner[0] = totals.migration_scanner[0].saturating_add(first);
+                totals.migration_scanner[1] = totals.migration_scanner[1].saturating_add(second);
             }
             _ => {}
         }
@@ -133,7 +135,7 @@ impl CompactionTimes {
 
     /// Returns thread ids and their compactions, in the order in which the first compaction of each ended.
     pub fn tasks(&self) -> impl Iterator<Item = (i64, &TaskCompactions)> {
-        self.tasks.iter().map(|(pid, task)| (*pid, task))
+        self.tasks.iter().map(|(tid, task)| (*tid, task))
     }
 }
 

@@ -30,7 +30,7 @@ pub struct ScriptSample<'b> {
     pub cpu: u32,
     /// The thread id: `common_pid` if the event is one of the script's tracepoints and has this field, otherwise the thread id in
     /// the sample.
-    pub pid: i64,
+    pub tid: i64,
     /// The process id.
     pub process: u32,
     /// The thread's name.
@@ -64,7 +64,7 @@ pub struct FieldDecoder<'d, 'w> {
 struct Layout {
     /// The position of the tracepoint in the script's list.
     kind: usize,
-    pid: Option<FieldReader>,
+    common_pid: Option<FieldReader>,
     numbers: Vec<Option<FieldReader>>,
     text: Option<FieldReader>,
 }
@@ -110,7 +110,7 @@ fn layout(event: &EventDesc, tracepoints: &[EventFields], formats: &Formats) -> 
     let reader = |name: &&str| tracepoint.reader(name);
     Some(Layout {
         kind,
-        pid: reader(&"common_pid"),
+        common_pid: reader(&"common_pid"),
         numbers: fields.numbers.iter().map(reader).collect(),
         text: fields.text.as_ref().and_then(reader),
     })
@@ -130,7 +130,7 @@ struct StoredSample {
     event: EventIndex,
     time: u64,
     cpu: u32,
-    pid: i64,
+    tid: i64,
     process: u32,
     comm: CommId,
     /// The end of its numbers in [`FieldBlock::numbers`]. They begin where those of the previous sample end.
@@ -149,7 +149,7 @@ impl FieldBlock {
                 event: stored.event,
                 time: stored.time,
                 cpu: stored.cpu,
-                pid: stored.pid,
+                tid: stored.tid,
                 process: stored.process,
                 comm: world.comm(stored.comm),
                 numbers: self
@@ -215,8 +215,8 @@ impl Render for FieldDecoder<'_, '_> {
             event: sample.event,
             time: sample.wire.time.unwrap_or(sample.order.time),
             cpu: sample.cpu,
-            pid: layout
-                .and_then(|layout| number(&layout.pid))
+            tid: layout
+                .and_then(|layout| number(&layout.common_pid))
                 .unwrap_or_else(|| sample.tid.cast_signed().into()),
             process: sample.pid,
             comm: moment.comm_at,

@@ -56,17 +56,17 @@ impl FutexWaits {
     pub fn sample(&mut self, sample: &ScriptSample<'_>) {
         if sample.kind == Some(ENTER) {
             if sample.number(1) & !FLAGS == WAIT {
-                self.comms.insert(sample.pid, sample.comm.to_owned());
+                self.comms.insert(sample.tid, sample.comm.to_owned());
                 let began = (sample.number(0), sample.time);
-                self.waiting.insert(sample.pid, began);
+                self.waiting.insert(sample.tid, began);
             }
             return;
         }
-        let Some((futex, began)) = self.waiting.remove(&sample.pid) else {
+        let Some((futex, began)) = self.waiting.remove(&sample.tid) else {
             return;
         };
         let time = sample.time.saturating_sub(began);
-        let statistics = self.waits.entry(&(sample.pid, futex));
+        let statistics = self.waits.entry(&(sample.tid, futex));
         *statistics = match statistics.count {
             0 => WaitStatistics {
                 count: 1,

@@ -66,7 +66,7 @@ pub struct PacketEnd {
     /// Time in nanoseconds.
     pub time: u64,
     /// The thread in which it ends.
-    pub pid: i64,
+    pub tid: i64,
     /// The thread's name.
     pub comm: String,
     /// The cause of the end.
@@ -385,7 +385,7 @@ impl PacketTimes {
         if let Some(packet) = index.and_then(|index| self.packets.get_mut(index)) {
             packet.end = Some(PacketEnd {
                 time: sample.time,
-                pid: sample.pid,
+                tid: sample.tid,
                 comm: sample.comm.to_owned(),
                 kind,
             });

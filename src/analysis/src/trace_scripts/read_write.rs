@@ -61,7 +61,7 @@ impl TaskReadWrite {
             Some(2) => (true, &mut self.writes),
             _ => (false, &mut self.writes),
         };
-        let io = by_id.entry(&sample.pid);
+        let io = by_id.entry(&sample.tid);
         let number = sample.number(0);
         if is_call {
             io.calls += 1;
@@ -115,11 +115,11 @@ fn rows(by_id: &FirstSeen<i64, IoSums>, key: fn(&IoSums) -> u64) -> Vec<(i64, &I
 
 fn failed(by_id: &FirstSeen<i64, IoSums>) -> Vec<(i64, &str, i64, u64)> {
     let mut rows: Vec<(i64, &str, i64, u64)> = Vec::new();
-    for (pid, io) in by_id.iter() {
+    for (tid, io) in by_id.iter() {
         let results = io.failed.iter();
-        rows.extend(results.map(move |(result, count)| (*pid, io.comm.as_str(), *result, *count)));
+        rows.extend(results.map(move |(result, count)| (*tid, io.comm.as_str(), *result, *count)));
     }
-    rows.sort_by_key(|&(pid, _, result, count)| (Reverse(count), pid, result));
+    rows.sort_by_key(|&(tid, _, result, count)| (Reverse(count), tid, result));
     rows
 }
 

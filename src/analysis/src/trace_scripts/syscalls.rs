@@ -11,7 +11,7 @@ pub enum TaskSelection {
     /// Threads with this name.
     Comm(String),
     /// The thread with this id.
-    Pid(i64),
+    Tid(i64),
 }
 
 impl TaskSelection {
@@ -19,7 +19,7 @@ impl TaskSelection {
     #[must_use]
     pub fn parse(argument: &str) -> Self {
         match argument.parse() {
-            Ok(pid) => Self::Pid(pid),
+            Ok(tid) => Self::Tid(tid),
             Err(_) => Self::Comm(argument.to_owned()),
         }
     }
@@ -37,7 +37,7 @@ impl TaskSelection {
         match self {
             Self::All => true,
             Self::Comm(comm) => sample.comm == comm,
-            Self::Pid(pid) => sample.pid == *pid,
+            Self::Tid(tid) => sample.tid == *tid,
         }
     }
 }
@@ -83,7 +83,7 @@ impl SyscallsByTask {
     /// Counts a call: a sample of the tracepoint in [`SyscallCounts::EVENTS`].
     pub fn sample(&mut self, sample: &ScriptSample<'_>) {
         if self.tasks.selects(sample) {
-            let task = self.counts.entry(sample.comm).entry(&sample.pid);
+            let task = self.counts.entry(sample.comm).entry(&sample.tid);
             *task.entry(&sample.number(0)) += 1;
         }
     }
@@ -145,7 +145,7 @@ impl FailedByTask {
     pub fn sample(&mut self, sample: &ScriptSample<'_>) {
         let result = sample.number(1);
         if result < 0 && self.tasks.selects(sample) {
-            let task = self.counts.entry(sample.comm).entry(&sample.pid);
+            let task = self.counts.entry(sample.comm).entry(&sample.tid);
             *task.entry(&sample.number(0)).entry(&result) += 1;
         }
     }

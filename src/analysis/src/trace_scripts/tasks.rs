@@ -51,8 +51,8 @@ pub struct TaskSummary {
     pub longest_at: u64,
     /// The maximum of each time between runs; `None` with a single run. The maxima can be of different runs.
     pub gaps: Option<TaskGaps>,
-    /// The start of the run with the maximum of [`TaskGaps::out_in`], in nanoseconds.
-    pub longest_gap_at: u64,
+    /// The end of the longest [`TaskGaps::out_in`], which is the start of a run, in nanoseconds.
+    pub longest_gap_end: u64,
     /// The length of the longest run.
     longest: u64,
     /// The start and the end of the last run.
@@ -81,11 +81,11 @@ impl TaskSummary {
             return;
         };
         let Some(maxima) = &mut self.gaps else {
-            (self.gaps, self.longest_gap_at) = (Some(gaps), run.start);
+            (self.gaps, self.longest_gap_end) = (Some(gaps), run.start);
             return;
         };
         if gaps.out_in > maxima.out_in {
-            self.longest_gap_at = run.start;
+            self.longest_gap_end = run.start;
         }
         *maxima = TaskGaps {
             out_in: maxima.out_in.max(gaps.out_in),

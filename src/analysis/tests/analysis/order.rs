@@ -254,7 +254,7 @@ fn delivery_stops_when_the_observer_is_done() {
 
 /// Returns the times of all records, sorted by time and position.
 fn oracle(recording: &Recording) -> Vec<u64> {
-    let mut records = recording.records().to_vec();
+    let mut records = recording.times_and_positions().to_vec();
     records.sort_unstable();
     records.into_iter().map(|(time, _)| time).collect()
 }

@@ -99,7 +99,7 @@ impl Recording {
     }
 
     /// Returns the times and positions of all added records except truncated READ and FINISHED_ROUND records.
-    pub(crate) fn records(&self) -> &[(u64, u64)] {
+    pub(crate) fn times_and_positions(&self) -> &[(u64, u64)] {
         &self.records
     }
 

@@ -29,7 +29,7 @@ pub struct Wait {
     /// Whether each thread is bound to a CPU.
     pub bound: bool,
     /// Whether each thread has a separate epoll set.
-    pub multiple: bool,
+    pub own_sets: bool,
     /// Number of epoll sets nested around the one with the descriptors.
     pub nested: u32,
     /// Whether each write is to a random descriptor, instead of to one after the other.
@@ -78,7 +78,7 @@ impl Wait {
                 .spawn_scoped(scope, || self.write(&all, &done, &rounds))
                 .map_err(BenchError::of("cannot start a thread"))?;
             let measured = threads.run(|number, stop| {
-                let set = sets.get(if self.multiple { number } else { 0 });
+                let set = sets.get(if self.own_sets { number } else { 0 });
                 self.receive(set.ok_or(io::ErrorKind::NotFound)?, &all, stop)
             });
             done.store(true, Ordering::Relaxed);
@@ -99,13 +99,13 @@ impl Wait {
     /// Creates an epoll set for each thread, or one for all threads, and adds the descriptors. The data of a descriptor is its
     /// index among those of all threads.
     fn sets(&self, descriptors: &[Vec<EventFd>]) -> io::Result<Vec<Nested>> {
-        let count = if self.multiple { descriptors.len() } else { 1 };
+        let count = if self.own_sets { descriptors.len() } else { 1 };
         let sets = (0..count).map(|_| Nested::new(self.nested));
         let sets: Vec<Nested> = sets.collect::<io::Result<_>>()?;
         let mut data = 0;
         for (number, own) in descriptors.iter().enumerate() {
             for descriptor in own {
-                let set = sets.get(if self.multiple { number } else { 0 });
+                let set = sets.get(if self.own_sets { number } else { 0 });
                 if let Some(set) = set {
                     set.inner()?.add(descriptor, self.mode, data)?;
                 }
@@ -176,7 +176,7 @@ mod tests {
             descriptors: 4,
             duration: Duration::from_millis(40),
             bound: true,
-            multiple: false,
+            own_sets: false,
             nested: 0,
             random: false,
             nonblocking: false,
@@ -194,7 +194,7 @@ mod tests {
             ..plain
         };
         let multiple = Wait {
-            multiple: true,
+            own_sets: true,
             ..plain
         };
         let has_events = |bench: &Wait| {

@@ -22,7 +22,7 @@ pub struct LockPi {
     /// Which processes may use the locks.
     pub scope: FutexScope,
     /// Whether each thread has a lock of its own.
-    pub multiple: bool,
+    pub own_locks: bool,
 }
 
 /// Result of a thread.
@@ -41,7 +41,7 @@ impl LockPi {
     /// What sched_getaffinity(2), sched_setaffinity(2) and futex(2) report.
     pub fn run(&self) -> Result<Vec<LockThread>, BenchError> {
         let locks: Vec<AtomicU32> = (0..self.threads).map(|_| AtomicU32::new(0)).collect();
-        let lock_of = |number| locks.get(if self.multiple { number } else { 0 });
+        let lock_of = |number| locks.get(if self.own_locks { number } else { 0 });
         let threads = TimedThreads {
             threads: locks.len(),
             duration: self.duration,
@@ -75,15 +75,15 @@ mod tests {
 
     #[test]
     fn threads_share_a_lock_or_have_their_own() {
-        for multiple in [false, true] {
+        for own_locks in [false, true] {
             let bench = LockPi {
                 threads: 2,
                 duration: Duration::from_millis(200),
                 scope: FutexScope::Private,
-                multiple,
+                own_locks,
             };
             let threads = bench.run().unwrap();
-            assert_eq!(threads[0].address != threads[1].address, multiple);
+            assert_eq!(threads[0].address != threads[1].address, own_locks);
             assert!(
                 threads.iter().any(|thread| thread.rate > 0.0),
                 "{threads:?}"

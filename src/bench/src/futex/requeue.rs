@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::FutexScope;
-use super::waiters::{FutexWords, WAITING_VALUE, WaitPlace, Waiters};
+use super::waiters::{FutexWords, WAIT_WORD_VALUE, WaitPlace, Waiters};
 use crate::BenchError;
 
 /// The benchmark `futex requeue`.
@@ -39,7 +39,7 @@ impl Requeue {
     /// [`BenchError::System`] if a thread cannot be started, or for an error of futex(2).
     pub fn run(&self, words: &FutexWords) -> Result<Requeued, BenchError> {
         let wait = || match self.pi {
-            false => self.scope.wait(&words.waiting, WAITING_VALUE),
+            false => self.scope.wait(&words.wait_word, WAIT_WORD_VALUE),
             true => {
                 self.wait_pi(words)?;
                 self.scope.unlock_pi(&words.target)
@@ -54,10 +54,12 @@ impl Requeue {
             let waiters = Waiters::start(scope, self.threads, place, wait)?;
             let start = Instant::now();
             let reached = waiters.until_all(|| {
-                let (from, to) = (&words.waiting, &words.target);
+                let (from, to) = (&words.wait_word, &words.target);
                 match self.pi {
-                    false => self.scope.requeue(from, to, WAITING_VALUE, self.at_once),
-                    true => self.scope.requeue_pi(from, to, WAITING_VALUE, self.at_once),
+                    false => self.scope.requeue(from, to, WAIT_WORD_VALUE, self.at_once),
+                    true => self
+                        .scope
+                        .requeue_pi(from, to, WAIT_WORD_VALUE, self.at_once),
                 }
             });
             let time = start.elapsed();
@@ -76,8 +78,8 @@ impl Requeue {
     /// Waits until this thread was moved to the lock and has acquired it.
     fn wait_pi(&self, words: &FutexWords) -> io::Result<()> {
         loop {
-            let (from, to) = (&words.waiting, &words.target);
-            match self.scope.wait_requeue_pi(from, WAITING_VALUE, to) {
+            let (from, to) = (&words.wait_word, &words.target);
+            match self.scope.wait_requeue_pi(from, WAIT_WORD_VALUE, to) {
                 // The thread was woken without being moved.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 result => return result,

@@ -15,14 +15,14 @@ const FALL_ASLEEP: Duration = Duration::from_millis(100);
 /// More threads than can wait; the kernel takes the number as an `int`.
 const ALL: u32 = u32::MAX >> 1;
 
-/// The value of [`FutexWords::waiting`], which each call on that word expects.
-pub(super) const WAITING_VALUE: u32 = 0;
+/// The value of [`FutexWords::wait_word`], which each call on that word expects.
+pub(super) const WAIT_WORD_VALUE: u32 = 0;
 
 /// The words of a benchmark. They are the same in all runs, so that their addresses can be shown before the first run.
 #[derive(Debug, Default)]
 pub struct FutexWords {
-    /// The word that threads wait on; always [`WAITING_VALUE`].
-    pub(super) waiting: AtomicU32,
+    /// The word that threads wait on; always [`WAIT_WORD_VALUE`].
+    pub(super) wait_word: AtomicU32,
     /// The word or lock that waiting threads are moved to.
     pub(super) target: AtomicU32,
 }
@@ -31,7 +31,7 @@ impl FutexWords {
     /// Returns the addresses of the word that threads wait on, and of the one that they are moved to.
     #[must_use]
     pub fn addresses(&self) -> [usize; 2] {
-        [&self.waiting, &self.target].map(|word| word.as_ptr() as usize)
+        [&self.wait_word, &self.target].map(|word| word.as_ptr() as usize)
     }
 }
 
@@ -48,12 +48,14 @@ pub(super) struct WaitPlace<'w> {
 impl WaitPlace<'_> {
     /// Ends the wait of the threads that wait now. Errors are ignored: the next call may succeed.
     fn release(&self) {
-        let FutexWords { waiting, target } = self.words;
+        let FutexWords { wait_word, target } = self.words;
         if self.pi {
             // The kernel refuses to wake these threads. Once moved, each gets the lock when the one before releases it.
-            let _ = self.scope.requeue_pi(waiting, target, WAITING_VALUE, ALL);
+            let _ = self
+                .scope
+                .requeue_pi(wait_word, target, WAIT_WORD_VALUE, ALL);
         } else {
-            let _ = self.scope.wake(waiting, ALL);
+            let _ = self.scope.wake(wait_word, ALL);
             let _ = self.scope.wake(target, ALL);
         }
     }
@@ -172,12 +174,12 @@ mod tests {
             pi: false,
         };
         thread::scope(|scope| {
-            let wait = || place.scope.wait(&words.waiting, WAITING_VALUE);
+            let wait = || place.scope.wait(&words.wait_word, WAIT_WORD_VALUE);
             let waiters = Waiters::start(scope, 3, place, wait).unwrap();
             assert_eq!(waiters.threads.len(), 3);
             waiters.finish().unwrap();
         });
-        assert_eq!(words.waiting.load(Ordering::Relaxed), 0);
+        assert_eq!(words.wait_word.load(Ordering::Relaxed), 0);
     }
 
     #[test]
@@ -189,12 +191,12 @@ mod tests {
                 scope: FutexScope::Private,
                 pi: true,
             };
-            let FutexWords { waiting, target } = &words;
+            let FutexWords { wait_word, target } = &words;
             thread::scope(|scope| {
                 let wait = || {
                     place
                         .scope
-                        .wait_requeue_pi(waiting, WAITING_VALUE, target)?;
+                        .wait_requeue_pi(wait_word, WAIT_WORD_VALUE, target)?;
                     place.scope.unlock_pi(target)
                 };
                 let waiters = Waiters::start(scope, 3, place, wait).unwrap();
@@ -215,7 +217,7 @@ mod tests {
             thread::scope(|scope| {
                 let wait = || Err(io::ErrorKind::Unsupported.into());
                 let waiters = Waiters::start(scope, 2, place, wait).unwrap();
-                let reached = waiters.until_all(|| place.scope.wake(&words.waiting, 1));
+                let reached = waiters.until_all(|| place.scope.wake(&words.wait_word, 1));
                 assert_eq!(reached.unwrap(), 0);
                 let error = waiters.finish().unwrap_err();
                 assert_eq!(error.to_string(), "a waiting thread failed");

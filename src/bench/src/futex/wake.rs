@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rperf_count::Spread;
 
 use super::FutexScope;
-use super::waiters::{FutexWords, WAITING_VALUE, WaitPlace, Waiters};
+use super::waiters::{FutexWords, WAIT_WORD_VALUE, WaitPlace, Waiters};
 use crate::BenchError;
 use crate::thread_gate::ThreadGate;
 
@@ -37,7 +37,7 @@ impl Wake {
     /// # Errors
     /// [`BenchError::System`] if a waiting thread cannot be started, or for an error of futex(2).
     pub fn run(&self, words: &FutexWords) -> Result<WakeTime, BenchError> {
-        let wait = || self.scope.wait(&words.waiting, WAITING_VALUE);
+        let wait = || self.scope.wait(&words.wait_word, WAIT_WORD_VALUE);
         let place = WaitPlace {
             words,
             scope: self.scope,
@@ -46,7 +46,7 @@ impl Wake {
         thread::scope(|scope| {
             let waiters = Waiters::start(scope, self.threads, place, wait)?;
             let start = Instant::now();
-            let woken = waiters.until_all(|| self.scope.wake(&words.waiting, self.at_once));
+            let woken = waiters.until_all(|| self.scope.wake(&words.wait_word, self.at_once));
             let time = start.elapsed();
             waiters.finish()?;
             let woken = woken.map_err(BenchError::of("futex wake"))?;
@@ -74,7 +74,7 @@ impl WakeParallel {
     /// [`BenchError::System`] if a thread cannot be started, or for an error of futex(2).
     pub fn run(&self, words: &FutexWords) -> Result<Spread, BenchError> {
         let each = self.threads / self.wakers.max(1);
-        let wait = || self.scope.wait(&words.waiting, WAITING_VALUE);
+        let wait = || self.scope.wait(&words.wait_word, WAIT_WORD_VALUE);
         let place = WaitPlace {
             words,
             scope: self.scope,
@@ -86,7 +86,7 @@ impl WakeParallel {
             let wake = || {
                 gate.pass();
                 let start = Instant::now();
-                let woken = self.scope.wake(&words.waiting, each);
+                let woken = self.scope.wake(&words.wait_word, each);
                 woken.map(|_| start.elapsed())
             };
             let times = thread::scope(|inner| {

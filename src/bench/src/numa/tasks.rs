@@ -103,7 +103,7 @@ impl SharedState<'_> {
 /// Forks the processes, starts the tasks when all are ready, and returns their measurements.
 pub(super) fn run(bench: &NumaMem) -> Result<NumaResult, BenchError> {
     let cannot_map = "cannot map the memory";
-    let state_memory = SharedMemory::new(SharedState::bytes(bench.tasks()));
+    let state_memory = SharedMemory::new(SharedState::bytes(bench.task_count()));
     let state_memory = state_memory.map_err(BenchError::of(cannot_map))?;
     let state = SharedState(state_memory.words());
     let begin = Instant::now();
@@ -125,7 +125,8 @@ pub(super) fn run(bench: &NumaMem) -> Result<NumaResult, BenchError> {
             .spawn_scoped(scope, || children.wait())
             .map_err(BenchError::of("cannot start a thread"))?;
         // Before the start, the waiter ends only if a process has failed.
-        while state.get(Header::Ready as usize) < bench.tasks() as u64 && !waiter.is_finished() {
+        while state.get(Header::Ready as usize) < bench.task_count() as u64 && !waiter.is_finished()
+        {
             thread::sleep(POLL_INTERVAL);
         }
         let startup = begin.elapsed();
@@ -141,7 +142,9 @@ pub(super) fn run(bench: &NumaMem) -> Result<NumaResult, BenchError> {
         Some(status) => Err(BenchError::Child(status)),
         None => Ok(NumaResult {
             startup,
-            tasks: (0..bench.tasks()).map(|task| state.work(task)).collect(),
+            tasks: (0..bench.task_count())
+                .map(|task| state.work(task))
+                .collect(),
         }),
     }
 }

@@ -37,7 +37,7 @@ impl Messaging {
 
     /// Returns the number of senders and receivers in all groups.
     #[must_use]
-    pub fn tasks(&self) -> u64 {
+    pub fn task_count(&self) -> u64 {
         u64::from(self.groups) * u64::from(2 * SIDE)
     }
 
@@ -55,7 +55,7 @@ impl Messaging {
         for group in 1..=self.groups {
             self.start_group(group, &gate, &mut workers)?;
         }
-        let start = gate.open(self.tasks(), &mut workers)?;
+        let start = gate.open(self.task_count(), &mut workers)?;
         workers.wait()?;
         Ok(start.elapsed())
     }
@@ -130,7 +130,7 @@ mod tests {
                 threads,
                 pipes,
             };
-            assert_eq!(bench.tasks(), 40);
+            assert_eq!(bench.task_count(), 40);
             assert!(bench.run().unwrap() > Duration::ZERO, "{bench:?}");
         }
     }

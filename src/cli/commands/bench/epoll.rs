@@ -120,7 +120,7 @@ fn wait(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
         descriptors: common.descriptors,
         duration: common.duration,
         bound: common.bound,
-        multiple: options.is_on("multiq"),
+        own_sets: options.is_on("multiq"),
         nested: common.nested,
         random: common.random,
         nonblocking: options.is_on("nonblocking"),
@@ -131,7 +131,7 @@ fn wait(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     };
     let seconds = bench.duration.as_secs();
     if common.verbose {
-        let model = if bench.multiple { "multi" } else { "single" };
+        let model = if bench.own_sets { "multi" } else { "single" };
         runner.print_unless_json(&format!(
             "Using {model} queue model\nNesting level(s): {}\n",
             bench.nested

@@ -201,7 +201,7 @@ fn lock_pi(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError
         threads: common.threads,
         duration: runtime(options)?,
         scope: common.scope,
-        multiple: options.is_on("multi"),
+        own_locks: options.is_on("multi"),
     };
     let seconds = bench.duration.as_secs();
     runner.summarize(&format!(

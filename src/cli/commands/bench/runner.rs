@@ -294,7 +294,7 @@ fn add(series: &mut Vec<Series>, values: &[Value]) {
         match known {
             Some(one) => one.add(value.value),
             None => {
-                let mut one = Series::of(value);
+                let mut one = Series::empty_like(value);
                 one.add(value.value);
                 series.push(one);
             }

@@ -68,7 +68,7 @@ fn messaging(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliErr
         "# {} sender and receiver {kind} per group\n# {} groups == {} {kind} run\n\n",
         Messaging::SIDE,
         bench.groups,
-        bench.tasks()
+        bench.task_count()
     );
     runner.measure(
         || bench.run(),

@@ -183,7 +183,7 @@ impl TimechartRequest {
                 range: time_range(text("time"))?,
                 highlight: text("highlight").map(highlight),
                 calls: CallOptions {
-                    skip_again: flag(matches, "io-skip-eagain") == Some(true),
+                    skip_eagain: flag(matches, "io-skip-eagain") == Some(true),
                     min_time: duration(matches, "io-min-time")?,
                     merge_distance: duration(matches, "io-merge-dist")?,
                 },

@@ -140,7 +140,7 @@ impl TimechartRecording {
                 counted(stretches as u64, "stretch")
             ));
         }
-        if request.parts == ChartParts::Power && chart.counts.power == 0 {
+        if request.parts == ChartParts::Power && chart.counts.power_events == 0 {
             context.note("the recording has no changes of idle states or frequencies: this machine may not report them");
         }
         let draws_calls = draws_calls(chart, request.parts);

@@ -275,7 +275,7 @@ pub(super) fn draws_calls(chart: &Timechart, parts: ChartParts) -> bool {
         ChartParts::Power => false,
         ChartParts::Tasks => chart.counts.switches == 0,
     };
-    is_wanted && chart.counts.calls > 0
+    is_wanted && chart.counts.call_events > 0
 }
 
 /// Draws idle states. Merged states are drawn from the top down: tasks are drawn into the same row from the bottom up.

@@ -322,7 +322,7 @@ fn program(details: &LineDetails) -> Option<String> {
 }
 
 fn exit_status(details: &LineDetails) -> String {
-    let code = details.values.first().copied().unwrap_or_default();
+    let code = details.registers.first().copied().unwrap_or_default();
     (code & 0xff).to_string()
 }
 
@@ -331,7 +331,7 @@ fn is_thread(details: &LineDetails) -> bool {
     if details.starts_thread {
         return true;
     }
-    let flags = details.values.first().copied().unwrap_or_default();
+    let flags = details.registers.first().copied().unwrap_or_default();
     match details.name.as_str() {
         "clone" => flags & CLONE_THREAD != 0,
         "clone3" => argument(details, "uargs").is_some_and(|text| text.contains("THREAD")),
@@ -371,7 +371,7 @@ mod tests {
     fn call(name: &str, first: u64, result: Option<i64>, argument: (&str, &str)) -> LineDetails {
         LineDetails {
             name: name.to_owned(),
-            values: vec![first],
+            registers: vec![first],
             result,
             arguments: vec![NamedText {
                 name: argument.0.to_owned(),

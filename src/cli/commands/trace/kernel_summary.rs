@@ -58,7 +58,7 @@ pub(super) fn start(
             tasks,
             excluded_process: Some(std::process::id()),
             calls: options
-                .selected
+                .selected_calls
                 .as_ref()
                 .map(|calls| calls.iter().copied().collect()),
             by_cgroup: settings.summary.mode == SummaryMode::Cgroup,

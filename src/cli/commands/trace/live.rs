@@ -58,7 +58,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let layouts = EventLayouts::empty(Endian::NATIVE);
     let samples = TraceSamples::new(observation.events(), &formats);
     let samples = match &capture {
-        Some(capture) => samples.with_memory_of(capture.event),
+        Some(capture) => samples.with_memory_event(capture.event),
         None => samples,
     };
     let world = LiveWorld::new(Endian::NATIVE, observation.events());

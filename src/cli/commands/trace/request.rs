@@ -112,7 +112,7 @@ fn options(
     let (is_json, is_tree) = (on("json"), on("exec-tree"));
     Ok(TraceOptions {
         abi,
-        selected: selection
+        selected_calls: selection
             .calls
             .as_ref()
             .map(|calls| calls.iter().copied().collect()),

@@ -221,7 +221,11 @@ impl StatsText<'_> {
         }
         rule(out)?;
         writeln!(out)?;
-        let elapsed: Vec<u64> = self.stats.iter().map(|stats| stats.elapsed).collect();
+        let elapsed: Vec<u64> = self
+            .stats
+            .iter()
+            .map(|stats| stats.elapsed_jiffies)
+            .collect();
         let title = "Time elapsed (in jiffies)";
         writeln!(out, "{title:NAME$}: {}", Counts(&elapsed))?;
         rule(out)
@@ -343,7 +347,7 @@ impl StatsText<'_> {
             }
             Base::Time => {
                 let times = values.iter().zip(self.stats);
-                let times = times.map(|(count, stats)| quotient(stats.elapsed, *count));
+                let times = times.map(|(count, stats)| quotient(stats.elapsed_jiffies, *count));
                 let times: Vec<String> = times.map(|time| format!("{time:11.2}")).collect();
                 write!(out, "  $ {} $", times.join(", "))?;
             }

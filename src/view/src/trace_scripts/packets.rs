@@ -144,10 +144,10 @@ fn write_received(out: &mut dyn Write, packet: &ReceivedPacket, start: u64) -> i
         writeln!(out, "{JOINT}            |")?;
         match end.kind {
             PacketEndKind::Copied => {
-                let (pid, comm) = (end.pid, &end.comm);
+                let (tid, comm) = (end.tid, &end.comm);
                 writeln!(
                     out,
-                    "{JOINT}      skb_copy_datagram_iovec(+{time:.3}msec {pid}:{comm})"
+                    "{JOINT}      skb_copy_datagram_iovec(+{time:.3}msec {tid}:{comm})"
                 )?;
             }
             PacketEndKind::Freed(location) => {

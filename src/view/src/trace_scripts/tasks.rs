@@ -180,7 +180,7 @@ impl TaskLayout {
             self.event_time(task.longest_at),
             out_in,
             match task.gaps {
-                Some(_) => self.event_time(task.longest_gap_at),
+                Some(_) => self.event_time(task.longest_gap_end),
                 // Minus one second, as for unknown times between runs.
                 None => format!("-{}", self.event_time(1_000_000_000)),
             },

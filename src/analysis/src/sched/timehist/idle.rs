@@ -30,7 +30,7 @@ pub(super) struct IdleCpu {
     /// Nanoseconds and count by stack.
     stacks: FxHashMap<String, (u64, u64)>,
     /// Whether a task other than the idle task was switched out.
-    ran_tasks: bool,
+    has_run_tasks: bool,
 }
 
 impl IdleCpu {
@@ -65,9 +65,9 @@ impl IdleCpus {
     }
 
     /// Notes that a task other than the idle task is switched out. `stack` is its stack; `None` unless the CPU becomes idle.
-    pub(super) fn leave(&mut self, cpu: u32, task: TaskIndex, stack: Option<&str>) {
+    pub(super) fn switch_out(&mut self, cpu: u32, task: TaskIndex, stack: Option<&str>) {
         let idle = self.cpu(cpu);
-        idle.ran_tasks = true;
+        idle.has_run_tasks = true;
         idle.last_task = Some(task);
         if let Some(stack) = stack.filter(|stack| !stack.is_empty()) {
             stack.clone_into(&mut idle.stack);
@@ -85,7 +85,7 @@ impl IdleCpus {
             let idle = CpuIdle {
                 times: idle.times,
                 stacks: sorted(idle.stacks),
-                ran_tasks: idle.ran_tasks,
+                has_run_tasks: idle.has_run_tasks,
             };
             (cpu, idle)
         });

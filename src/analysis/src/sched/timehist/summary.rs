@@ -19,7 +19,7 @@ pub struct TimeSummary {
     /// end of the range if it ends a counted stretch that began before the end of the range.
     pub duration: u64,
     /// The number of CPUs that perf prints: those of the machine, or the highest CPU number if that is higher.
-    pub cpus: u32,
+    pub cpu_count: u32,
     /// How often the options excluded a task of an event; an event of two tasks may count twice.
     pub skipped: u64,
 }
@@ -32,7 +32,7 @@ pub struct CpuIdle {
     /// The idle time by the stack of the task that ran before, longest first; empty unless only idle times are counted.
     pub stacks: Vec<IdleStack>,
     /// Whether a task other than the idle task was switched out on the CPU.
-    pub ran_tasks: bool,
+    pub has_run_tasks: bool,
 }
 
 /// The idle time after tasks were switched out with one stack.

@@ -120,13 +120,13 @@ pub struct TaskTimes {
     /// The number of migrations to another CPU, if they are counted.
     pub migrations: u64,
     /// When it was last switched out, in nanoseconds; 0 if never.
-    pub(super) switched_out: u64,
+    pub(super) switched_out_at: u64,
     /// Its state at that switch-out.
     pub(super) away: AwayState,
     /// When it was first woken after that switch-out; 0 if it was not.
-    pub(super) ready: u64,
+    pub(super) woken_at: u64,
     /// When it was first moved to another CPU after that switch-out; 0 if it was not.
-    pub(super) moved: u64,
+    pub(super) migrated_at: u64,
     /// Its latest priority, from a switch or a wakeup.
     pub(super) priority: Option<i32>,
 }
@@ -137,14 +137,14 @@ impl TaskTimes {
         let mut last = StretchTimes::default();
         if from > 0 {
             last.run = to.saturating_sub(from);
-            if self.ready > 0 {
-                last.delay = from.saturating_sub(self.ready);
-                if self.moved > self.ready && self.moved < from {
-                    last.before_migration = self.moved - self.ready;
+            if self.woken_at > 0 {
+                last.delay = from.saturating_sub(self.woken_at);
+                if self.migrated_at > self.woken_at && self.migrated_at < from {
+                    last.before_migration = self.migrated_at - self.woken_at;
                 }
             }
-            if self.switched_out > 0 {
-                let wait = from.saturating_sub(self.switched_out);
+            if self.switched_out_at > 0 {
+                let wait = from.saturating_sub(self.switched_out_at);
                 match self.away {
                     AwayState::Runnable => last.wait.preempt = wait,
                     AwayState::Uninterruptible => last.wait.iowait = wait,

@@ -29,7 +29,7 @@ impl TraceSink for Lines {
 fn options() -> TraceOptions {
     TraceOptions {
         abi: Abi::X86_64,
-        selected: None,
+        selected_calls: None,
         hidden_process: None,
         excluded_threads: FxHashSet::default(),
         min_duration: 0,

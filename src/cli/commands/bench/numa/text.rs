@@ -31,7 +31,7 @@ impl Speeds {
 /// Returns the lines that describe the tasks before they run.
 pub(super) fn introduction(bench: &NumaMem, machine: &NumaMachine) -> String {
     let mut text = String::from("#\n");
-    let tasks = bench.tasks();
+    let tasks = bench.task_count();
     text += &bound("CPUs", "bound", &bench.cpus, tasks);
     text += &bound("NODEs", "mem-bound", &bench.nodes, tasks);
     if machine.nodes.len() == 1 {

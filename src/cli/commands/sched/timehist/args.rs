@@ -119,7 +119,7 @@ impl TimehistRequest {
                 idle_only,
                 with_wakeups: is_set("wakeups"),
                 with_migrations: is_set("migrations"),
-                with_migration_times: is_set("pre-migrations"),
+                with_pre_migration_times: is_set("pre-migrations"),
                 cpu_count: 0,
             },
             columns: TimeColumns {

@@ -156,7 +156,7 @@ fn write_idle_cpu(out: &mut Vec<u8>, cpu: u32, idle: &CpuIdle, duration: u64) ->
             "    CPU {cpu:2} idle for {time}  msec  ({percent:6.2}%)"
         );
     }
-    match idle.ran_tasks {
+    match idle.has_run_tasks {
         true => writeln!(
             out,
             "    CPU {cpu:2} idle time unknown: no switch from the idle task was recorded"
@@ -186,7 +186,7 @@ fn write_totals(out: &mut Vec<u8>, summary: &TimeSummary) -> io::Result<()> {
     writeln!(
         out,
         "    Total scheduling time (msec): {duration}  (x {})",
-        summary.cpus
+        summary.cpu_count
     )
 }
 
