@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn thread_ids_in_futex_words_are_those_of_holders() {
-        let priority = FutexWait {
+        let priority = FutexCall {
             operation: 0x86,
             value: 0,
         };
