@@ -13,7 +13,7 @@ use super::{Tool, Tools, assert_alike};
 const EVENTS: &str = "sched:sched_switch,sched:sched_stat_runtime,sched:sched_process_fork,sched:sched_wakeup_new,\
     sched:sched_migrate_task,sched:sched_wakeup";
 
-/// Name, additional options, and command of each recording.
+/// Name, additional options, and shell command of each recording.
 const RECORDINGS: &[(&str, &[&str], &str)] = &[
     ("idle", &[], "sleep 0.1"),
     (
@@ -87,8 +87,8 @@ const PREEMPTED: u64 = 0x100;
 
 /// Replaces the state `R+` by `R` in all samples of `sched_switch`.
 fn without_preemption(file: &mut [u8], switch_id: u16) {
-    // Raw data are at a multiple of 8 bytes plus 4 for their size: 64 bytes of fields and 4 of padding. The first field is the id
-    // of the tracepoint; `prev_state` is at byte 32.
+    // The raw data of a sample begin at `at`, after their size (4 bytes), which is at a multiple of 8. They have 64 bytes of
+    // fields and 4 of padding. The first field is the id of the tracepoint; `prev_state` is at byte 32.
     for at in (4..file.len().saturating_sub(68)).step_by(8) {
         let bytes = |from: usize, length: usize| &file[at + from..at + from + length];
         let has_size = file[at - 4..at] == 68_u32.to_le_bytes();
@@ -139,7 +139,7 @@ fn scheduling_is_shown_alike() {
     assert_alike(&differences);
 }
 
-/// Compares the rows of `latency --json` with the text of perf: each row, and their sums.
+/// Compares the rows of rperf's `latency --json`, and the sums of their run times and waits, with the text of perf.
 fn differences_of_json(tools: &Tools, file: &str) -> Vec<String> {
     let perf = tools.outcome(Tool::Perf, &["sched", "-i", file, "latency", "-p"]);
     let words = ["sched", "-i", file, "latency", "-p", "--json"];
@@ -157,8 +157,8 @@ fn differences_of_json(tools: &Tools, file: &str) -> Vec<String> {
         rows.push(format!("{name} {runtime} {} {mean} {max}", row["waits"]));
     }
     rows.push(format!("TOTAL: {} {waits}", millis(runtime)));
-    let cells = perf.stdout.lines().filter(|line| line.contains(" ms |"));
-    let cells = cells.map(|line| {
+    let table = perf.stdout.lines().filter(|line| line.contains(" ms |"));
+    let expected = table.map(|line| {
         let cells = line.split('|').take(5);
         let cells = cells.map(|cell| {
             let cell = cell
@@ -169,8 +169,8 @@ fn differences_of_json(tools: &Tools, file: &str) -> Vec<String> {
         let cells: Vec<String> = cells.filter(|cell| !cell.is_empty()).collect();
         cells.join(" ")
     });
-    let mut expected: Vec<String> = cells.collect();
-    // The name of a task may begin with the letters that were removed from perf's cells.
+    let mut expected: Vec<String> = expected.collect();
+    // If the name of a task begins with these letters, they were removed from perf's cell, too.
     let without_letters = |row: &String| {
         let row = row.trim_start_matches(['a', 'v', 'g', 'm', 'x', ':']);
         row.to_owned()
@@ -184,8 +184,8 @@ fn differences_of_json(tools: &Tools, file: &str) -> Vec<String> {
     }
 }
 
-/// Compares the counts of events of `replay`; rperf prints them even with `-r 0`, which replays nothing. Returns `None` if they
-/// are alike, and if perf 6.1 prints no counts: it fails if a task that has exited wakes another.
+/// Compares the counts of events that `replay` prints; rperf prints them even with `-r 0`, which replays nothing. Returns `None`
+/// if the counts are alike, and if perf 6.1 prints none: it fails if a task that has exited wakes another.
 fn differences_of_replay(tools: &Tools, file: &str) -> Option<String> {
     let counts = |tool: Tool, repeat: &str| {
         let words = ["sched", "-i", file, "replay", "-r", repeat];
@@ -197,12 +197,13 @@ fn differences_of_replay(tools: &Tools, file: &str) -> Option<String> {
         })
     };
     let (perf, rperf) = (counts(Tool::Perf, "1"), counts(Tool::Rperf, "0"));
-    let [Some(runs), Some(wakeups)] = perf else {
+    let [Some(perf_runs), Some(perf_wakeups)] = perf else {
         return None;
     };
-    let [own_runs, own_wakeups] = rperf.map(Option::unwrap_or_default);
-    // perf leaves out a few wakeups.
+    let [rperf_runs, rperf_wakeups] = rperf.map(Option::unwrap_or_default);
+    // perf leaves out a few wakeups: at most 2 % and one more are accepted.
+    let most_wakeups = perf_wakeups + perf_wakeups / 50 + 1;
     let is_alike =
-        own_runs == runs && (wakeups..=wakeups + wakeups / 50 + 1).contains(&own_wakeups);
+        rperf_runs == perf_runs && (perf_wakeups..=most_wakeups).contains(&rperf_wakeups);
     (!is_alike).then(|| format!("{file}: replay: {perf:?} {rperf:?}"))
 }

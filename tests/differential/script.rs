@@ -1,4 +1,4 @@
-//! `script` on recordings of every kind, by both tools.
+//! `script` of both tools, on recordings of every kind.
 
 use std::fs;
 
@@ -169,7 +169,7 @@ fn compare_line(tools: &Tools, line: &[&str], stdin: &[u8]) -> Option<String> {
     compare_outcomes(tools, line, stdin, difference)
 }
 
-/// Like `compare_line`; `compare` returns the differences between perf's text and rperf's.
+/// Like `compare_line`, but `compare` returns the differences between perf's text and rperf's, in this order.
 fn compare_outcomes(
     tools: &Tools,
     line: &[&str],
@@ -242,7 +242,7 @@ const MIXED: &[Recording] = &[
     },
 ];
 
-/// Options for each recording; every third also for the recording through a pipe.
+/// Options for each recording of [`MIXED`]. Every third is also used to read a recording through a pipe.
 const OPTIONS: &[&[&str]] = &[
     &["--ns"],
     &["--reltime"],
@@ -266,7 +266,7 @@ const OPTIONS: &[&[&str]] = &[
     &["-F", "+misc,+flags,+pid"],
 ];
 
-/// Options for each recording as a file: perf fails when it stops reading a pipe early.
+/// Additional options for each recording of [`MIXED`], for files only: perf refuses parts (`50%/2`) and relative times for pipes.
 const FILE_OPTIONS: &[&[&str]] = &[
     &["-G"],
     &["--time", "50%/2"],
@@ -278,7 +278,7 @@ const FILE_OPTIONS: &[&[&str]] = &[
     &["-I", "--header-only"],
 ];
 
-/// Options that need registers, addresses or a clock.
+/// Additional options for the file of the recording with registers, addresses and a clock (`-k`).
 const DETAIL_OPTIONS: &[&[&str]] = &[
     &["-F", "comm,iregs"],
     &["-F", "+addr,+weight"],
@@ -325,7 +325,8 @@ fn script_shows_tracepoints_mixtures_and_pipes_alike() {
     assert_alike(&differences);
 }
 
-/// Compares every command line on a file, and every third of [`OPTIONS`] on a pipe. The pipe has a recording of its own.
+/// Compares every command line that applies to the recording on a file, and every third of [`OPTIONS`] on a pipe. The pipe has a
+/// recording of its own.
 fn compare_mixed(tools: &Tools, recording: &Recording) -> Vec<String> {
     let stream = piped(tools, recording);
     let lines = OPTIONS.iter().step_by(3);

@@ -118,7 +118,8 @@ fn scripts_export_the_same_rows() {
     let mut differences = Vec::new();
     let mut compare = |words: &[&str], stdin: &[u8]| {
         let [perf, rperf] = tools.outcomes(words, stdin);
-        // Every recording has rows of branch types; one of tracepoints alone has no rows of samples.
+        // perf has printed rows. Those of branch types are in every output; without events other than tracepoints there are no
+        // rows of samples.
         assert!(perf.stdout.contains("branch_type (0, "), "{perf:?}");
         if (rperf.status, &rperf.stdout) != (perf.status, &perf.stdout) {
             let (of_perf, of_rperf) = (perf.stdout, rperf.stdout + &rperf.stderr);
@@ -161,7 +162,7 @@ fn the_same_database_is_written() {
             &*script.to_string_lossy(),
         ];
         let words = [&words[..], &[&name, "all", "calls", "callchains"]].concat();
-        // rperf has its own substitute for PySide2.
+        // rperf has a substitute for PySide2 of its own: it does not need that of this test.
         let run = match tool {
             Tool::Perf => tools.run(tool, &words).env("PYTHONPATH", tools.path()),
             Tool::Rperf => tools.run(tool, &words),

@@ -34,6 +34,7 @@ const RECORDING: Recording = Recording {
     ]),
 };
 
+/// Options of `script` for [`RECORDING`].
 const LINES: &[&[&str]] = &[
     &["--switch-on", "context-switches"],
     &[
@@ -63,17 +64,17 @@ const LINES: &[&[&str]] = &[
 ];
 
 #[test]
-fn script_selects_the_same_samples() {
-    const NAME: &str = "script_selects_the_same_samples";
+fn script_options_print_the_same() {
+    const NAME: &str = "script_options_print_the_same";
     let Some(tools) = Tools::find() else {
         return skip(NAME, "there is no perf");
     };
-    assert_alike(&settled(|| differing_samples(&tools)));
+    assert_alike(&settled(|| differences(&tools)));
     assert_checks_and_refusals(&tools);
 }
 
 /// The differences between both tools' output on a new recording.
-fn differing_samples(tools: &Tools) -> Vec<String> {
+fn differences(tools: &Tools) -> Vec<String> {
     let file = RECORDING.make(tools, &Workloads::none(), Tool::Perf);
     let file = file.expect("perf records a shell");
     let lines = LINES.iter();
@@ -133,7 +134,7 @@ fn compare_files(tools: &Tools, file: &str) -> Vec<String> {
             .finish()
             .expect("it starts");
         assert_eq!(outcome.status, 0, "{outcome:?}");
-        // perf prints the size before everything is written.
+        // The size is not compared: perf prints it before everything is written.
         let mut texts: Vec<_> = vec![without_part(&outcome.stdout, "Wrote ", " MB")];
         for event in ["cpu-clock", "page-faults", "context-switches"] {
             let path = tools.path().join(format!("{file}.{event}.dump"));
@@ -174,17 +175,18 @@ fn compare_unsorted(tools: &Tools, file: &str) -> Option<String> {
     ];
     let [perf, rperf] = tools.outcomes(&line, &[]);
     assert_eq!((perf.status, rperf.status), (0, 0), "{rperf:?}");
-    // perf does not handle rounds here, and says so.
+    // perf does not handle rounds with this option, and says so.
     let perf = perf
         .stdout
         .replace("FINISHED_ROUND: unhandled!", "FINISHED_ROUND");
-    // perf uses the names and mappings that come first in the file, regardless of their time; the file is ordered by CPU.
+    // Names of threads and objects are not compared: perf takes them from the records that come first in the file, regardless of
+    // their time, and until `taskset` runs, the command may be on another CPU, whose records are elsewhere in the file.
     let [perf, rperf] = [&perf, &rperf.stdout].map(|text| nameless(text));
     let mismatch = difference(&perf, &rperf)?;
     Some(format!("{line:?}\n{mismatch}"))
 }
 
-/// A dump without the names of threads (`... thread: NAME:TID`, and `NAME EVENT:` of samples) and of objects.
+/// A dump without the names of objects and of threads (in `... thread: NAME:TID`, and in `NAME EVENT:` of samples).
 pub(super) fn nameless(text: &str) -> String {
     let events = ["cpu-clock:", "page-faults:", "context-switches:"];
     let line = |line: &str| {
@@ -202,7 +204,7 @@ pub(super) fn nameless(text: &str) -> String {
     text.lines().map(line).collect()
 }
 
-/// Adds a TEXT_POKE record with the address of the recording's first kernel sample.
+/// Inserts a TEXT_POKE record with the address of the recording's first kernel sample before all samples.
 fn with_kernel_text_poke(recording: &[u8]) -> Vec<u8> {
     let data = PerfData::parse(recording).expect("a recording");
     let samples = samples(&data);
@@ -213,10 +215,13 @@ fn with_kernel_text_poke(recording: &[u8]) -> Vec<u8> {
         old: &[0xe8, 1, 2, 3, 4],
         new: &[0x90; 17],
     };
-    with_text_poke(recording, 0, poke)
+    let first_sample = 0;
+    with_text_poke(recording, first_sample, poke)
 }
 
-/// Types and configs of pairs of counters: hardware (0) and cache (3) events.
+/// Types and configs of pairs of counters. Hardware events (type 0): cycles (0), instructions (1), cache references (2) and cache
+/// misses (3), branches (4), branch misses (5), stalled cycles of the frontend (7) and backend (8). Cache events (type 3): reads
+/// of L1d, L1i, LL, dTLB and iTLB (0 to 4), with 0x1_0000 for misses.
 const PAIRS: &[[(u32, u64); 2]] = &[
     [(0, 0), (0, 1)],
     [(0, 4), (0, 5)],

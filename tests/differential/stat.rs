@@ -448,8 +448,8 @@ const ROOT_LINES: &[&[&str]] = &[
     &["-e", "mem:0x1000:w,cs", "true"],
 ];
 
-/// Masks everything in a table that depends on the run. In lines with columns, a number with its leading blanks is replaced by
-/// their width, in other lines (CSV, JSON) by `#`.
+/// Masks everything in the output of `stat` that depends on the run. In lines with columns, a number and the blanks before it are
+/// replaced by their width; in other lines (CSV, JSON), the number is replaced by `#`.
 pub(crate) fn masked(text: &str) -> String {
     let rules = [
         // Intended differences: docs/compatibility.md.
@@ -458,7 +458,7 @@ pub(crate) fn masked(text: &str) -> String {
         (r#""metric-unit" : "\(null\)""#, r#""metric-unit" : """#),
         // Multiplexing percentages depend on timing.
         (r" *\([0-9.]+%\)", ""),
-        // A standard deviation of zero is omitted.
+        // Standard deviations depend on the runs, and one of zero is not printed.
         (r" *\( \+- *[0-9.]+% \)", ""),
         // The elapsed time and its deviation, with varying numbers of digits.
         (r"[0-9.]+ \+- [0-9.]+", "M"),
@@ -484,8 +484,8 @@ pub(crate) fn masked(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Compares the outcomes of command lines. The tools run one after the other: system-wide, they would count each other. Skips
-/// `test` and returns no differences if there is no perf.
+/// Compares the outcomes of command lines. The tools run one after the other: if both ran at once, each would also count the
+/// other's events in system-wide lines. Skips `test` and returns no differences if there is no perf.
 fn differences(test: &str, lines: &[&[&str]]) -> Vec<String> {
     let Some(tools) = Tools::find_for(test) else {
         return Vec::new();

@@ -40,8 +40,8 @@ const MODES: [&[&str]; 6] = [
     &["--per-node"],
 ];
 
-/// Removes the metrics if the counts are those of intervals. Then they differ from perf's: rperf divides by the length of the
-/// interval (docs/compatibility.md).
+/// Removes the metrics if the counts are those of intervals (`-I`). Metrics of intervals differ from perf's: rperf divides by the
+/// length of the interval (docs/compatibility.md).
 fn without_metrics_of_intervals(text: &str, in_intervals: bool) -> String {
     let metric = Regex::new("(?m)( *#  .*| +)$").expect("a pattern");
     match in_intervals {
@@ -50,10 +50,11 @@ fn without_metrics_of_intervals(text: &str, in_intervals: bool) -> String {
     }
 }
 
-/// Differences in the output of `script`: the rows of counts, from a file and through a pipe, and the dump of the file.
-fn script_differences(tools: &Tools, words: &[&str], recorder: Tool) -> Vec<String> {
+/// Differences in the output of `script`: the rows of counts from the file `counts.data`, its dump, and the rows from a pipe, for
+/// which the options and workload `counted` are recorded again.
+fn script_differences(tools: &Tools, counted: &[&str], recorder: Tool) -> Vec<String> {
     let file = "counts.data";
-    let line = [&["stat", "record", "-o", "-"], words].concat();
+    let line = [&["stat", "record", "-o", "-"], counted].concat();
     let mut record = Command::new(tools.program(recorder));
     let piped = record.args(&line).output().expect("it starts").stdout;
     let scripts: [(&[&str], &[u8]); 3] = [

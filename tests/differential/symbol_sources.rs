@@ -39,7 +39,8 @@ const LISTED: &[(&str, &[&str])] = &[
 const FRAMES_OPTIONS: &[&[&str]] = &[
     &["-s", "sym"],
     &["-s", "srcline"],
-    // perf puts samples without a file into one row, regardless of their dso; --dsos then keeps or drops all of them.
+    // With `dso`: otherwise perf puts samples without a source file into one row, regardless of their dso, and `--dsos` keeps or
+    // drops that whole row.
     &["-s", "dso,srcfile", "--full-source-path"],
     &["-s", "srcline,sym", "--full-source-path", "-v"],
     &["--demangle-kernel", "--ignore-vmlinux"],
@@ -74,6 +75,7 @@ fn names_of_a_listing_are_the_same() {
 
 /// Compares the rows of a `report`, or the text of another command.
 fn compare(tools: &Tools, line: &[&str]) -> Option<String> {
+    // The second word is `--stdio`, which `compare_report` adds again.
     if let ["report", _, words @ .., "-i", file] = line {
         return compare_report(tools, file, words);
     }

@@ -8,8 +8,8 @@ use crate::kernel::can_trace;
 /// Options of `timechart record`.
 const RECORDED: &[&[&str]] = &[&[], &["-T"], &["-P"], &["-I"], &["-g"], &["-P", "-I"]];
 
-/// The option of `timechart record` with which perf made a recording (empty without options), and options of `timechart` that
-/// read it.
+/// The option of `timechart record` with which perf made a recording (empty if none), and the options of the `timechart` command
+/// that reads it.
 const DRAWN: &[(&str, &[&str])] = &[
     ("", &[]),
     ("", &["-p", "sh"]),
@@ -64,6 +64,7 @@ fn timecharts_have_the_same_events_and_text() {
             std::fs::rename(path, tools.path().join(&name)).expect("a recording");
             events_of_tools.push(listed_events(&tools, &name));
         }
+        // The names `system:name`, without modifiers. Dummy events are not compared.
         let names = |text: &str| {
             let lines = text.lines().filter_map(|line| line.split_once(": type"));
             let names =

@@ -1,6 +1,6 @@
 //! The scripts that perf is installed with, and scripts for counts: perf embeds the interpreters, rperf starts them.
 //!
-//! For names of system calls perf's scripts need a module `audit`. The test provides one, with rperf's names.
+//! For the names of system calls perf's scripts need the Python module `audit`. The test writes one, with rperf's names.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -53,7 +53,7 @@ const RECORDINGS: &[(&str, &[&str], &str)] = &[
         COMMAND,
     ),
     ("switches", &["--switch-events", "-e", "cpu-clock"], COMMAND),
-    // The events of the next two have the names of hardware trace events.
+    // In the next two recordings the events have the names of those that are synthesized from hardware traces.
     (
         "branches",
         &["-d", "-c", "1", "-e", "page-faults/name=branches/"],
@@ -159,7 +159,7 @@ const SCRIPTS: &[(&str, &str, &[&str])] = &[
     ("net", "python/netdev-times.py", &["tx"]),
     ("net", "python/netdev-times.py", &["rx", "debug"]),
     ("net", "python/netdev-times.py", &["dev=lo"]),
-    // Later releases than perf 6.1 have task-analyzer.py and gecko.py.
+    // Only later releases than perf 6.1 have task-analyzer.py and gecko.py: they may be in `RPERF_SCRIPTS`.
     ("tasks", "python/task-analyzer.py", &[]),
     (
         "tasks",
@@ -230,6 +230,7 @@ fn tools(test: &str) -> Option<(Tools, PathBuf)> {
     Some((tools, scripts))
 }
 
+/// Writes the module `audit`. rperf's names come from a script, which needs any recording.
 fn write_audit(tools: &Tools, recording: &str) {
     let write = |name: &str, text: &str| {
         std::fs::write(tools.path().join(name), text).expect("a file can be written");
@@ -248,11 +249,11 @@ fn write_audit(tools: &Tools, recording: &str) {
     );
 }
 
-/// Tracepoints whose fields have changed since perf's scripts were written: perf ends with an error.
+/// Tracepoints whose fields have changed since perf's scripts were written: perf ends with an error when it calls their handlers.
 const CHANGED: [&str; 2] = ["skb:kfree_skb", "skb:consume_skb"];
 
-/// A copy of a script for perf, in which the handlers of changed tracepoints have the parameters of this kernel. rperf runs
-/// the original: it passes fields by name to such handlers.
+/// Writes the copy of `script` that perf runs, in which the handlers of [`CHANGED`] tracepoints have parameters for the fields of
+/// this kernel. rperf runs the original: it passes fields by name to such handlers.
 pub(crate) fn adapted(tools: &Tools, script: &Path) -> PathBuf {
     let mut text = std::fs::read_to_string(script).expect("the script can be read");
     for tracepoint in CHANGED {
@@ -263,11 +264,11 @@ pub(crate) fn adapted(tools: &Tools, script: &Path) -> PathBuf {
             .lines()
             .filter_map(|line| line.trim().strip_prefix("field:"));
         let names = fields.filter_map(|field| field.split(';').next()?.rsplit([' ', '*']).next());
-        let own = names.filter(|name| !name.starts_with("common_"));
-        let first = "name, context, cpu, sec, nsec, pid, comm, callchain";
-        let parameters = [first]
+        let of_tracepoint = names.filter(|name| !name.starts_with("common_"));
+        let of_all_handlers = "name, context, cpu, sec, nsec, pid, comm, callchain";
+        let parameters = [of_all_handlers]
             .into_iter()
-            .chain(own)
+            .chain(of_tracepoint)
             .collect::<Vec<_>>()
             .join(", ");
         let start = format!("def {}(", tracepoint.replace(':', "__"));
@@ -287,10 +288,10 @@ const SAMPLE_DATABASE: &str = "/dev/shm/perf.db";
 
 /// Makes the recordings and the module that the scripts need.
 fn make_recordings(tools: &Tools) {
-    for (name, events, command) in RECORDINGS {
+    for (name, options, command) in RECORDINGS {
         let file = format!("{name}.data");
-        let own = [&["record", "-q", "-o", &file][..], events].concat();
-        let recorded = tools.outcome(Tool::Perf, &[&own[..], &["sh", "-c", command]].concat());
+        let record = [&["record", "-q", "-o", &file][..], options].concat();
+        let recorded = tools.outcome(Tool::Perf, &[&record[..], &["sh", "-c", command]].concat());
         assert_eq!(recorded.status, 0, "{name}: {}", recorded.stderr);
     }
     for (name, text) in WRITTEN {
@@ -303,16 +304,16 @@ fn make_recordings(tools: &Tools) {
     write_audit(tools, "calls.data");
 }
 
-/// Compares the output of a script that both tools run.
+/// Compares the output of a script that both tools run; perf may run its [`adapted`] copy.
 fn compare(tools: &Tools, recording: &str, script: &Path, arguments: &[&str]) -> Option<String> {
     let file = format!("{recording}.data");
-    let is_changed = ["drops", "net"].contains(&recording);
+    let has_changed_tracepoints = ["drops", "net"].contains(&recording);
     let [perf, rperf] = [Tool::Perf, Tool::Rperf].map(|tool| {
-        let own = match tool {
-            Tool::Perf if is_changed => adapted(tools, script),
+        let path = match tool {
+            Tool::Perf if has_changed_tracepoints => adapted(tools, script),
             _ => script.to_owned(),
         };
-        let words = ["script", "-i", &file, "-s", &*own.to_string_lossy()];
+        let words = ["script", "-i", &file, "-s", &*path.to_string_lossy()];
         let run = tools.run(tool, &[&words[..], arguments].concat());
         if script.ends_with("event_analyzing_sample.py") {
             let _ = std::fs::remove_file(SAMPLE_DATABASE);
@@ -324,7 +325,7 @@ fn compare(tools: &Tools, recording: &str, script: &Path, arguments: &[&str]) ->
         run.finish().expect("the tool starts")
     });
     // Source lines, which are indented, are not compared in the recording `branches`: perf repeats the compilation directory in
-    // paths of libraries, and its results vary for programs without debug information.
+    // paths of libraries, and perf's results vary for programs without debug information.
     let compared_lines = |text: &str| {
         let is_compared = |line: &&str| recording != "branches" || !line.starts_with(' ');
         let lines = text.lines().filter(is_compared);
@@ -342,7 +343,7 @@ fn compare(tools: &Tools, recording: &str, script: &Path, arguments: &[&str]) ->
     })
 }
 
-/// The folder of another release's scripts (`RPERF_SCRIPTS`), which the perf of this machine runs, too.
+/// The folder of another release's scripts (`RPERF_SCRIPTS`), which the installed perf runs in addition to its own.
 #[expect(
     clippy::disallowed_methods,
     reason = "the folder is the caller's choice"
@@ -362,7 +363,7 @@ fn installed_scripts_print_the_same() {
     for folder in [scripts.clone()].into_iter().chain(other) {
         for (recording, script, arguments) in SCRIPTS {
             let script = folder.join(script);
-            // This perf does not have `perf_config_get`, which later releases of this script use.
+            // The installed perf 6.1 does not have `perf_config_get`, which later releases of this script use.
             let fits = folder == scripts || !script.ends_with("arm-cs-trace-disasm.py");
             if script.exists() && fits {
                 differences.extend(compare(&tools, recording, &script, arguments));
@@ -430,8 +431,8 @@ def process_event(values):
     assert_eq!(lines(&rperf.stdout), expected, "{}", rperf.stderr);
 }
 
-/// A `PERF_RECORD_AUXTRACE_ERROR` of this format, in little-endian order. Format 1 adds the time, format 2 also the pid and vCPU
-/// of a guest.
+/// A `PERF_RECORD_AUXTRACE_ERROR` of this format, in little-endian order. Format 1 adds the time to format 0, format 2 also the
+/// pid and vCPU of a guest.
 fn trace_error(format: u32) -> Vec<u8> {
     // Type, code, CPU, pid, tid, format.
     let words = [1, 5, 2, u32::MAX, 44, format];
@@ -465,7 +466,8 @@ fn errors_of_hardware_traces_reach_scripts() {
     let Some((tools, _)) = tools("errors_of_hardware_traces_reach_scripts") else {
         return;
     };
-    // perf 6.1 takes the process and CPU of a guest from beyond a record that lacks them.
+    // The last two values, the pid and vCPU of a guest, are not printed: perf 6.1 reads them beyond the end of a record that
+    // lacks them.
     let script = "def auxtrace_error(*values): print(values[:9], len(values))\n\
                   def process_event(values): print(values['sample']['time'])\n";
     std::fs::write(tools.path().join("errors.py"), script).expect("a file can be written");
@@ -513,10 +515,10 @@ fn counts_reach_the_functions_of_scripts() {
         &["-I", "100"],
         &["--per-thread", "-p", "1", "-I", "100"],
     ] {
-        let own = ["stat", "record", "-o", "stat.data", "-e", events];
+        let record = ["stat", "record", "-o", "stat.data", "-e", events];
         let recorded = tools.outcome(
             Tool::Perf,
-            &[&own[..], options, &["sleep", "0.25"]].concat(),
+            &[&record[..], options, &["sleep", "0.25"]].concat(),
         );
         assert_eq!(recorded.status, 0, "{options:?}: {}", recorded.stderr);
         let calls: [&[&str]; 3] = [

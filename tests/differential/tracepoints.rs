@@ -126,7 +126,7 @@ const SWITCHES: &[&[&str]] = &[
 ];
 
 /// Invalid sort keys, and a part of rperf's message about each.
-const UNKNOWN_FIELDS: &[(&str, &str)] = &[
+const INVALID_SORT_KEYS: &[(&str, &str)] = &[
     ("nxt_pid", "the keys, most similar first: next_pid, "),
     (
         "sched_switch.nextcomm",
@@ -157,21 +157,21 @@ fn tracepoints_are_shown_alike() {
 /// Compares the command lines that apply to one recording, and checks rperf's messages about invalid sort keys. perf's
 /// `evlist` must read the recording without a message.
 fn compare(tools: &Tools, recording: &Recording, recorder: Tool, file: &str) -> Vec<String> {
-    let thorough = recorder == Tool::Rperf && recording.options.contains(&"-g");
-    let more = |lines: &'static [_]| if thorough { lines } else { &[] };
+    let is_thorough = recorder == Tool::Rperf && recording.options.contains(&"-g");
+    let more = |lines: &'static [_]| if is_thorough { lines } else { &[] };
     let script = SCRIPT.iter().chain(more(MORE_SCRIPT));
     let mut mismatches: Vec<String> = script
         .filter_map(|words| compare_script(tools, file, words))
         .collect();
     let report = REPORT.iter().chain(more(MORE_REPORT));
     mismatches.extend(report.filter_map(|words| compare_report(tools, file, words)));
-    if thorough && recording.name == "tracepoints with callchains" {
+    if is_thorough && recording.name == "tracepoints with callchains" {
         let switches = SWITCHES.iter();
         mismatches.extend(switches.filter_map(|words| compare_report(tools, file, words)));
-        for (word, hint) in UNKNOWN_FIELDS {
-            let refused = tools.outcome(Tool::Rperf, &["report", "-i", file, "-s", word]);
+        for (key, message) in INVALID_SORT_KEYS {
+            let refused = tools.outcome(Tool::Rperf, &["report", "-i", file, "-s", key]);
             assert_eq!(refused.status, 129, "{}", refused.stderr);
-            assert!(refused.stderr.contains(hint), "{}", refused.stderr);
+            assert!(refused.stderr.contains(message), "{}", refused.stderr);
         }
     }
     let read = tools.outcome(Tool::Perf, &["evlist", "-i", file]);

@@ -63,6 +63,7 @@ pub fn addresses(file: &[u8]) -> Vec<(u64, u64)> {
     for section in layout.sections().iter().take(4) {
         let size = section.end - section.start;
         for number in 0..ADDRESSES {
+            // At equal distances, plus up to 4 bytes to reach unaligned addresses, too.
             let offset = section
                 .start
                 .saturating_add(size / ADDRESSES * number + number % 5);

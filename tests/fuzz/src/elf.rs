@@ -38,7 +38,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout of an input's first two bytes: the flags, and the index of the machine.
+    /// The layout that an input's first two bytes describe: the flags, and the index of the machine.
     pub(crate) fn new(flags: u8, machine: u8) -> Self {
         Self {
             is_32: flags & 1 != 0,
@@ -92,7 +92,7 @@ impl Layout {
         self.is_big
     }
 
-    /// The output of `uname -m` on machines that run such programs.
+    /// The output of `uname -m` on machines that run programs of this layout: the 64-bit machine for 32-bit ones, too.
     #[must_use]
     pub fn machine_name(self) -> &'static str {
         match self.machine {
@@ -113,15 +113,16 @@ struct Placed<'b> {
     flags: u64,
 }
 
+/// Builds the file: header, program headers, contents of the sections, names of the sections, section headers.
 pub(crate) fn build(layout: Layout, sections: &[Section<'_>]) -> Vec<u8> {
     let mut out = Writer {
         layout,
         bytes: Vec::new(),
     };
-    let (head, segment) = if layout.is_32 { (52, 32) } else { (64, 56) };
+    let (header_size, segment_size) = if layout.is_32 { (52, 32) } else { (64, 56) };
     let mapped = sections.iter().filter(|section| flags(section.name) != 0);
     let segments: Vec<(u64, &Section<'_>)> = mapped.flat_map(segments).collect();
-    let start = head + segment * segments.len();
+    let start = header_size + segment_size * segments.len();
     let (mut names, mut content) = (vec![0], Vec::new());
     let mut placed = Vec::new();
     for section in sections {
@@ -144,6 +145,7 @@ pub(crate) fn build(layout: Layout, sections: &[Section<'_>]) -> Vec<u8> {
     let names_at = start + content.len();
     content.extend(&names);
     content.resize(content.len().next_multiple_of(8), 0);
+    // Two more sections: the empty one with index 0, and the section names, which are last.
     out.file_header(segments.len(), start + content.len(), sections.len() + 2);
     for (kind, section) in &segments {
         let place = placed
@@ -160,20 +162,21 @@ pub(crate) fn build(layout: Layout, sections: &[Section<'_>]) -> Vec<u8> {
     out.bytes
 }
 
-/// The segments of a mapped section.
+/// The segments of a mapped section, with their types.
 fn segments<'s, 'b>(section: &'s Section<'b>) -> impl Iterator<Item = (u64, &'s Section<'b>)> {
-    let own = match section.name {
+    let special = match section.name {
         ".eh_frame_hdr" => Some(PT_GNU_EH_FRAME),
         ".ARM.exidx" => Some(PT_ARM_EXIDX),
         ".note.gnu.build-id" => Some(PT_NOTE),
         _ => None,
     };
-    [Some(PT_LOAD), own]
+    [Some(PT_LOAD), special]
         .into_iter()
         .flatten()
         .map(move |kind| (kind, section))
 }
 
+/// `sh_type` of the section of this name.
 fn kind(name: &str) -> u64 {
     match name {
         ".symtab" => SHT_SYMTAB,
@@ -186,6 +189,7 @@ fn kind(name: &str) -> u64 {
     }
 }
 
+/// `sh_flags` of the section of this name; 0 if it is not mapped.
 fn flags(name: &str) -> u64 {
     match name {
         ".text" | ".plt" | ".plt.sec" => SHF_ALLOC | SHF_EXECINSTR,
@@ -195,7 +199,7 @@ fn flags(name: &str) -> u64 {
     }
 }
 
-/// The section for `sh_link`, and the size of entries.
+/// The section for `sh_link`, and the size of an entry (0 for sections that are not tables).
 fn links(name: &str, layout: Layout) -> (Option<&'static str>, u64) {
     let (symbol, rela, rel) = if layout.is_32 {
         (16, 12, 8)
@@ -237,6 +241,7 @@ impl Writer {
         self.number(number, if self.layout.is_32 { 4 } else { 8 });
     }
 
+    /// Appends the file header. The last of the `sections` contains the section names.
     fn file_header(&mut self, segments: usize, sections_at: usize, sections: usize) {
         let class = if self.layout.is_32 { 1 } else { 2 };
         let order = if self.layout.is_big { 2 } else { 1 };
@@ -249,21 +254,24 @@ impl Writer {
         };
         self.number(kind, 2);
         self.number(self.layout.machine.into(), 2);
+        // The version.
         self.number(1, 4);
-        let (head, segment, section) = if self.layout.is_32 {
+        let (header_size, segment_size, section_size) = if self.layout.is_32 {
             (52, 32, 40)
         } else {
             (64, 56, 64)
         };
-        for place in [0, head, sections_at as u64] {
+        // The entry point, and the offsets of the program headers and of the section headers.
+        for place in [0, header_size, sections_at as u64] {
             self.word(place);
         }
+        // The flags.
         self.number(0, 4);
         for count in [
-            head,
-            segment,
+            header_size,
+            segment_size,
             segments as u64,
-            section,
+            section_size,
             sections as u64,
             sections as u64 - 1,
         ] {
@@ -271,6 +279,7 @@ impl Writer {
         }
     }
 
+    /// Appends a program header. Its flags come second in 64-bit files, and before the alignment in 32-bit ones.
     fn segment(&mut self, kind: u64, offset: u64, section: &Section<'_>) {
         const READ_AND_RUN: u64 = 5;
         self.number(kind, 4);

@@ -5,6 +5,8 @@
 //! ```
 //!
 //! Bits of the flags: 0 ELFCLASS32, 1 big-endian, 2 relocatable. The machine is x86-64, x86, 64-bit Arm or 32-bit Arm (0 to 3).
+//! The kind is the index of a section name, with the bit 0x80 for sections of the split DWARF file, or 0x40 and more for an
+//! [`Extra`].
 
 use crate::elf;
 
@@ -17,7 +19,7 @@ const SPLIT: u8 = 0x80;
 /// The kind of the first [`Extra`].
 const FIRST_EXTRA: u8 = 0x40;
 
-/// The section names known to readers, by kind.
+/// The names of sections that rperf reads, by kind.
 const NAMES: [&str; 38] = [
     ".text",
     ".debug_info",
@@ -100,21 +102,21 @@ impl<'b> Parts<'b> {
     /// Splits any bytes into parts.
     #[must_use]
     pub fn of(bytes: &'b [u8]) -> Self {
-        let (head, mut rest) = bytes.split_at(bytes.len().min(2));
+        let (start, mut rest) = bytes.split_at(bytes.len().min(2));
         let mut parts = Vec::new();
         while let Some(found) = find(rest) {
             rest = &rest[found..];
-            let Some((own, content)) = rest.split_at_checked(HEAD) else {
+            let Some((header, content)) = rest.split_at_checked(HEAD) else {
                 break;
             };
             let end = find(content).unwrap_or(content.len());
-            let address = [own[5], own[6], own[7], own[8]];
-            parts.push((own[4], u32::from_le_bytes(address), &content[..end]));
+            let address = [header[5], header[6], header[7], header[8]];
+            parts.push((header[4], u32::from_le_bytes(address), &content[..end]));
             rest = &content[end..];
         }
         Self {
-            flags: head.first().copied().unwrap_or_default(),
-            machine: head.get(1).copied().unwrap_or_default(),
+            flags: start.first().copied().unwrap_or_default(),
+            machine: start.get(1).copied().unwrap_or_default(),
             parts,
         }
     }
@@ -143,14 +145,15 @@ impl<'b> Parts<'b> {
         put(out, extra.kind(), 0, content);
     }
 
-    /// The sections of the object, or of the split DWARF file.
+    /// The sections of the object, or with `split` those of the split DWARF file.
     pub fn sections(&self, split: bool) -> impl Iterator<Item = Section<'b>> {
         let bit = if split { SPLIT } else { 0 };
         self.parts
             .iter()
             .filter_map(move |(kind, address, content)| {
                 Some(Section {
-                    // Parts of the other file and extra parts have none: their kind is beyond the names.
+                    // Sections of the other file and extra parts are left out: with the bit flipped, their kind is beyond the
+                    // names.
                     name: NAMES.get(usize::from(kind ^ bit))?,
                     address: (*address).into(),
                     content,
@@ -166,7 +169,7 @@ impl<'b> Parts<'b> {
         found.map_or(&[], |(_, _, content)| content)
     }
 
-    /// The layout of the files.
+    /// The layout of the object.
     #[must_use]
     pub fn layout(&self) -> elf::Layout {
         elf::Layout::new(self.flags, self.machine)
@@ -175,18 +178,21 @@ impl<'b> Parts<'b> {
     /// The object.
     #[must_use]
     pub fn file(&self) -> Vec<u8> {
-        let sections: Vec<_> = self.sections(false).collect();
+        let split = false;
+        let sections: Vec<_> = self.sections(split).collect();
         elf::build(self.layout(), &sections)
     }
 
     /// The split DWARF file; `None` if it has no sections.
     #[must_use]
     pub fn split_file(&self) -> Option<Vec<u8>> {
-        let sections: Vec<_> = self.sections(true).collect();
+        let split = true;
+        let sections: Vec<_> = self.sections(split).collect();
         (!sections.is_empty()).then(|| elf::build(self.layout().split(), &sections))
     }
 }
 
+/// The position of the first [`MARK`].
 fn find(bytes: &[u8]) -> Option<usize> {
     bytes.windows(MARK.len()).position(|window| *window == MARK)
 }

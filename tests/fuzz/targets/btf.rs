@@ -22,7 +22,7 @@ const DEFINITIONS: [&str; 9] = [
     "* $vars",
 ];
 
-// The input is the BTF of vmlinux. The bytes after the last sequence of four 0xff, if any, are the BTF of a module.
+// The input is the BTF of vmlinux, then optionally four bytes 0xff and the BTF of a module, which does not contain that sequence.
 fuzz_target!(|bytes: &[u8]| {
     let mark = bytes.windows(4).rposition(|word| word == [0xff; 4]);
     let (vmlinux, module) = match mark {
@@ -36,8 +36,11 @@ fuzz_target!(|bytes: &[u8]| {
         Some(Ok(with_module)) => with_module,
         _ => types,
     };
-    for layout in types.structures(&["file", "work", ""].into(), 8).values() {
-        let _text = layout.text(&[0x5a; 512], true);
+    let pointer_size = 8;
+    let layouts = types.structures(&["file", "work", ""].into(), pointer_size);
+    for layout in layouts.values() {
+        let with_names = true;
+        let _text = layout.text(&[0x5a; 512], with_names);
     }
     let _names = types.enumeration("mode");
     let symbols = KernelSymbolList::parse(SYMBOLS);
@@ -45,14 +48,15 @@ fuzz_target!(|bytes: &[u8]| {
         let kernel = Kernel {
             symbols: &symbols,
             types: Some(&types),
-            // One of the three searches the module.
+            // For one of the three machines the functions of the module are searched, otherwise those of vmlinux.
             module: (machine == "i686").then_some("module"),
             machine,
         };
         for text in DEFINITIONS {
             let definition = parse(text).expect("a definition");
             let _found = kernel.find(&definition, &SearchOptions::default());
-            let _listed = kernel.variables(&definition, &SearchOptions::default(), None);
+            let name_filter = None;
+            let _listed = kernel.variables(&definition, &SearchOptions::default(), name_filter);
         }
     }
 });

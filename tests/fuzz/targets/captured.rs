@@ -1,4 +1,5 @@
-//! Records of memory, lock waits and locks that BPF programs captured: any bytes are decoded or rejected.
+//! Records that BPF programs write (memory of system calls, waits for futexes, locks of the kernel): any bytes are decoded or
+//! rejected.
 
 #![no_main]
 
@@ -13,11 +14,12 @@ fuzz_target!(|bytes: &[u8]| {
     }
     if let Some(captured) = CapturedWaits::decode(bytes) {
         assert!(!captured.waits.is_empty());
-        // Each wait has more than 100 bytes.
+        // The record of a wait has more than 100 bytes.
         assert!(captured.waits.len() < bytes.len() / 100 + 1);
     }
     if let Some(lock) = CapturedLock::decode(bytes) {
-        // Each byte that is not valid UTF-8 becomes a character of three bytes.
+        // The fields before the name have 16 bytes. Each byte of the name that is not valid UTF-8 becomes a character of three
+        // bytes.
         let size = lock.name.map_or(0, |name| name.len());
         assert!(
             bytes.len() >= 16 && size <= 3 * bytes.len(),

@@ -17,7 +17,8 @@ use rperf_symbol::{
 // The input is in the format of `Parts`.
 fuzz_target!(|bytes: &[u8]| {
     let disk = Disk::of(&Parts::of(bytes));
-    let paths = SearchPaths::new(None);
+    let build_id_cache = None;
+    let paths = SearchPaths::new(build_id_cache);
     let request = ObjectRequest::new(Path::new(OBJECT), ObjectKind::User);
     let loaded = load(&disk, &paths, &request);
     let Some(source) = &loaded.debug else {
@@ -39,12 +40,13 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Reads the entries of functions in all units, and in those that may have a function of the query.
+/// Reads the entries of functions in all units, and again in those that may have the function of a query.
 fn read_entries(disk: &Disk, info: &DebugInfo) {
     let is_name = |name: &str| name.contains('o');
     let query = FunctionQuery {
         start: "wor",
         is_name: &is_name,
+        // Units whose functions have their names in other units always match.
         is_in: &|_| true,
     };
     for function in [None, Some(query)] {
@@ -57,15 +59,19 @@ fn read_entries(disk: &Disk, info: &DebugInfo) {
             let names = WantedNames {
                 is_name: &is_name,
                 known: unit.known,
+                // Names in other units are always wanted.
                 is_named_elsewhere: &|_| true,
             };
             let header = &unit.unit.header;
+            // Without wanted names, functions with code are read.
             let _with_code = FunctionEntries::read(unit.dwarf, header, None);
             let _named = FunctionEntries::read(unit.dwarf, header, Some(names));
+            // Both scanners read entries with any tag.
             if let Some(scanner) = DieScanner::new(unit.dwarf, header, &|_| true) {
                 scanner.for_each_instance(&mut |_, _| {});
             }
             if let Some(mut scanner) = DieScanner::new(unit.dwarf, header, &|_| true) {
+                // Some inlined calls are skipped: those in files with odd indexes.
                 while let Some(entry) = scanner.next_unless(&mut |call| call.file & 1 == 1) {
                     let _named = scanner.has_name(&entry.names, &is_name);
                 }

@@ -8,16 +8,17 @@ use libfuzzer_sys::fuzz_target;
 use rperf_perfdata::{EventDesc, FeatureId, FeatureSet, Features, PerfData, Writer};
 use rperf_wire::{Attr, Endian, EventType, Misc, RawRecord, RecordKind};
 
-// The input is a recording, like the seeds, or a feature number, a byte for the byte order, and the bytes of the section.
+// The input is a recording, as the seeds are, or the number of a feature, a byte whose lowest bit is 1 for big-endian, and the
+// bytes of the feature section.
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(data) = PerfData::parse(bytes) {
         check(data.features(), data.endian());
         return;
     }
-    let [number, big, section @ ..] = bytes else {
+    let [number, order, section @ ..] = bytes else {
         return;
     };
-    let endian = if big & 1 == 1 {
+    let endian = if order & 1 == 1 {
         Endian::Big
     } else {
         Endian::Little
@@ -46,17 +47,20 @@ fn file(features: &FeatureSet, endian: Endian) -> Vec<u8> {
     raw.encode(endian, &mut round);
     writer.write_data(&round).expect("memory");
     let mut features = features.clone();
-    // In big-endian files the bit of HOSTNAME shows the word size of the bitmap.
+    // In a big-endian file the reader infers the word size of the feature bitmap from the bit of HOSTNAME.
     if !features.sections().any(|(id, _)| id == FeatureId::HOSTNAME) {
         features.hostname("machine");
     }
-    writer.finish(&features).expect("memory").1.into_inner()
+    let (_, output) = writer.finish(&features).expect("memory");
+    output.into_inner()
 }
 
 /// Re-encodes the features that can be decoded, and compares them with the result of decoding them again. Tracepoint formats are
 /// only decoded, and build-ids only decoded and re-encoded.
 fn check(decoded: &Features<'_>, endian: Endian) {
     let mut set = FeatureSet::new(endian);
+    // Each line of the call below has the name of both the getter of `Features` and the setter of `FeatureSet`, the pattern for
+    // the decoded value, and the arguments of the setter.
     macro_rules! each {
         ($($name:ident($value:pat => $($argument:expr),+);)*) => {
             $(if let Some($value) = decoded.$name() {

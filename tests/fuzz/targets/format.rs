@@ -7,7 +7,8 @@ use rperf_tracepoint::typed::EventLayout;
 use rperf_tracepoint::{Abi, NoSymbols, PrintContext, PrintkFormats, Tracepoint, ValueNames};
 use rperf_wire::Endian;
 
-// The input is a format file; after a NUL a byte for the byte order and the size of a long, and the bytes of a record.
+// The input is the text of a format file, then optionally a NUL, a byte of flags (bit 0: big-endian, bit 1: a long has 4 bytes)
+// and the bytes of a record.
 fuzz_target!(|bytes: &[u8]| {
     let mut parts = bytes.splitn(2, |byte| *byte == 0);
     let text = parts.next().unwrap_or_default();
@@ -22,7 +23,8 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let long_size = if flags & 2 == 2 { 4 } else { 8 };
     let abi = Abi { endian, long_size };
-    let Ok(mut tracepoint) = Tracepoint::parse("", text, abi) else {
+    let system = "";
+    let Ok(mut tracepoint) = Tracepoint::parse(system, text, abi) else {
         return;
     };
     for field in &tracepoint.format.common_fields {
@@ -42,7 +44,7 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let mut out = Vec::new();
     tracepoint.print_fmt().write(raw, &context, &mut out);
-    // Events are declared by full names; the text does not contain the system.
+    // Typed events are found by `system:name`. The text has only the name, so the system of the first event of that name is used.
     let mut declared = EventLayout::tracepoints().filter_map(|name| name.split_once(':'));
     if let Some((system, _)) = declared.find(|(_, name)| *name == tracepoint.format.name) {
         tracepoint.system = system.to_owned();
