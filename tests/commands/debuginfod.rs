@@ -161,8 +161,9 @@ fn servers_provide_names_and_lines() {
 }
 
 #[test]
-fn cached_objects_get_their_debug_file() {
-    const TEST: &str = "commands::debuginfod::cached_objects_get_their_debug_file";
+fn debug_files_of_objects_added_to_the_cache_are_downloaded() {
+    const TEST: &str =
+        "commands::debuginfod::debug_files_of_objects_added_to_the_cache_are_downloaded";
     let Some(program) = StrippedProgram::build_and_record(TEST) else {
         return;
     };

@@ -80,7 +80,7 @@ fn recording_of_missing_file() -> Vec<u8> {
 }
 
 #[test]
-fn warnings_are_printed_once_per_file_if_unfiltered_totals_are_counted_too() -> io::Result<()> {
+fn counting_unfiltered_totals_does_not_repeat_warnings() -> io::Result<()> {
     let scratch = Scratch::new();
     scratch.write("old.data", recording_of_missing_file())?;
     scratch.write("new.data", recording_of_missing_file())?;
@@ -93,7 +93,7 @@ fn warnings_are_printed_once_per_file_if_unfiltered_totals_are_counted_too() -> 
 }
 
 #[test]
-fn the_default_files_are_compared_and_named_when_they_are_missing() -> io::Result<()> {
+fn the_default_files_are_compared_or_reported_as_missing() -> io::Result<()> {
     let scratch = recordings()?;
     let missing = "failed to open perf.data.old: No such file or directory\nhint: name both files:";
     assert_fails(&scratch, &[], 255, missing);

@@ -204,7 +204,7 @@ fn intervals_are_compared_by_rates() {
 }
 
 #[test]
-fn options_for_samples_and_files_that_do_not_match_are_refused() {
+fn sample_options_and_files_that_cannot_be_compared_are_refused() {
     let scratch = Scratch::new();
     count(&scratch, "old", "10");
     count(&scratch, "new", "10");

@@ -126,7 +126,7 @@ fn exclusive_options_and_unexpected_words_are_refused() {
 }
 
 #[test]
-fn a_file_named_without_i_gets_a_hint() {
+fn a_file_given_without_the_option_i_gets_a_hint() {
     let scratch = Scratch::new();
     scratch.write("old.data", "").expect("a scratch file");
     for command in ["evlist", "buildid-list", "heatmap"] {

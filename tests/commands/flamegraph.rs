@@ -168,7 +168,7 @@ fn a_command_is_recorded_and_drawn_in_one_step() {
 }
 
 #[test]
-fn processes_live_stacks_and_off_cpu_time_are_recorded() {
+fn processes_live_unwound_stacks_and_off_cpu_time_are_recorded() {
     let scratch = Scratch::new();
     let target = crate::kernel::Running::spin();
     let pid = target.0.id().to_string();
@@ -213,7 +213,7 @@ fn processes_live_stacks_and_off_cpu_time_are_recorded() {
         );
     } else {
         skip(
-            "commands::flamegraph::processes_live_stacks_and_off_cpu_time_are_recorded",
+            "commands::flamegraph::processes_live_unwound_stacks_and_off_cpu_time_are_recorded",
             "--off-cpu needs root",
         );
     }
@@ -373,8 +373,8 @@ fn an_html_page_searches_as_the_svg_does() {
 }
 
 #[test]
-fn a_field_of_a_tracepoint_is_the_width() {
-    if !may_trace("commands::flamegraph::a_field_of_a_tracepoint_is_the_width") {
+fn stacks_are_weighted_by_a_field_of_a_tracepoint() {
+    if !may_trace("commands::flamegraph::stacks_are_weighted_by_a_field_of_a_tracepoint") {
         return;
     }
     let scratch = Scratch::new();

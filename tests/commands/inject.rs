@@ -94,8 +94,9 @@ fn build_ids_in_files_match_those_of_perf() {
 }
 
 #[test]
-fn all_objects_include_those_that_perf_adds() {
-    let Some(tools) = Tools::find_for("all_objects_include_those_that_perf_adds") else {
+fn buildid_all_adds_at_least_the_build_ids_that_perf_adds() {
+    let Some(tools) = Tools::find_for("buildid_all_adds_at_least_the_build_ids_that_perf_adds")
+    else {
         return;
     };
     let words = [&WITHOUT_IDS[..], &WORKLOAD].concat();
@@ -313,7 +314,7 @@ fn a_decoded_trace_replaces_other_samples() {
 }
 
 #[test]
-fn a_failed_copy_leaves_nothing() {
+fn failed_runs_leave_no_output_file() {
     let scratch = Scratch::new();
     let is_big_endian = false;
     let complete = one_sample(is_big_endian);

@@ -255,12 +255,12 @@ fn metrics_of_generic_events_need_no_tables() {
 
 /// A word such as `race` or `rcafe`, without decimal digits, is a raw code only if no name matches it.
 #[test]
-fn words_that_may_be_raw_codes_are_looked_up_as_names() {
+fn words_that_may_be_raw_codes_are_looked_up_as_names_first() {
     let race = list(&["race"]).stdout;
     assert!(!race.contains("Raw hardware event"), "{race}");
     let code = list(&["rcafe"]).stdout;
     assert!(code.starts_with("  rcafe "), "{code}");
-    if !may_trace("commands::list::words_that_may_be_raw_codes_are_looked_up_as_names") {
+    if !may_trace("commands::list::words_that_may_be_raw_codes_are_looked_up_as_names_first") {
         return;
     }
     let read = list(&["read"]).stdout;

@@ -114,7 +114,7 @@ fn pages_refer_to_existing_pages_and_rperf_lists_all() {
 }
 
 #[test]
-fn common_sections_use_the_words_of_the_field() {
+fn common_sections_have_no_private_words() {
     let (_scratch, folder) = written();
     for (name, page) in pages(&folder) {
         let sections = ["EXIT STATUS", "ENVIRONMENT", "FILES", "SEE ALSO"];

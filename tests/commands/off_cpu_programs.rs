@@ -125,7 +125,7 @@ fn long_waits_without_an_event_are_summed_too() {
 }
 
 #[test]
-fn waits_without_room_are_counted() {
+fn waits_without_room_for_a_sum_are_counted_as_lost() {
     let Some(programs) = load_with(u64::MAX, 1) else {
         return;
     };

@@ -162,8 +162,8 @@ fn long_waits_have_the_time_at_which_they_end() {
 }
 
 #[test]
-fn without_programs_switches_are_recorded_and_give_the_same_sums() {
-    let test = "without_programs_switches_are_recorded_and_give_the_same_sums";
+fn without_bpf_programs_switches_are_recorded_and_give_the_same_sums() {
+    let test = "without_bpf_programs_switches_are_recorded_and_give_the_same_sums";
     let scratch = Scratch::new();
     let slept = |script: &str| -> u64 {
         let lines = script.lines().filter(|line| line.contains("offcpu-time:"));

@@ -96,7 +96,7 @@ fn events_of_all_cpus_are_read_in_order_of_time() {
 
 /// The kernel adjusts the period of an event that is sampled at a frequency (`-F`).
 #[test]
-fn each_sample_has_its_own_period() {
+fn report_adds_up_the_varying_periods_of_samples() {
     let failures = settled(|| {
         let scratch = Scratch::new();
         // Page faults: each child writes to pages that it shares with its parent until then (copy-on-write).

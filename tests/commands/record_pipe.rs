@@ -49,8 +49,8 @@ const RECORDINGS: &[&[&str]] = &[
 ];
 
 #[test]
-fn pipes_are_read_without_a_warning_in_both_directions() {
-    let test = "commands::record_pipe::pipes_are_read_without_a_warning_in_both_directions";
+fn perf_and_rperf_read_each_others_pipes_without_a_warning() {
+    let test = "commands::record_pipe::perf_and_rperf_read_each_others_pipes_without_a_warning";
     let Some(perf) = real_perf() else {
         return skip(test, "there is no perf");
     };

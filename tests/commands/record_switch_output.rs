@@ -163,7 +163,7 @@ fn overwritten_rings_keep_the_last_samples() {
 }
 
 #[test]
-fn a_time_begins_the_next_file() {
+fn the_next_file_begins_after_the_given_time() {
     let scratch = Scratch::new();
     let outcome = record(&scratch, &["--switch-output=1s"], &["sleep", "2.5"]);
     let files = files(&scratch);
@@ -283,8 +283,8 @@ fn no_samples_are_lost_between_files_under_load() {
 }
 
 #[test]
-fn a_cgroup_is_recorded_alone() {
-    let test = "commands::record_switch_output::a_cgroup_is_recorded_alone";
+fn a_cgroup_is_recorded_alone_and_invalid_options_are_refused() {
+    let test = "commands::record_switch_output::a_cgroup_is_recorded_alone_and_invalid_options_are_refused";
     let Some(perf) = real_perf() else {
         return skip(test, "there is no perf");
     };

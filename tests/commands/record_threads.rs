@@ -226,7 +226,7 @@ fn masks_share_out_all_rings() {
 }
 
 #[test]
-fn each_affinity_records_and_conflicting_options_are_refused() {
+fn affinities_are_accepted_and_conflicting_options_refused() {
     let scratch = Scratch::new();
     for place in ["node", "cpu"] {
         let option = format!("--affinity={place}");

@@ -184,7 +184,7 @@ fn the_map_of_both_byte_orders() -> std::io::Result<()> {
 }
 
 #[test]
-fn the_map_shows_the_switches_of_some_tasks() -> std::io::Result<()> {
+fn the_map_shows_the_switches_of_selected_tasks() -> std::io::Result<()> {
     let scratch = Scratch::new();
     let mut file = SchedFile::new();
     waits(&mut file);

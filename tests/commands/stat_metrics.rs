@@ -65,7 +65,7 @@ fn metrics_are_computed_from_their_events() {
 
 /// Metrics of perf 7.2 that need neither tables nor hardware counters.
 #[test]
-fn metrics_of_software_events_are_computed_everywhere() {
+fn metrics_of_software_events_need_neither_tables_nor_hardware() {
     let scratch = Scratch::new();
     let stat = |words: &[&str]| {
         let run = rperf_in(&scratch, &[&["stat", "-x,"], words].concat());

@@ -191,8 +191,8 @@ fn a_recording_has_the_lines_of_a_live_trace() {
 }
 
 #[test]
-fn a_command_keeps_running_after_the_last_line() {
-    if !can_trace("a_command_keeps_running_after_the_last_line") {
+fn a_command_keeps_running_after_max_events() {
+    if !can_trace("a_command_keeps_running_after_max_events") {
         return;
     }
     let scratch = Scratch::new();

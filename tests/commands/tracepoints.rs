@@ -72,8 +72,9 @@ prev_prio, prev_state, next_comm, next_pid, next_prio",
 }
 
 #[test]
-fn a_filter_follows_events_that_have_its_fields() {
-    let Some(scratch) = scratch("a_filter_follows_events_that_have_its_fields") else {
+fn filters_before_their_event_or_with_unknown_fields_are_refused() {
+    let Some(scratch) = scratch("filters_before_their_event_or_with_unknown_fields_are_refused")
+    else {
         return;
     };
     let filter = ["--filter", "prev_pid > 1"];

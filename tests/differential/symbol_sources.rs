@@ -57,9 +57,9 @@ fn listing() -> String {
 }
 
 #[test]
-fn names_of_a_listing_are_the_same() {
+fn names_of_a_kallsyms_file_are_the_same() {
     let Some(tools) = Tools::find() else {
-        return skip("names_of_a_listing_are_the_same", "there is no perf");
+        return skip("names_of_a_kallsyms_file_are_the_same", "there is no perf");
     };
     let listed = tools.path().join("kallsyms");
     fs::write(&listed, listing()).expect("the folder takes a file");

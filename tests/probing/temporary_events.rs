@@ -225,8 +225,8 @@ fn the_program_starts_with_an_unchanged_signal_mask() {
 }
 
 #[test]
-fn runs_at_once_do_not_share_events() {
-    let test = "runs_at_once_do_not_share_events";
+fn concurrent_runs_do_not_share_events() {
+    let test = "concurrent_runs_do_not_share_events";
     if !can_probe(test) {
         return;
     }

@@ -20,8 +20,8 @@ fn probe<S: AsRef<OsStr>>(folder: &Path, words: &[S]) -> Outcome {
 }
 
 #[test]
-fn blanks_in_paths_are_reported_and_avoided_with_links() {
-    if !can_probe("blanks_in_paths_are_reported_and_avoided_with_links") {
+fn paths_that_the_kernel_cannot_use_are_reported_and_avoided_with_links() {
+    if !can_probe("paths_that_the_kernel_cannot_use_are_reported_and_avoided_with_links") {
         return;
     }
     let group = Group::new("paths");

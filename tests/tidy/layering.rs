@@ -211,7 +211,7 @@ fn every_dependency_has_its_reason() {
 }
 
 #[test]
-fn no_file_is_forgotten() {
+fn every_source_file_is_compiled() {
     let mut reached = BTreeSet::new();
     for package in packages() {
         for target in package["targets"].as_array().into_iter().flatten() {

@@ -116,8 +116,8 @@ fn circles_of_one_to_three_threads_are_found_with_their_locks_and_functions() {
 }
 
 #[test]
-fn nothing_is_claimed_without_a_deadlock() {
-    const NAME: &str = "commands::lock::deadlock::nothing_is_claimed_without_a_deadlock";
+fn no_deadlock_is_reported_if_there_is_none() {
+    const NAME: &str = "commands::lock::deadlock::no_deadlock_is_reported_if_there_is_none";
     let scratch = Scratch::new();
     if !may_trace(NAME) || !compile(NAME, &scratch) {
         return;

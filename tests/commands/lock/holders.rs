@@ -97,7 +97,7 @@ fn holders_run_or_sleep_while_others_wait() {
 }
 
 #[test]
-fn recordings_and_options_without_holders_are_refused() {
+fn recordings_without_holders_and_conflicting_options_are_refused() {
     let scratch = folder_with_waits();
     for (words, status, message) in [
         (

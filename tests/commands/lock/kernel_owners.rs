@@ -29,7 +29,7 @@ fn sums(rows: &[Value]) -> Vec<(&str, u64, u64)> {
 }
 
 #[test]
-fn records_belong_to_their_waits_in_any_order() {
+fn owners_and_names_are_matched_to_waits_in_any_order() {
     let scratch = Scratch::new();
     scratch
         .write("perf.data", recording::waits_with_owners())
@@ -82,7 +82,7 @@ fn records_belong_to_their_waits_in_any_order() {
 }
 
 #[test]
-fn recordings_without_names_are_refused() {
+fn recordings_without_owners_and_lock_names_are_refused() {
     let scratch = folder_with_waits();
     for (options, message) in [
         (

@@ -121,8 +121,9 @@ fn owners_of_mutexes_are_shown() {
 }
 
 #[test]
-fn processes_threads_cpus_and_functions_are_selected_until_they_end() {
-    const NAME: &str = "commands::lock::live_futexes::processes_threads_cpus_and_functions_are_selected_until_they_end";
+fn processes_threads_cpus_and_functions_are_selected() {
+    const NAME: &str =
+        "commands::lock::live_futexes::processes_threads_cpus_and_functions_are_selected";
     let scratch = Scratch::new();
     if !may_trace(NAME) || !compile(NAME, &scratch, "locks") {
         return;

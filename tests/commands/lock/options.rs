@@ -6,7 +6,7 @@ use super::{folder_with_waits, recording, run};
 use crate::commands::rperf;
 
 #[test]
-fn output_names_the_file_of_the_table() {
+fn the_option_output_names_the_file_of_the_table() {
     let scratch = folder_with_waits();
     for command in [
         "lock contention",

@@ -129,7 +129,7 @@ fn live_latency_has_formats_and_the_status_of_the_command() {
 }
 
 #[test]
-fn options_of_recordings_are_refused() {
+fn live_refuses_options_of_recordings_and_is_needed_for_commands() {
     for (words, message) in [
         (
             &["--live", "-i", "x"][..],

@@ -113,7 +113,7 @@ fn unusable_words_are_refused_with_an_explanation() {
 }
 
 #[test]
-fn all_cpus_are_recorded_for_a_script_only() {
+fn the_option_a_is_accepted_only_to_record_for_a_script() {
     let file = recording();
     let report = ["script", "-a", "-i", &file, "report", "stackcollapse"];
     for words in [&["script", "-a", "-i", &file][..], &report] {
@@ -123,7 +123,7 @@ fn all_cpus_are_recorded_for_a_script_only() {
     }
     if !crate::kernel::is_root() {
         return rperf_testkit::skip(
-            "commands::script::built_in::all_cpus_are_recorded_for_a_script_only",
+            "commands::script::built_in::the_option_a_is_accepted_only_to_record_for_a_script",
             "system-wide recording needs root",
         );
     }
