@@ -58,7 +58,7 @@ impl LiveFeed {
 
     /// Ends the input: all records are complete.
     pub fn finish(&mut self) {
-        self.live_world.complete_all();
+        self.live_world.apply_all();
     }
 
     /// Returns the processes and mappings of the complete rounds. Ids of mappings and names may change from one
@@ -76,7 +76,7 @@ impl LiveFeed {
         observer: &mut O,
     ) -> DeliveredCounts {
         let mut delivered = DeliveredCounts::default();
-        self.live_world.complete();
+        self.live_world.apply_complete();
         self.waiting.sort_unstable();
         // Records up to this time are complete.
         let limit = self.live_world.limit();

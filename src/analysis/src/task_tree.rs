@@ -52,7 +52,7 @@ const BUCKETS: u32 = 256;
 pub fn task_tree(world: &World, with_mappings: bool) -> Vec<TaskEntry> {
     let threads = world.threads().filter(|thread| {
         let has_ids = thread.tid != u32::MAX && thread.pid != u32::MAX;
-        has_ids && (with_mappings || thread.has_records)
+        has_ids && (with_mappings || thread.has_task_records)
     });
     let mut tree = TaskTree {
         world,

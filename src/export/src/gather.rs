@@ -189,7 +189,8 @@ impl GatheredProfile<'_, '_> {
         path.clear();
         let entries = U64s::new(callers, self.conversion.endian);
         let no_limit = usize::MAX;
-        let is_complete = chain::walk_on(mode, entries, no_limit, |mode, ip| path.push((mode, ip)));
+        let is_complete =
+            chain::walk_part(mode, entries, no_limit, |mode, ip| path.push((mode, ip)));
         let mut stack = None;
         if is_complete {
             let common = self.cache.keep(at, path.iter().rev().copied());
@@ -243,8 +244,8 @@ impl Fold for GatheredProfile<'_, '_> {
         let Some(event) = conversion.events.get(sample.event.0 as usize) else {
             return;
         };
-        let moment = self.recent.moment(world, sample.who(), sample.order);
-        let stack = self.stack(sample, event, moment.epoch);
+        let state = self.recent.state_at(world, sample.who(), sample.order);
+        let stack = self.stack(sample, event, state.epoch);
         let row = ProfileSample {
             time: sample.wire.time.unwrap_or_default(),
             period: sample.period,
@@ -254,7 +255,7 @@ impl Fold for GatheredProfile<'_, '_> {
         let key = TrackKey {
             pid: sample.pid,
             tid: sample.tid,
-            comm: moment.comm_at_or_later,
+            comm: state.comm_at_or_later,
             event: sample.event,
         };
         if let Some(rows) = self.rows(key) {

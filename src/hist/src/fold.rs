@@ -337,7 +337,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         branch: Option<BranchEntry>,
     ) -> u32 {
         let who = sample.who();
-        let (state, span) = self.recent.moment_span(world, who, sample.order);
+        let (state, span) = self.recent.state_span(world, who, sample.order);
         let mut sample_key = SampleKey::new(self.used_parts, state, sample);
         if self.properties.any() {
             let properties = self.properties.properties(world, sample, branch);

@@ -206,7 +206,7 @@ impl LiveHistograms {
         let Some(objects) = self.objects.take() else {
             return;
         };
-        self.live_world.complete();
+        self.live_world.apply_complete();
         let setup = &self.setup;
         let one_thread = NonZeroUsize::MIN;
         let resolver = Resolver::resume(self.live_world.world(), setup.files, objects);

@@ -93,7 +93,7 @@ impl WatchedFunction {
         {
             return true;
         }
-        let in_dso = |wanted: &String| dso.is_called(wanted);
+        let in_dso = |wanted: &String| dso.has_name(wanted);
         resolver.symbol_name(symbol) == self.symbol && self.dso.as_ref().is_none_or(in_dso)
     }
 

@@ -15,7 +15,7 @@ use rperf_symbol::{FileBytes, SearchPaths};
 use rperf_tracepoint::Formats;
 use rperf_wire::{AttrFlags, RecordKind, SampleType};
 
-use crate::error::{refused, value_error};
+use crate::error::{or_value_error, value_error};
 use crate::recording::RecordingFile;
 
 /// perf's maximum number of frames of a callchain (`PERF_MAX_STACK_DEPTH`).
@@ -67,7 +67,7 @@ impl AnalysisOptions {
             work(&RecordingPass {
                 replay: &replay,
                 resolver: &resolver,
-                formats: refused(data.metadata().formats())?,
+                formats: or_value_error(data.metadata().formats())?,
                 jobs: self.jobs,
             })
         })
@@ -88,8 +88,8 @@ impl AnalysisOptions {
         if !self.branches {
             return work(&data);
         }
-        if let Some(decoded) = refused(data.with_branches())? {
-            return work(&refused(PerfData::parse(&decoded))?);
+        if let Some(decoded) = or_value_error(data.with_branches())? {
+            return work(&or_value_error(PerfData::parse(&decoded))?);
         }
         let mut records = data.records().filter_map(Result::ok);
         if records.any(|record| record.raw.kind == RecordKind::AUXTRACE_INFO) {
@@ -103,7 +103,7 @@ impl AnalysisOptions {
 
     /// Runs pass 1 and adds the functions of JIT compilers.
     pub(crate) fn replay<'a>(&self, data: &'a PerfData<'a>) -> PyResult<Replay<'a>> {
-        let mut replay = refused(Replay::open_on(data, self.jobs))?;
+        let mut replay = or_value_error(Replay::open_on(data, self.jobs))?;
         let is_monotonic = data.events().iter().all(|event| {
             event.attr.flags.contains(AttrFlags::USE_CLOCKID)
                 && event.attr.clockid == libc::CLOCK_MONOTONIC

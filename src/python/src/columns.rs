@@ -248,7 +248,7 @@ pub(crate) struct ColumnRenderer<'r, 'w> {
     pub(crate) max_stack: usize,
     pub(crate) columns: Vec<SampleColumn>,
     /// By event: whether its samples are rows.
-    pub(crate) events: Vec<bool>,
+    pub(crate) is_row_by_event: Vec<bool>,
 }
 
 /// A worker's caches.
@@ -358,7 +358,10 @@ impl Render for ColumnRenderer<'_, '_> {
     }
 
     fn reads(&self, event: EventIndex) -> bool {
-        self.events.get(event.0 as usize).copied().unwrap_or(false)
+        self.is_row_by_event
+            .get(event.0 as usize)
+            .copied()
+            .unwrap_or(false)
     }
 
     fn render(
@@ -381,17 +384,17 @@ impl Render for ColumnRenderer<'_, '_> {
             columns.any(|column| matches!(column, SampleColumn::Dso | SampleColumn::Symbol));
         let ip = sample.wire.ip.filter(|_| needs_frame);
         let at = AddressContext::of(sample);
-        let moment = scratch.threads.moment(world, sample.who(), sample.order);
+        let state = scratch.threads.state_at(world, sample.who(), sample.order);
         let mode = sample.cpu_mode();
         let row = SampleRow {
             sample,
-            comm: moment.comm_at,
-            epoch: moment.epoch,
+            comm: state.comm_at,
+            epoch: state.epoch,
             frame: ip.map(|ip| {
                 let address = ModeAddress { mode, ip };
                 scratch
                     .frames
-                    .locate(self.resolver, at, moment.epoch, address)
+                    .locate(self.resolver, at, state.epoch, address)
             }),
         };
         block.rows += 1;

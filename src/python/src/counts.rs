@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use rperf_wire::{Endian, RawRecord, SampleId, UserRecord};
 
-use crate::records::{Event, object};
+use crate::records::{Event, derived_event};
 
 /// A count on one CPU or of one thread: STAT.
 #[pyclass(extends = Event, frozen, get_all, name = "stat_event", module = "perf")]
@@ -53,7 +53,7 @@ impl StatRoundEvent {
 
 /// Returns a STAT or STAT_ROUND record as a Python object, and for STAT the id of the counted event; `None` for other records and
 /// if the record cannot be decoded.
-pub(crate) fn count_event(
+pub(crate) fn event_from_stat_record(
     py: Python<'_>,
     raw: &RawRecord<'_>,
     id: &SampleId,
@@ -70,14 +70,14 @@ pub(crate) fn count_event(
                 ena: stat.enabled,
                 run: stat.running,
             };
-            Some((object(py, base, event)?, Some(stat.id)))
+            Some((derived_event(py, base, event)?, Some(stat.id)))
         }
         Ok(UserRecord::StatRound(round)) => {
             let event = StatRoundEvent {
                 time: round.time,
                 stat_round_type: round.kind,
             };
-            Some((object(py, base, event)?, None))
+            Some((derived_event(py, base, event)?, None))
         }
         _ => None,
     })

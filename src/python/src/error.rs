@@ -40,7 +40,7 @@ pub(crate) fn value_error(text: impl Into<String>) -> PyErr {
 }
 
 /// Converts an error of another crate to a `ValueError` with the texts of the error and its causes.
-pub(crate) fn refused<T>(result: Result<T, impl std::error::Error>) -> PyResult<T> {
+pub(crate) fn or_value_error<T>(result: Result<T, impl std::error::Error>) -> PyResult<T> {
     result.map_err(|error| {
         let mut text = error.to_string();
         let mut cause = error.source();

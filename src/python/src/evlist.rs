@@ -11,7 +11,7 @@ use rperf_events::parse;
 use rperf_sys::Counter;
 use rperf_wire::{AttrFlags, EventType, SampleType};
 
-use crate::error::{refused, system_error, value_error};
+use crate::error::{or_value_error, system_error, value_error};
 use crate::evsel::Evsel;
 use crate::live::LiveRings;
 use crate::local_events::LocalEvents;
@@ -128,7 +128,7 @@ impl Evlist {
         let counters = {
             let inner = self.inner();
             let rings = inner.rings.as_ref();
-            rings.map(LiveRings::polled).transpose()
+            rings.map(LiveRings::counters_to_poll).transpose()
         };
         let ready = counters
             .map(Option::unwrap_or_default)
@@ -301,7 +301,7 @@ pub(crate) fn parse_events(
     threads: Option<Py<PyThreadMap>>,
 ) -> PyResult<Evlist> {
     let machine = LocalEvents::find();
-    let specs = refused(parse(event_string, &machine.catalogue()))?;
+    let specs = or_value_error(parse(event_string, &machine.catalogue()))?;
     let cpus = match cpus {
         Some(cpus) => cpus,
         // `cpu_map()`: all online CPUs.

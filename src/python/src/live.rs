@@ -14,7 +14,7 @@ use rperf_tracepoint::Tracepoint;
 use rperf_wire::{Endian, Misc, RawRecord, RecordKind};
 
 use crate::evsel::Evsel;
-use crate::records::{Event, object, record_event};
+use crate::records::{Event, derived_event, event_from_record};
 use crate::sample::{OwnedFields, SampleEvent, SampleNames};
 
 /// A ring buffer, and its records that were read but not yet returned.
@@ -111,7 +111,7 @@ impl LiveRings {
     }
 
     /// Duplicates of the counters to poll, which may be polled without holding the rings.
-    pub(crate) fn polled(&self) -> io::Result<Vec<Counter>> {
+    pub(crate) fn counters_to_poll(&self) -> io::Result<Vec<Counter>> {
         let rings = self.rings.iter();
         rings.map(|ring| ring.owner.try_clone()).collect()
     }
@@ -153,7 +153,7 @@ impl LiveDecoder {
         };
         if raw.kind != RecordKind::SAMPLE {
             let (_, id) = self.table.split(&raw);
-            return record_event(py, &raw, &id, Endian::NATIVE);
+            return event_from_record(py, &raw, &id, Endian::NATIVE);
         }
         // Events are returned in the order of their ring.
         let unused_order = |_time: Option<u64>| Order::default();
@@ -171,6 +171,6 @@ impl LiveDecoder {
             names: SampleNames::default(),
         };
         let base = Event::of_sample(&sample.wire, sample.misc.0, sample.period);
-        object(py, PyClassInitializer::from(base), own).map(Some)
+        derived_event(py, PyClassInitializer::from(base), own).map(Some)
     }
 }

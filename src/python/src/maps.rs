@@ -4,7 +4,7 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use rperf_sys::{CpuList, CpuState, Proc, Sysfs};
 
-use crate::error::{refused, system_error, value_error};
+use crate::error::{or_value_error, system_error, value_error};
 
 /// CPU numbers; -1 is any CPU.
 #[pyclass(frozen, name = "cpu_map", module = "perf")]
@@ -20,7 +20,7 @@ impl PyCpuMap {
     #[pyo3(signature = (cpustr = None))]
     fn new(cpustr: Option<&str>) -> PyResult<Self> {
         let list = match cpustr {
-            Some(text) => refused(CpuList::parse(text))?,
+            Some(text) => or_value_error(CpuList::parse(text))?,
             None => Sysfs::new("/sys")
                 .cpus(CpuState::Online)
                 .map_err(|error| system_error("the list of CPUs", &error))?,

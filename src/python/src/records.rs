@@ -229,7 +229,7 @@ impl SwitchEvent {
 
 /// A record other than a sample as a Python object; if its type has no class, a `perf.event`. `None` for a record that cannot
 /// be decoded.
-pub(crate) fn record_event(
+pub(crate) fn event_from_record(
     py: Python<'_>,
     raw: &RawRecord<'_>,
     id: &SampleId,
@@ -241,20 +241,20 @@ pub(crate) fn record_event(
     let base = PyClassInitializer::from(Event::of_record(raw, id));
     let event = match record {
         Record::Mmap(map) | Record::Mmap2(Mmap2 { mmap: map, .. }) => {
-            object(py, base, MmapEvent::from(map))
+            derived_event(py, base, MmapEvent::from(map))
         }
-        Record::Comm(comm) => object(py, base, CommEvent::from(comm)),
-        Record::Fork(task) | Record::Exit(task) => object(py, base, TaskEvent::from(task)),
+        Record::Comm(comm) => derived_event(py, base, CommEvent::from(comm)),
+        Record::Fork(task) | Record::Exit(task) => derived_event(py, base, TaskEvent::from(task)),
         Record::Throttle(throttle) | Record::Unthrottle(throttle) => {
-            object(py, base, ThrottleEvent::from(throttle))
+            derived_event(py, base, ThrottleEvent::from(throttle))
         }
-        Record::Lost(Lost { id, lost }) => object(py, base, LostEvent { id, lost }),
+        Record::Lost(Lost { id, lost }) => derived_event(py, base, LostEvent { id, lost }),
         Record::LostSamples(samples) => {
             let id = id.id.unwrap_or(u64::MAX);
             let lost = samples.lost;
-            object(py, base, LostEvent { id, lost })
+            derived_event(py, base, LostEvent { id, lost })
         }
-        Record::Read(read) => object(py, base, ReadEvent::from(read)),
+        Record::Read(read) => derived_event(py, base, ReadEvent::from(read)),
         Record::Switch(switch) => {
             let (pid, tid) = switch.next_prev.unwrap_or((u32::MAX, u32::MAX));
             let switch = SwitchEvent {
@@ -262,7 +262,7 @@ pub(crate) fn record_event(
                 next_prev_tid: tid.cast_signed(),
                 switch_out: raw.misc.contains(Misc::SWITCH_OUT),
             };
-            object(py, base, switch)
+            derived_event(py, base, switch)
         }
         _ => Ok(Py::new(py, base)?.into_any()),
     };
@@ -270,7 +270,7 @@ pub(crate) fn record_event(
 }
 
 /// Creates an event of a class derived from `perf.event`, from the common attributes `base` and the `own` ones of that class.
-pub(crate) fn object<T: PyClass<BaseType = Event>>(
+pub(crate) fn derived_event<T: PyClass<BaseType = Event>>(
     py: Python<'_>,
     base: PyClassInitializer<Event>,
     own: T,

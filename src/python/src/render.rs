@@ -151,7 +151,7 @@ impl Render for EventRenderer<'_, '_> {
         if !self.samples {
             return;
         }
-        let moment = scratch.threads.moment(world, sample.who(), sample.order);
+        let state = scratch.threads.state_at(world, sample.who(), sample.order);
         let at = AddressContext::of(sample);
         let mode = sample.cpu_mode();
         let wire = &sample.wire;
@@ -161,15 +161,15 @@ impl Render for EventRenderer<'_, '_> {
             order: sample.order,
             event: Event::of_sample(wire, sample.misc.0, sample.period),
             fields: OwnedFields::of(wire),
-            comm: moment.comm_at,
+            comm: state.comm_at,
             ip: wire.ip.map(|ip| {
                 let address = ModeAddress { mode, ip };
                 scratch
                     .frames
-                    .locate(self.resolver, at, moment.epoch, address)
+                    .locate(self.resolver, at, state.epoch, address)
             }),
             addr: addr.map(|addr| self.resolver.locate_data(at, mode, addr)),
-            chain: self.chain(sample, moment.epoch, scratch),
+            chain: self.chain(sample, state.epoch, scratch),
         })));
     }
 }

@@ -17,12 +17,12 @@ use rperf_tracepoint::{Formats, Tracepoint};
 use rperf_wire::{Endian, RawRecord, RecordKind};
 
 use crate::analysis::{AnalysisOptions, conclude};
-use crate::counts::count_event;
+use crate::counts::event_from_stat_record;
 use crate::error::value_error;
 use crate::evsel::Evsel;
 use crate::names::PythonNames;
 use crate::recording::{Data, RecordingFile};
-use crate::records::{object, record_event};
+use crate::records::{derived_event, event_from_record};
 use crate::render::{DecodedSample, EventRenderer, RecordBytes, RenderedEvent};
 use crate::sample::{SampleEvent, SampleNames};
 use crate::session_tables::{DEFAULT_ROWS, TableRequest};
@@ -163,7 +163,7 @@ impl PySession {
                 if let Some(error) = delivery.error.take() {
                     return Err(error);
                 }
-                crate::error::refused(ordered)?;
+                crate::error::or_value_error(ordered)?;
                 Ok(analysis.replay.diagnostics())
             })
         });
@@ -413,7 +413,7 @@ impl<'a> Delivery<'a> {
                     misc: record.misc,
                     body: &record.body,
                 };
-                record_event(py, &raw, &record.id, self.endian)?
+                event_from_record(py, &raw, &record.id, self.endian)?
             }
         };
         let Some(created) = created else {
@@ -431,7 +431,7 @@ impl<'a> Delivery<'a> {
             misc: record.misc,
             body: &record.body,
         };
-        let Some((created, id)) = count_event(py, &raw, &record.id, self.endian)? else {
+        let Some((created, id)) = event_from_stat_record(py, &raw, &record.id, self.endian)? else {
             return Ok(());
         };
         let name = id.and_then(|id| self.names_by_id.get(&id));
@@ -463,6 +463,6 @@ impl<'a> Delivery<'a> {
             fields: sample.fields,
             names: sample_names,
         };
-        object(py, PyClassInitializer::from(sample.event), own)
+        derived_event(py, PyClassInitializer::from(sample.event), own)
     }
 }

@@ -7,7 +7,7 @@ use rperf_tracepoint::FieldReader;
 
 use crate::analysis::{RecordingPass, conclude};
 use crate::columns::{ColumnBlock, ColumnRenderer, SampleColumn};
-use crate::error::{refused, value_error};
+use crate::error::{or_value_error, value_error};
 use crate::session::PySession;
 use crate::table::{PyTable, TableCollector};
 
@@ -92,7 +92,7 @@ impl TableRequest {
                 if let Some(error) = failed {
                     return Err(error);
                 }
-                refused(ordered)?;
+                or_value_error(ordered)?;
                 Python::attach(|py| match collector.rows() > 0 || rows == ALL_ROWS {
                     true => each(py, collector.take(py)?),
                     false => Ok(()),
@@ -121,12 +121,12 @@ impl TableRequest {
             stacks,
             max_stack,
             columns: columns.into_iter().map(|(_, column)| column).collect(),
-            events: self.events(analysis)?,
+            is_row_by_event: self.is_row_by_event(analysis)?,
         })
     }
 
     /// By event: whether its samples are rows.
-    fn events(&self, analysis: &RecordingPass<'_>) -> PyResult<Vec<bool>> {
+    fn is_row_by_event(&self, analysis: &RecordingPass<'_>) -> PyResult<Vec<bool>> {
         let events = analysis.events();
         let Some(selected) = &self.event else {
             return Ok(vec![true; events.len()]);

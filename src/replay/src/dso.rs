@@ -80,7 +80,7 @@ impl Dso {
     }
 
     /// Adds a process that maps it. Only a few are kept, since one that still runs is enough.
-    pub(crate) fn mapped_by(&mut self, pid: u32) {
+    pub(crate) fn add_process(&mut self, pid: u32) {
         const MAX_OTHER_PIDS: usize = 7;
         if self.pid == 0 {
             self.pid = pid;
@@ -98,7 +98,7 @@ impl Dso {
 
     /// Whether a user may mean this DSO by `name`: its short name or its path.
     #[must_use]
-    pub fn is_called(&self, name: &str) -> bool {
+    pub fn has_name(&self, name: &str) -> bool {
         name == self.short_name || name == self.long_name
     }
 
@@ -179,7 +179,7 @@ mod tests {
     fn the_first_and_the_last_pids_are_stored() {
         let mut dso = Dso::new(Machine::Host, DsoKind::User, "/bin/sh");
         for pid in [5, 5, 6, 7, 6].into_iter().chain(100..200) {
-            dso.mapped_by(pid);
+            dso.add_process(pid);
         }
         assert_eq!((dso.pid, dso.other_pids.len()), (5, 7));
         assert_eq!(dso.other_pids.last(), Some(&199));

@@ -141,7 +141,7 @@ impl EventTable {
     }
 
     /// Whether the user part of callchains may be in separate records.
-    pub(crate) fn defer_callchains(&self) -> bool {
+    pub(crate) fn may_defer_callchains(&self) -> bool {
         self.events.iter().any(|event| event.defers_callchains)
     }
 

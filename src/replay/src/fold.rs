@@ -21,7 +21,7 @@ impl<'a> Replay<'a> {
     /// # Panics
     /// With the payload of the first worker that panics.
     pub fn fold<A: Fold, M: Fn() -> A + Sync>(&self, threads: NonZeroUsize, make: M) -> A {
-        *self.bad() = DecodeErrors::default();
+        *self.bad_samples() = DecodeErrors::default();
         let shards = shards(&self.scan.slices, threads);
         let next = AtomicUsize::new(0);
         let worker = || {
@@ -64,7 +64,7 @@ impl<'a> Replay<'a> {
                 Endian::Big => shard.fold(slice, Endian::Big),
             }
         }
-        self.bad().merge(shard.bad);
+        self.bad_samples().merge(shard.bad);
         shard.folded
     }
 }

@@ -133,7 +133,7 @@ impl GroupCounts {
 
 impl GroupSamples {
     /// Adds the number of derived samples of each event to `counts`.
-    pub(crate) fn count(&self, counts: &mut [u64]) {
+    pub(crate) fn add_counts(&self, counts: &mut [u64]) {
         for share in &self.shares {
             if let Some(count) = counts.get_mut(share.event.0 as usize) {
                 *count += 1;
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(plain(&shares, 2), Some(vec![(1, 5)]));
         assert_eq!(plain(&shares, 3), None);
         let mut counts = [0; 3];
-        shares.count(&mut counts);
+        shares.add_counts(&mut counts);
         assert_eq!(counts, [0, 3, 1]);
     }
 

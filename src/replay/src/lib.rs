@@ -49,7 +49,7 @@ pub use prefetch::BytesRead;
 pub use replay::Replay;
 pub use rounds::{Rounds, take_up_to};
 pub use sample::{NonSampleRecord, Sample};
-pub use stream::{COUNT_RECORDS, Stream};
+pub use stream::{STAT_RECORD_KINDS, Stream};
 pub use threads::on_threads;
 pub use world::{
     CommChange, DsoName, Epoch, OrderRange, RecordedName, RuntimeFunction, ThreadCache, ThreadInfo,

@@ -59,7 +59,7 @@ impl LiveWorld {
         }
     }
 
-    /// Adds complete records. Those that change the World are applied by [`LiveWorld::complete`].
+    /// Adds complete records. Those that change the World are applied by [`LiveWorld::apply_complete`].
     pub fn add(&mut self, records: &[u8]) {
         self.add_each(records, |_, _| {});
     }
@@ -78,21 +78,23 @@ impl LiveWorld {
         self.order.finish_round();
     }
 
-    /// Returns the position of the next record in the order, and keeps what [`LiveWorld::complete`] and
+    /// Returns the position of the next record in the order, and keeps what [`LiveWorld::apply_complete`] and
     /// [`LiveWorld::forget`] need of the record.
     fn record(&mut self, raw: &RawRecord<'_>, bytes: &[u8]) -> Order {
         let position = self.position;
         match raw.kind {
             RecordKind::FINISHED_ROUND => {
                 self.order.finish_round();
-                self.order.order(None, position)
+                self.order.add_record(None, position)
             }
             RecordKind::SAMPLE => {
                 let time = self.events.sample_head(raw.body).and_then(|head| head.time);
-                self.order.order(time, position)
+                self.order.add_record(time, position)
             }
             kind => {
-                let order = self.order.order(self.events.record_time(raw), position);
+                let order = self
+                    .order
+                    .add_record(self.events.record_time(raw), position);
                 if WorldBuilder::changes_world(kind) {
                     self.unapplied.push((order, bytes.to_vec()));
                 }
@@ -108,7 +110,7 @@ impl LiveWorld {
 
     /// Applies the records up to the time before which no further records can arrive: the highest time at the end of
     /// the round before the last complete one.
-    pub fn complete(&mut self) {
+    pub fn apply_complete(&mut self) {
         let limit = self.order.limit();
         self.settled = std::mem::replace(&mut self.completed, limit);
         for (order, bytes) in take_up_to(&mut self.unapplied, limit, |(order, _)| *order) {
@@ -134,9 +136,9 @@ impl LiveWorld {
     }
 
     /// Applies all records added so far.
-    pub fn complete_all(&mut self) {
+    pub fn apply_all(&mut self) {
         self.order.finish_all();
-        self.complete();
+        self.apply_complete();
     }
 
     /// The World up to the completed time.
@@ -287,18 +289,18 @@ mod tests {
         let (early, late) = (sample(10), sample(30));
         let late_position = early.len() as u64;
         live.add(&[&early[..], &late, &mark].concat());
-        live.complete();
+        live.apply_complete();
         assert!(!has_mapping(&live, &late, late_position));
         // A record of another CPU, which arrived a round later.
         live.add(&[&mapped(20)[..], &sample(40), &mark].concat());
-        live.complete();
+        live.apply_complete();
         assert!(!has_mapping(&live, &early, 0));
         assert!(has_mapping(&live, &late, late_position));
         // Records of the current round are not applied before its end.
         live.add(&mapped(50));
-        live.complete();
+        live.apply_complete();
         assert_eq!(live.world().mappings().len(), 1);
-        live.complete_all();
+        live.apply_all();
         assert_eq!(live.world().mappings().len(), 2);
     }
 
@@ -310,7 +312,7 @@ mod tests {
         for end in 0..complete.len() {
             live.add(&complete[..end]);
         }
-        live.complete_all();
+        live.apply_all();
         assert_eq!(live.world().mappings().len(), 0);
     }
 }

@@ -31,7 +31,7 @@ impl Replay<'_> {
         render: &R,
         take: &mut T,
     ) -> Result<(), Error> {
-        *self.bad() = DecodeErrors::default();
+        *self.bad_samples() = DecodeErrors::default();
         let mut scratches = Vec::new();
         scratches.resize_with(threads.get(), R::Scratch::default);
         let skipped = self.skipped(render);

@@ -154,7 +154,7 @@ impl<'a> Iterator for OrderedRecords<'_, 'a> {
                 continue;
             };
             let time = self.time(&record);
-            let order = self.rounds.order(time, record.position);
+            let order = self.rounds.add_record(time, record.position);
             if time.is_some() && self.sorted {
                 self.waiting.push(order);
                 continue;

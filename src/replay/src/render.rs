@@ -258,7 +258,7 @@ impl<'s, S: OrderedSamples, R: Render> BlockRenderer<'s, S, R> {
             }
         }
         if bad.count > 0 {
-            recorded.bad().merge(bad);
+            recorded.bad_samples().merge(bad);
         }
     }
 }

@@ -86,7 +86,7 @@ impl<'a> Replay<'a> {
     #[must_use]
     pub fn diagnostics(&self) -> Diagnostics {
         Diagnostics {
-            bad_samples: self.bad().clone(),
+            bad_samples: self.bad_samples().clone(),
             ..self.scan.diagnostics.clone()
         }
     }
@@ -111,7 +111,7 @@ impl<'a> Replay<'a> {
         OrderedSamples::deliver(self, sample, each);
     }
 
-    pub(crate) fn bad(&self) -> MutexGuard<'_, DecodeErrors> {
+    pub(crate) fn bad_samples(&self) -> MutexGuard<'_, DecodeErrors> {
         locked(&self.bad_samples)
     }
 

@@ -47,7 +47,7 @@ impl Rounds {
     /// Counts a record that was read, and returns its position in the order: call it once for each record. A record without a
     /// time gets the current limit as its time.
     #[inline]
-    pub fn order(&mut self, time: Option<u64>, position: u64) -> Order {
+    pub fn add_record(&mut self, time: Option<u64>, position: u64) -> Order {
         let Some(time) = time else {
             return Order {
                 time: self.flushed,
@@ -60,7 +60,7 @@ impl Rounds {
     }
 
     /// Counts a range of records within a round: `highest` is the highest of their times, `late` the number of late ones.
-    pub(crate) fn add(&mut self, highest: u64, late: u64) {
+    pub(crate) fn add_range(&mut self, highest: u64, late: u64) {
         self.highest = self.highest.max(highest);
         self.late += late;
     }
@@ -95,26 +95,26 @@ mod tests {
     fn a_round_delivers_records_up_to_the_previous_round() {
         let mut rounds = Rounds::new();
         for time in [1, 4, 2, 3] {
-            rounds.order(Some(time), 0);
+            rounds.add_record(Some(time), 0);
         }
         rounds.finish_round();
         assert_eq!(rounds.limit(), 0);
-        rounds.order(Some(8), 0);
+        rounds.add_record(Some(8), 0);
         rounds.finish_round();
         assert_eq!(rounds.limit(), 4);
         assert_eq!(rounds.late(), 0);
-        rounds.order(Some(3), 0);
+        rounds.add_record(Some(3), 0);
         assert_eq!(rounds.late(), 1);
     }
 
     #[test]
     fn records_without_time_are_between_delivered_and_waiting_ones() {
         let mut rounds = Rounds::new();
-        let delivered = rounds.order(Some(5), 10);
+        let delivered = rounds.add_record(Some(5), 10);
         rounds.finish_round();
         rounds.finish_round();
-        let waiting = rounds.order(Some(6), 20);
-        let timeless = rounds.order(None, 30);
+        let waiting = rounds.add_record(Some(6), 20);
+        let timeless = rounds.add_record(None, 30);
         assert!(delivered < timeless && timeless < waiting);
     }
 }

@@ -22,7 +22,7 @@ use crate::group_samples::{GroupCounts, GroupSamples, LastValues};
 use crate::record_counter::RecordCounter;
 use crate::render::{OrderedSamples, render_blocks};
 use crate::rounds::take_up_to;
-use crate::scan::STATE;
+use crate::scan::WORLD_CHANGES;
 use crate::threads::locked;
 use crate::timeline::SAMPLE_INDEX;
 use crate::{BadRecord, Diagnostics, Error, Order, Render, Rounds, Take, World, WorldBuilder};
@@ -64,14 +64,14 @@ struct RecordBuffer {
     /// CALLCHAIN_DEFERRED records that have not been assigned to samples yet.
     chains: Vec<(DeferredKey, Order)>,
     tally: RecordCounter,
-    /// Positions of the records of [`COUNT_RECORDS`] that the last [`Stream::advance`] read.
+    /// Positions of the records of [`STAT_RECORD_KINDS`] that the last [`Stream::advance`] read.
     counts: Vec<u64>,
     /// Whether metadata was read since the last [`Stream::process_metadata`].
     metadata_read: bool,
 }
 
 /// Kinds of the records of `stat record`, which has counts instead of samples: the counts, and what describes them.
-pub const COUNT_RECORDS: [RecordKind; 6] = [
+pub const STAT_RECORD_KINDS: [RecordKind; 6] = [
     RecordKind::CPU_MAP,
     RecordKind::STAT_CONFIG,
     RecordKind::EVENT_UPDATE,
@@ -155,9 +155,9 @@ impl<R: StreamInput> Stream<R> {
         }
     }
 
-    /// Records of the types [`COUNT_RECORDS`] that the last call of [`Stream::advance`] read, in stream order, each with its
+    /// Records of the types [`STAT_RECORD_KINDS`] that the last call of [`Stream::advance`] read, in stream order, each with its
     /// position.
-    pub fn count_records(&self) -> impl Iterator<Item = (u64, RawRecord<'_>)> {
+    pub fn stat_records(&self) -> impl Iterator<Item = (u64, RawRecord<'_>)> {
         self.buffer.counts.iter().filter_map(|position| {
             let split = RawRecord::split(self.reader.from(*position), self.buffer.endian);
             split.map(|(raw, _)| (*position, raw))
@@ -165,7 +165,7 @@ impl<R: StreamInput> Stream<R> {
     }
 
     /// Drops the ready samples, and reads until further samples, other records to deliver, or records for
-    /// [`Stream::count_records`] are ready. Returns `false` at the end of the stream; a damaged stream ends at the damage, with
+    /// [`Stream::stat_records`] are ready. Returns `false` at the end of the stream; a damaged stream ends at the damage, with
     /// [`Diagnostics::end`].
     ///
     /// # Errors
@@ -273,7 +273,7 @@ impl<R: StreamInput> Stream<R> {
         self.buffer.events = EventTable::new(self.buffer.endian, head.events());
         let ids = head.features().build_ids();
         self.builder
-            .build_ids(ids.get(self.passed_build_ids..).unwrap_or_default());
+            .add_build_ids(ids.get(self.passed_build_ids..).unwrap_or_default());
         self.passed_build_ids = ids.len();
     }
 
@@ -294,7 +294,7 @@ impl<R: StreamInput> Stream<R> {
             }
         }
         self.ready = take_up_to(&mut self.buffer.undelivered, limit, |order| *order);
-        if self.buffer.events.defer_callchains() {
+        if self.buffer.events.may_defer_callchains() {
             self.complete_callchains(limit);
         }
         if self.buffer.events.any_holds_values() {
@@ -391,11 +391,11 @@ impl RecordBuffer {
     fn record(&mut self, at: &RecordAt<'_>) -> Result<(), Error> {
         let (raw, position) = (&at.raw, at.position);
         self.tally.count(raw.kind);
-        if COUNT_RECORDS.contains(&raw.kind) {
+        if STAT_RECORD_KINDS.contains(&raw.kind) {
             push(&mut self.counts, position).map_err(Error::no_room(SAMPLE_INDEX))?;
         }
         if self.delivered_kinds.contains(&raw.kind) {
-            // `Rounds::order` is not used here: it is called below, and a second call would count a late record twice.
+            // `Rounds::add_record` is not used here: it is called below, and a second call would count a late record twice.
             let time = self.events.record_time(raw);
             let limit = self.order.limit();
             let time = time.unwrap_or(limit);
@@ -408,7 +408,7 @@ impl RecordBuffer {
                     self.tally.statistics.unknown_ids += 1;
                     return Ok(());
                 };
-                let order = self.order.order(head.time, position);
+                let order = self.order.add_record(head.time, position);
                 push(&mut self.undelivered, order).map_err(Error::no_room(SAMPLE_INDEX))?;
                 return Ok(());
             }
@@ -418,9 +418,11 @@ impl RecordBuffer {
             }
             kind if kind.is_user() => self.metadata_read |= PipeHead::is_metadata(kind),
             kind => {
-                let order = self.order.order(self.events.record_time(raw), position);
+                let order = self
+                    .order
+                    .add_record(self.events.record_time(raw), position);
                 if WorldBuilder::changes_world(kind) {
-                    push(&mut self.unapplied, order).map_err(Error::no_room(STATE))?;
+                    push(&mut self.unapplied, order).map_err(Error::no_room(WORLD_CHANGES))?;
                 } else if matches!(kind, RecordKind::LOST | RecordKind::LOST_SAMPLES) {
                     self.tally.lost(at, self.endian);
                 } else if kind == RecordKind::CALLCHAIN_DEFERRED {

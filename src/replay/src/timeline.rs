@@ -14,7 +14,7 @@ use crate::scan::{DataSlice, FinishedRound};
 use crate::{Error, EventIndex, Order, Replay};
 
 /// An iterator over blocks of positions of samples, and of other records if they are wanted, in order of time; in file order if
-/// FINISHED_ROUND records are wanted. After a FINISHED_ROUND is read, all records up to [`FinishedRound::complete`] can be
+/// FINISHED_ROUND records are wanted. After a FINISHED_ROUND is read, all records up to [`FinishedRound::complete_until`] can be
 /// returned: no record with an earlier time follows, not even a late one. Takes 16 bytes per record of about two rounds.
 pub(crate) struct Timeline<'r, 'a> {
     reader: SliceReader<'r, 'a>,
@@ -235,7 +235,7 @@ impl<'r, 'a> Timeline<'r, 'a> {
             self.window.extend_from_slice(&orders);
             let is_inside = |round: &&FinishedRound| round.position < slice.end;
             while let Some(round) = self.rounds.next_if(is_inside) {
-                complete_until = Some(round.complete);
+                complete_until = Some(round.complete_until);
             }
         }
         if self.reader.is_in_file_order() {

@@ -34,7 +34,7 @@ impl ChainEntry {
 /// and an invalid marker invalidates the whole chain: then the result is `false`, and the frames so
 /// far must be dropped. Markers after the last frame within the limit are not examined.
 pub fn walk(chain: U64s<'_>, max_stack: usize, frame: impl FnMut(CpuMode, u64)) -> bool {
-    walk_on(CpuMode::User, chain, max_stack, frame)
+    walk_part(CpuMode::User, chain, max_stack, frame)
 }
 
 /// Returns the mode and the address of each frame of `chain`, innermost first, at most `max_stack`; none of a corrupted chain.
@@ -48,7 +48,7 @@ pub fn chain_addresses(chain: U64s<'_>, max_stack: usize) -> Vec<(CpuMode, u64)>
 }
 
 /// Like [`walk`], for a part of a chain: the `entries` before their first marker are in `mode`.
-pub fn walk_on(
+pub fn walk_part(
     mut mode: CpuMode,
     entries: U64s<'_>,
     max_stack: usize,
@@ -281,7 +281,7 @@ mod tests {
             let split = split_first(U64s::new(&bytes, Endian::Little)).unwrap();
             let mut together = vec![(split.mode, split.ip)];
             let callers = U64s::new(split.callers, Endian::Little);
-            let is_valid = walk_on(split.mode, callers, max_stack - 1, |mode, ip| {
+            let is_valid = walk_part(split.mode, callers, max_stack - 1, |mode, ip| {
                 together.push((mode, ip));
             });
             assert_eq!(

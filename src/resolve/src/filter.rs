@@ -137,7 +137,7 @@ impl SampleCriteria {
     pub fn accepts_frame(&self, frame: &Frame, resolver: &Resolver<'_>) -> bool {
         let dso = frame.dso.map(|dso| resolver.world().dso(dso));
         let named = |names: &Vec<String>| {
-            dso.is_some_and(|dso| names.iter().any(|name| dso.is_called(name)))
+            dso.is_some_and(|dso| names.iter().any(|name| dso.has_name(name)))
         };
         self.dsos.as_ref().is_none_or(named)
             && self

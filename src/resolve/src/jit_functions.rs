@@ -37,7 +37,7 @@ fn functions(
     is_monotonic: bool,
 ) -> Option<Vec<RuntimeFunction>> {
     let dso = world.dso(id);
-    let process = world.runtime_of(id)?;
+    let process = world.perf_map_process(id)?;
     let (dump_dso, path) = dump_of(world.dsos(), dso)?;
     let map_path = map_file(process);
     let request = ObjectRequest {

@@ -360,11 +360,11 @@ impl Transform for AddressShifter {
     }
 
     fn note_end(&mut self) {
-        self.map.live.complete_all();
+        self.map.live.apply_all();
     }
 
     fn rewrite(&mut self, records: &[u8], to: &mut Vec<u8>) {
-        self.map.live.complete();
+        self.map.live.apply_complete();
         for (raw, record) in RawRecord::all(records, self.endian) {
             let position = self.position;
             self.position += record.len() as u64;

@@ -282,12 +282,12 @@ impl<S: BuildIdSource> Transform for BuildIdInjector<S> {
     }
 
     fn note_end(&mut self) {
-        self.live.complete_all();
+        self.live.apply_all();
     }
 
     fn rewrite(&mut self, records: &[u8], to: &mut Vec<u8>) {
         if self.objects == InjectedObjects::Hit {
-            self.live.complete();
+            self.live.apply_complete();
         }
         for (raw, record) in RawRecord::all(records, self.endian) {
             match (self.objects, raw.kind) {

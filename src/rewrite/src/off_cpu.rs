@@ -102,7 +102,7 @@ impl OffCpu {
                 let Some(head) = self.events.sample_head(raw.body) else {
                     return false;
                 };
-                let order = self.order.order(head.time, position);
+                let order = self.order.add_record(head.time, position);
                 if head.event != self.event {
                     return false;
                 }
@@ -115,7 +115,7 @@ impl OffCpu {
             }
             RecordKind::SWITCH | RecordKind::SWITCH_CPU_WIDE => {
                 let (_, id) = self.events.split(raw);
-                let order = self.order.order(id.time, position);
+                let order = self.order.add_record(id.time, position);
                 let tid = id.pid_tid.map_or(0, |(_, tid)| tid);
                 let change = match raw.misc.contains(Misc::SWITCH_OUT) {
                     false => Some(StateChange::SwitchedIn { tid }),
@@ -131,7 +131,7 @@ impl OffCpu {
             RecordKind::FINISHED_ROUND => false,
             _ => {
                 let time = self.events.record_time(raw);
-                self.order.order(time, position);
+                self.order.add_record(time, position);
                 false
             }
         }

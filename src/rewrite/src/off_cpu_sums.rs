@@ -73,13 +73,13 @@ impl<S: WaitSource> OffCpuSums<S> {
     fn replace(&mut self, raw: &RawRecord<'_>, to: &mut Vec<u8>) -> bool {
         if raw.kind != RecordKind::SAMPLE {
             let time = self.events.record_time(raw);
-            self.order.order(time, self.position);
+            self.order.add_record(time, self.position);
             return false;
         }
         let Some(head) = self.events.sample_head(raw.body) else {
             return false;
         };
-        self.order.order(head.time, self.position);
+        self.order.add_record(head.time, self.position);
         if head.event != self.event {
             return false;
         }

@@ -156,7 +156,7 @@ impl Transform for SchedStatMerger {
                 }
                 _ => (None, self.events.record_time(&raw)),
             };
-            let order = self.order.order(time, position);
+            let order = self.order.add_record(time, position);
             match kind {
                 None | Some(SchedEvent::Other) => {
                     if raw.kind == RecordKind::FINISHED_ROUND {

@@ -76,7 +76,7 @@ impl LiveUnwinder {
     /// Replaces stack copies by callchains. Samples without a stack copy or without a callchain, those of guests, and those that
     /// cannot be decoded are kept unchanged.
     fn unwind(&mut self, records: &[u8], to: &mut Vec<u8>) {
-        self.live.complete();
+        self.live.apply_complete();
         // Not reached unless an earlier call panicked.
         let Some(known) = self.known.take() else {
             return to.extend_from_slice(records);
@@ -154,7 +154,7 @@ impl Rewriter for LiveUnwinder {
     }
 
     fn note_end(&mut self) {
-        self.live.complete_all();
+        self.live.apply_all();
     }
 
     fn rewrite(&mut self, records: &[u8], is_behind: bool, to: &mut Vec<u8>) {
@@ -175,7 +175,7 @@ impl Transform for LiveUnwinder {
     }
 
     fn note_end(&mut self) {
-        self.live.complete_all();
+        self.live.apply_all();
     }
 
     fn rewrite(&mut self, records: &[u8], to: &mut Vec<u8>) {

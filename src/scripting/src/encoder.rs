@@ -500,8 +500,8 @@ impl Render for EventEncoder<'_, '_> {
         if !self.filter.accepts(sample, self.resolver) {
             return;
         }
-        let moment = scratch.recent.moment(world, sample.who(), sample.order);
-        let comm = world.comm(moment.comm_at);
+        let state = scratch.recent.state_at(world, sample.who(), sample.order);
+        let comm = world.comm(state.comm_at);
         // Frames of an earlier sample must not remain: a database exports them as the callchain.
         scratch.frames.clear();
         if call.reads_callchain() {

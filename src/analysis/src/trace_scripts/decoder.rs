@@ -209,7 +209,7 @@ impl Render for FieldDecoder<'_, '_> {
                 .text
                 .push_str(&String::from_utf8_lossy(text.unwrap_or_default()));
         }
-        let moment = threads.moment(world, sample.who(), sample.order);
+        let state = threads.state_at(world, sample.who(), sample.order);
         block.samples.push(StoredSample {
             kind: layout.map(|layout| layout.kind),
             event: sample.event,
@@ -219,7 +219,7 @@ impl Render for FieldDecoder<'_, '_> {
                 .and_then(|layout| number(&layout.common_pid))
                 .unwrap_or_else(|| sample.tid.cast_signed().into()),
             process: sample.pid,
-            comm: moment.comm_at,
+            comm: state.comm_at,
             numbers_end: block.numbers.len(),
             text_end: block.text.len(),
         });

@@ -157,7 +157,7 @@ fn world(pids: &[u32], matches: &ArgMatches, context: &Context) -> Result<LiveWo
     let mut world = LiveWorld::new(Endian::NATIVE, observation.events());
     let started = observation.start(&request, &mut |records| world.add(records));
     started.map_err(explained)?;
-    world.complete_all();
+    world.apply_all();
     Ok(world)
 }
 

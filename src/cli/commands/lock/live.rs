@@ -212,7 +212,7 @@ fn watch(
         Ok(())
     })?;
     let sums = summary.read();
-    world.complete_all();
+    world.apply_all();
     Ok(Watched {
         sums: sums.map_err(|error| CliError::message(255, error.to_string()))?,
         summary,

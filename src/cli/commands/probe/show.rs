@@ -215,7 +215,7 @@ fn variable_text(variable: &Variable, function: &str, with_ranges: bool) -> Stri
         kind,
         name,
         is_external,
-        is_here,
+        is_available,
         ranges,
     } = variable;
     if !with_ranges {
@@ -228,7 +228,7 @@ fn variable_text(variable: &Variable, function: &str, with_ranges: bool) -> Stri
         .iter()
         .map(|(start, end)| format!("{start}-{end}"))
         .collect();
-    let state = if *is_here { "VAL" } else { "INV" };
+    let state = if *is_available { "VAL" } else { "INV" };
     format!(
         "[{state}]\t{kind}\t{name}\t@<{function}+[{}]>",
         ranges.join(",")

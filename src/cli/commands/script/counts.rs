@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use clap::ArgMatches;
 use rperf_count::{CounterCounts, CounterReading, IntervalCounts, RecordedCounts};
 use rperf_perfdata::{EventDesc, EventProperty, EventUpdate, PerfData};
-use rperf_replay::{BadRecord, COUNT_RECORDS, DecodeErrors};
+use rperf_replay::{BadRecord, DecodeErrors, STAT_RECORD_KINDS};
 use rperf_resolve::SampleCriteria;
 use rperf_view::script::{write_count, write_count_titles};
 use rperf_wire::{Endian, RawRecord, RecordKind, StatConfig, UserRecord};
@@ -63,7 +63,7 @@ pub(super) struct CountTable {
 }
 
 impl CountTable {
-    /// Whether a record of [`COUNT_RECORDS`] was decoded, even if it has no counts.
+    /// Whether a record of [`STAT_RECORD_KINDS`] was decoded, even if it has no counts.
     pub(super) fn has_begun(&self) -> bool {
         self.counts.is_some()
     }
@@ -104,7 +104,7 @@ impl CountTable {
     /// Processes the next record; returns the counts at the end of an interval.
     pub(super) fn process(&mut self, record: &CountRecord<'_>) -> Option<IntervalCounts> {
         let raw = record.raw;
-        if !COUNT_RECORDS.contains(&raw.kind) {
+        if !STAT_RECORD_KINDS.contains(&raw.kind) {
             return None;
         }
         let decoded = match UserRecord::decode(raw, record.endian) {

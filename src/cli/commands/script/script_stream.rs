@@ -171,7 +171,7 @@ impl StreamCalls<'_> {
     ) -> Result<bool, CliError> {
         let head = stream.head();
         let filter = self.reading.settings.filter(head.metadata())?;
-        let mut records = stream.count_records();
+        let mut records = stream.stat_records();
         Ok(records.all(|(position, raw)| {
             let record = CountRecord {
                 raw: &raw,

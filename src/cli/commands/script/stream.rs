@@ -210,7 +210,7 @@ impl<'a> StreamPrinter<'a> {
         if !self.counts.has_begun() {
             counts::check(self.settings, self.context)?;
         }
-        for (position, raw) in stream.count_records() {
+        for (position, raw) in stream.stat_records() {
             let record = CountRecord {
                 raw: &raw,
                 position,

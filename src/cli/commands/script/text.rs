@@ -278,7 +278,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         } else {
             // The walk does not end at a stop function: an invalid marker behind it makes the chain corrupted, too.
             let mut stopped = self.stops(task.at, split.mode, split.ip);
-            chain::walk_on(split.mode, callers, max_callers, |mode, ip| {
+            chain::walk_part(split.mode, callers, max_callers, |mode, ip| {
                 if !stopped {
                     self.frame(event, task, FrameAddress { mode, ip }, cache, out);
                     stopped = self.stops(task.at, mode, ip);
@@ -309,7 +309,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         let from = out.len();
         // The part is within `--max-stack` and has no invalid marker.
         let no_limit = entries.len();
-        chain::walk_on(mode, entries, no_limit, |mode, ip| {
+        chain::walk_part(mode, entries, no_limit, |mode, ip| {
             self.frame(event, task, FrameAddress { mode, ip }, cache, out);
         });
         cache
@@ -462,8 +462,8 @@ impl Render for SampleText<'_, '_> {
             block.begin_part(Some(sample.event.0 as usize));
         }
         let at = AddressContext::of(sample);
-        let moment = scratch.recent.moment(world, sample.who(), sample.order);
-        let mut line = self.lines.line(sample, moment.comm_at);
+        let state = scratch.recent.state_at(world, sample.who(), sample.order);
+        let mut line = self.lines.line(sample, state.comm_at);
         if event.shows_kind {
             line.branch = self.lines.branch_flags(sample);
         }
@@ -473,7 +473,7 @@ impl Render for SampleText<'_, '_> {
             line: &line,
             task: SampledTask {
                 at,
-                epoch: moment.epoch,
+                epoch: state.epoch,
             },
         };
         match self.plan.is_structured {

@@ -89,7 +89,7 @@ impl<'a, 'w> Annotator<'a, 'w> {
         let resolver = self.printer.resolver;
         let name = shown.dso.as_ref();
         let mut dsos = (0..).zip(resolver.world().dsos());
-        let dso = match dsos.find(|(_, dso)| name.is_some_and(|name| dso.is_called(name))) {
+        let dso = match dsos.find(|(_, dso)| name.is_some_and(|name| dso.has_name(name))) {
             Some((number, _)) => DsoId(number),
             None => self.find(shown)?.1.symbol.dso,
         };
@@ -123,7 +123,7 @@ impl<'a, 'w> Annotator<'a, 'w> {
         let name = |function: &SampledFunction| resolver.symbol_name(function.symbol);
         let is_wanted = |function: &&SampledFunction| {
             let dso = resolver.world().dso(function.symbol.dso);
-            let in_dso = |wanted: &String| dso.is_called(wanted);
+            let in_dso = |wanted: &String| dso.has_name(wanted);
             name(function) == shown.symbol && shown.dso.as_ref().is_none_or(in_dso)
         };
         match table.functions.iter().find(is_wanted) {

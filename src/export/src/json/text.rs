@@ -175,7 +175,7 @@ impl<'r, 'w> JsonText<'r, 'w> {
             }
             let from = out.len();
             // The result is always `true`: `chain::parts` has checked the markers.
-            chain::walk_on(mode, part, no_limit, |mode, ip| {
+            chain::walk_part(mode, part, no_limit, |mode, ip| {
                 self.frame(context, mode, ip, frames, out);
             });
             parts.insert(&key, out.get(from..).unwrap_or_default());
@@ -304,10 +304,10 @@ impl Render for JsonText<'_, '_> {
         scratch: &mut JsonCache,
         block: &mut JsonBlock,
     ) {
-        let moment = scratch.recent.moment(world, sample.who(), sample.order);
+        let state = scratch.recent.state_at(world, sample.who(), sample.order);
         let context = FrameContext {
             at: AddressContext::of(sample),
-            epoch: moment.epoch,
+            epoch: state.epoch,
         };
         block.samples += 1;
         let out = &mut block.text;
@@ -329,7 +329,7 @@ impl Render for JsonText<'_, '_> {
             push_number(out, "period", sample.period.cast_signed());
         }
         push_key(out, 3, "comm");
-        push_string(out, world.comm(moment.comm_at));
+        push_string(out, world.comm(state.comm_at));
         out.push(b',');
         push_key(out, 3, "callchain");
         out.push(b'[');

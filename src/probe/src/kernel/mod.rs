@@ -239,7 +239,7 @@ impl Kernel<'_> {
                     kind: parameter.spelled(),
                     name,
                     is_external: false,
-                    is_here: true,
+                    is_available: true,
                     ranges: Vec::new(),
                 })
             });

@@ -2,7 +2,7 @@
 
 use super::convert;
 use super::raw::{self, FetchAddress};
-use super::variables::{VisibleVariable, globals, visible};
+use super::variables::{VariableInScope, globals, visible};
 use super::{Candidate, SearchNote};
 use crate::definition::{Argument, ArgumentValue};
 use crate::dwarf::{AccessPoint, CompileUnit, Die, locate};
@@ -167,7 +167,7 @@ fn expand(
     only_parameters: bool,
     values: &mut Vec<FetchedValue>,
 ) {
-    for VisibleVariable {
+    for VariableInScope {
         die, name, is_own, ..
     } in visible(context.scope, context.address)
     {

@@ -169,7 +169,7 @@ impl UnitSearch<'_> {
                 },
             )?;
         }
-        self.lines.extend(nearest);
+        self.nearest.extend(nearest);
         Ok(())
     }
 

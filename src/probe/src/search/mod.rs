@@ -32,7 +32,7 @@ pub(crate) use point_in_function::PointInFunction;
 pub(crate) use raw::{FetchAddress, fields as raw_fields, kernel_text as raw_kernel_text};
 pub(crate) use source::{SourceText, is_path_end};
 pub(crate) use unit_query::UnitQuery;
-pub(crate) use variables::{VisibleVariable, all as all_variables, globals};
+pub(crate) use variables::{VariableInScope, all as all_variables, globals};
 
 /// Limits and settings of a search.
 #[derive(Debug, Clone)]

@@ -23,7 +23,7 @@ pub(super) struct UnitSearch<'s> {
     /// Why the first skipped probe point was skipped; reported if no probe point is found.
     pub(super) skipped: Option<Error>,
     /// The lines with code nearest to the requested line, as users write them.
-    pub(super) lines: BTreeSet<u32>,
+    pub(super) nearest: BTreeSet<u32>,
 }
 
 impl<'s> UnitSearch<'s> {
@@ -39,7 +39,7 @@ impl<'s> UnitSearch<'s> {
             candidates: Vec::new(),
             notes: Vec::new(),
             skipped: None,
-            lines: BTreeSet::new(),
+            nearest: BTreeSet::new(),
         }
     }
 
@@ -291,17 +291,17 @@ impl<'s> UnitSearch<'s> {
             mut candidates,
             mut notes,
             skipped,
-            lines,
+            nearest,
             ..
         } = self;
         if candidates.is_empty() {
             if let Some(error) = skipped {
                 return Err(error);
             }
-            if !lines.is_empty() {
+            if !nearest.is_empty() {
                 return Err(Error::NoPoint {
                     point: definition.point.to_string(),
-                    nearest: lines
+                    nearest: nearest
                         .iter()
                         .map(|line| at_line(definition, *line))
                         .collect(),

@@ -1,11 +1,11 @@
-//! The variables visible at an address.
+//! The variables in scope at an address.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::dwarf::{CompileUnit, Die};
 
-/// A variable or parameter visible at an address.
-pub(crate) struct VisibleVariable<'w, 'u> {
+/// A variable or parameter in whose scope an address is; another one of its name may hide it.
+pub(crate) struct VariableInScope<'w, 'u> {
     pub(crate) die: Die<'w, 'u>,
     /// Its name in the source; `None` if it has no name.
     pub(crate) name: Option<String>,
@@ -16,7 +16,7 @@ pub(crate) struct VisibleVariable<'w, 'u> {
 }
 
 /// Returns the variables of [`all`] to which their name refers, and those without a name.
-pub(crate) fn visible<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleVariable<'w, 'u>> {
+pub(crate) fn visible<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VariableInScope<'w, 'u>> {
     let all = all(scope, address).into_iter();
     all.filter(|variable| variable.is_meant).collect()
 }
@@ -25,7 +25,7 @@ pub(crate) fn visible<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleV
 /// first. As in the source, a name refers to the innermost declaration, but at the entry of `scope` to the outermost one of
 /// `scope`, since only parameters are valid there. Variables of functions inlined into `scope` are used for names that `scope`
 /// does not declare. Variables that cannot have a value are omitted.
-pub(crate) fn all<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleVariable<'w, 'u>> {
+pub(crate) fn all<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VariableInScope<'w, 'u>> {
     let mut declared = declared(scope, address);
     let is_entry = scope.entry_address() == Some(address);
     // For each name, the variable to which it refers: whether it is own, and its index.
@@ -63,7 +63,7 @@ pub(crate) fn all<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleVaria
 
 /// Returns the variables declared in `scope` and in the blocks and inlined functions in it that cover `address`, outer blocks
 /// first.
-fn declared<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleVariable<'w, 'u>> {
+fn declared<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VariableInScope<'w, 'u>> {
     let is_lexical_block = |die: &Die<'_, '_>| die.tag() == gimli::DW_TAG_lexical_block;
     let mut own_offsets = BTreeSet::new();
     scope.walk(&mut |die| {
@@ -75,7 +75,7 @@ fn declared<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VisibleVariable<'w
     let mut variables = Vec::new();
     scope.walk(&mut |die| {
         if is_variable(die) {
-            variables.push(VisibleVariable {
+            variables.push(VariableInScope {
                 name: die.name(),
                 is_own: own_offsets.contains(&die.offset().0),
                 is_meant: false,

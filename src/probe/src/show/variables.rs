@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::filter::NameFilter;
 use crate::object::ProbeObject;
 use crate::register;
-use crate::search::{PointInFunction, SearchOptions, VisibleVariable, all_variables, globals};
+use crate::search::{PointInFunction, SearchOptions, VariableInScope, all_variables, globals};
 
 /// Selects variables.
 #[derive(Debug, Clone, Default)]
@@ -56,7 +56,7 @@ pub struct Variable {
     pub is_external: bool,
     /// Whether it can be recorded by name at the probe point, or is external. Other variables are only listed if ranges are
     /// requested.
-    pub is_here: bool,
+    pub is_available: bool,
     /// Its ranges as offsets from the function's entry, if requested.
     pub ranges: Vec<(u64, u64)>,
 }
@@ -131,24 +131,24 @@ fn listed_point<'w, 'u>(
         let unreadable = place
             .as_ref()
             .and_then(|place| unreadable_at(object, place));
-        let is_here = is_external || (is_meant && place.is_some() && unreadable.is_none());
+        let is_available = is_external || (is_meant && place.is_some() && unreadable.is_none());
         let ranges = match wanted.ranges {
             true => relative(die, point, entry, is_external),
             false => Vec::new(),
         };
-        if is_here || !ranges.is_empty() {
+        if is_available || !ranges.is_empty() {
             found.insert(Variable {
                 kind: die.type_name(),
                 name,
                 is_external,
-                is_here,
+                is_available,
                 ranges,
             });
         } else if let Some(reason) = unreadable.filter(|_| is_meant) {
             unrecordable.push((name, reason));
         }
     };
-    for VisibleVariable { die, is_meant, .. } in all_variables(&point.scope, point.address) {
+    for VariableInScope { die, is_meant, .. } in all_variables(&point.scope, point.address) {
         let is_external = false;
         add(&die, is_external, is_meant);
     }
@@ -192,7 +192,7 @@ fn marker_points(
                 kind: field.kind.unwrap_or_default(),
                 name: field.name?,
                 is_external: false,
-                is_here: true,
+                is_available: true,
                 ranges: Vec::new(),
             })
         });

@@ -4,7 +4,7 @@ use rperf_memory::push;
 use rperf_perfdata::{PerfData, RecordAt, Records};
 use rperf_wire::{Endian, RawRecord, RecordKind};
 
-use super::{DataSlice, STATE};
+use super::{DataSlice, WORLD_CHANGES};
 use crate::deferred::DeferredKey;
 use crate::events::{EventTable, SampleHead};
 use crate::prefetch::{BytesRead, Prefetcher};
@@ -50,7 +50,7 @@ pub(super) struct Chunk<'a> {
     /// The ranges between FINISHED_ROUND records; the first and the last one are limited by the chunk.
     pub(super) segments: Vec<Segment>,
     /// Records that change the World.
-    pub(super) state: Vec<(RecordPosition, RawRecord<'a>)>,
+    pub(super) world_changes: Vec<(RecordPosition, RawRecord<'a>)>,
     /// Samples with counter values.
     pub(super) values: Vec<(RecordPosition, RawRecord<'a>)>,
     /// Records with deferred callchains.
@@ -70,7 +70,7 @@ pub(super) struct Segment {
     /// Highest time, or 0.
     pub(super) highest: u64,
     /// Offset of the first record without a time, if any.
-    pub(super) timeless: Option<u64>,
+    pub(super) first_timeless: Option<u64>,
 }
 
 impl Segment {
@@ -81,7 +81,7 @@ impl Segment {
             is_finished: false,
             lowest: u64::MAX,
             highest: 0,
-            timeless: None,
+            first_timeless: None,
         }
     }
 
@@ -99,7 +99,7 @@ impl Segment {
     /// Adds a record without a time.
     #[cold]
     fn add_timeless(&mut self, position: u64) {
-        self.timeless.get_or_insert(position);
+        self.first_timeless.get_or_insert(position);
     }
 }
 
@@ -212,7 +212,7 @@ impl<'e, 'a> ChunkBuilder<'e, 'a> {
                 slices: Vec::new(),
                 modes: 0,
                 segments: Vec::new(),
-                state: Vec::new(),
+                world_changes: Vec::new(),
                 values: Vec::new(),
                 deferred: Vec::new(),
             },
@@ -261,7 +261,7 @@ impl<'e, 'a> ChunkBuilder<'e, 'a> {
         self.segment.add(record);
         if self.events.holds_values(head.event) {
             let values = &mut self.chunk.values;
-            return push(values, (record, at.raw)).map_err(Error::no_room(STATE));
+            return push(values, (record, at.raw)).map_err(Error::no_room(WORLD_CHANGES));
         }
         if let Some(count) = self.chunk.samples.get_mut(head.event.0 as usize) {
             *count += 1;
@@ -313,7 +313,8 @@ impl<'e, 'a> ChunkBuilder<'e, 'a> {
             return Ok(());
         }
         if WorldBuilder::changes_world(raw.kind) {
-            push(&mut self.chunk.state, (record, *raw)).map_err(Error::no_room(STATE))?;
+            push(&mut self.chunk.world_changes, (record, *raw))
+                .map_err(Error::no_room(WORLD_CHANGES))?;
         } else if matches!(raw.kind, RecordKind::LOST | RecordKind::LOST_SAMPLES) {
             self.chunk.tally.lost(at, self.endian);
         } else if raw.kind == RecordKind::CALLCHAIN_DEFERRED {

@@ -4,7 +4,7 @@ use rperf_memory::push;
 use rperf_wire::{RawRecord, RecordKind};
 
 use super::chunk::{Chunk, ChunkScanner, RecordPosition, Scanned, Segment};
-use super::{DataSlice, FinishedRound, STATE, Scan, TimelessRecord};
+use super::{DataSlice, FinishedRound, Scan, TimelessRecord, WORLD_CHANGES};
 use crate::deferred::DeferredCallchains;
 use crate::group_samples::{GroupCounts, LastValues};
 use crate::record_counter::RecordCounter;
@@ -26,7 +26,7 @@ pub(super) struct Join<'s, 'e, 'a> {
     /// The flush limit at `position`, and the number of late records so far.
     order: Rounds,
     /// Records that change the World, sorted later.
-    state: Vec<(Order, RawRecord<'a>)>,
+    world_changes: Vec<(Order, RawRecord<'a>)>,
     tally: RecordCounter,
     samples: Vec<u64>,
     slices: Vec<DataSlice>,
@@ -49,7 +49,7 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
             ended: false,
             failed: None,
             order: Rounds::new(),
-            state: Vec::new(),
+            world_changes: Vec::new(),
             tally: RecordCounter::default(),
             samples: vec![0; scanner.events.len()],
             slices: Vec::new(),
@@ -58,7 +58,7 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
             earliest: u64::MAX,
             timeless: Vec::new(),
             values: GroupCounts::default(),
-            deferred: DeferredCallchains::new(scanner.events.defer_callchains()),
+            deferred: DeferredCallchains::new(scanner.events.may_defer_callchains()),
         }
     }
 
@@ -88,16 +88,17 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
     }
 
     fn join(&mut self, chunk: Chunk<'a>) -> Result<(), Error> {
-        let mut state = chunk.state.into_iter().peekable();
+        let mut world_changes = chunk.world_changes.into_iter().peekable();
         let mut values = chunk.values.into_iter().peekable();
         let mut deferred = chunk.deferred.into_iter().peekable();
         self.tally.merge(chunk.tally);
         for segment in &chunk.segments {
             self.add_segment(segment);
             let is_inside = |record: &RecordPosition| record.position < segment.end;
-            while let Some((record, raw)) = state.next_if(|(record, _)| is_inside(record)) {
+            while let Some((record, raw)) = world_changes.next_if(|(record, _)| is_inside(record)) {
                 let order = self.order_of(record);
-                push(&mut self.state, (order, raw)).map_err(Error::no_room(STATE))?;
+                push(&mut self.world_changes, (order, raw))
+                    .map_err(Error::no_room(WORLD_CHANGES))?;
             }
             while let Some((record, raw)) = values.next_if(|(record, _)| is_inside(record)) {
                 self.add_values(record, &raw);
@@ -132,9 +133,9 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
             true => self.late_records(segment, limit),
             false => 0,
         };
-        self.order.add(segment.highest, late);
+        self.order.add_range(segment.highest, late);
         self.earliest = self.earliest.min(segment.lowest);
-        if let Some(position) = segment.timeless {
+        if let Some(position) = segment.first_timeless {
             self.earliest = self.earliest.min(limit);
             // `Scan::limit` returns 0 before the first entry, so the limit 0 needs none.
             if self.timeless.last().map_or(0, |last| last.limit) != limit {
@@ -191,15 +192,16 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
             position,
             limit: self.order.limit(),
             // For now the lowest time of the records since the previous kept round; `complete_rounds` replaces it.
-            complete: std::mem::replace(&mut self.earliest, u64::MAX),
+            complete_until: std::mem::replace(&mut self.earliest, u64::MAX),
         });
     }
 
-    /// Sets [`FinishedRound::complete`] of each round: no record that follows the round has an earlier time.
+    /// Sets [`FinishedRound::complete_until`] of each round: no record that follows the round has an earlier time.
     fn complete_rounds(&mut self) {
         let mut earliest = self.earliest;
         for round in self.rounds.iter_mut().rev() {
-            let lowest_before = std::mem::replace(&mut round.complete, earliest.min(round.limit));
+            let lowest_before =
+                std::mem::replace(&mut round.complete_until, earliest.min(round.limit));
             earliest = earliest.min(lowest_before);
         }
     }
@@ -220,9 +222,9 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         diagnostics.end = damage.and_then(Result::err).or_else(|| data.end().cloned());
         diagnostics.out_of_order = self.scanner.events.out_of_order(&self.order);
         let mut builder = WorldBuilder::new(data.endian());
-        builder.build_ids(&data.features().build_ids());
-        self.state.sort_by_key(|(order, _)| *order);
-        for (order, raw) in &self.state {
+        builder.add_build_ids(&data.features().build_ids());
+        self.world_changes.sort_by_key(|(order, _)| *order);
+        for (order, raw) in &self.world_changes {
             if let Err(error) = builder.push(*order, raw) {
                 diagnostics.bad_records.add(BadRecord {
                     offset: order.position,
@@ -232,7 +234,7 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
             }
         }
         let shares = self.values.finish(&mut LastValues::default());
-        shares.count(&mut self.samples);
+        shares.add_counts(&mut self.samples);
         Ok(Scan {
             world: builder.finish(),
             diagnostics,

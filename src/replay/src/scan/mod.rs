@@ -46,7 +46,7 @@ pub(crate) struct FinishedRound {
     /// The flush limit after this record.
     limit: u64,
     /// No record with an earlier time follows; equal to `limit` unless later records are late.
-    pub(crate) complete: u64,
+    pub(crate) complete_until: u64,
 }
 
 /// A record without a time, and the flush limit used instead.
@@ -89,7 +89,7 @@ impl Scan {
 /// Size of a chunk in bytes.
 const CHUNK_SIZE: u64 = 1 << 20;
 /// Description of the data kept for records that change the World, for errors.
-pub(crate) const STATE: &str = "the positions of records of mappings and threads";
+pub(crate) const WORLD_CHANGES: &str = "the positions of records of mappings and threads";
 
 /// Reads all records of a file on at most `threads` threads.
 ///

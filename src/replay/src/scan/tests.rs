@@ -178,7 +178,7 @@ fn oracle(data: &PerfData<'_>) -> (u64, Vec<(u64, u64)>) {
             }
             _ => events.record_time(&record.raw),
         };
-        let order = rounds.order(time, record.position);
+        let order = rounds.add_record(time, record.position);
         if time.is_none() {
             limits.push((record.position, order.time));
         }

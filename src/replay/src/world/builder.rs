@@ -200,9 +200,9 @@ impl WorldBuilder {
         }
         .interpret();
         let dsos = &mut self.world.dsos;
-        let dso = dsos.user(machine, named.kind, &named.name, mapped.build_id);
+        let dso = dsos.find_or_add_user(machine, named.kind, &named.name, mapped.build_id);
         if let Some(dso) = dsos.get_mut(dso) {
-            dso.mapped_by(pid);
+            dso.add_process(pid);
         }
         let is_vdso = matches!(named.kind, DsoKind::Vdso | DsoKind::Vdso32);
         let space = self.process_space(order, machine, pid);

@@ -29,7 +29,7 @@ impl World {
     /// The process whose `/tmp/perf-PID.map` has the symbols of `dso`, if `dso` is the executable
     /// anonymous memory of a process.
     #[must_use]
-    pub fn runtime_of(&self, dso: DsoId) -> Option<u32> {
+    pub fn perf_map_process(&self, dso: DsoId) -> Option<u32> {
         match self.dsos().get(dso.0 as usize)?.kind {
             DsoKind::PerfMap(pid) => Some(pid),
             _ => None,
@@ -51,10 +51,10 @@ impl World {
 
     /// Adds `functions`, which must be in order of time, to the anonymous memory of `dso`'s process: each overrides older ones at
     /// its addresses. Must be called at most once for a DSO, before samples are processed. Does nothing if `dso`
-    /// is not the executable anonymous memory of a process (see [`World::runtime_of`]).
+    /// is not the executable anonymous memory of a process (see [`World::perf_map_process`]).
     pub fn add_functions(&mut self, dso: DsoId, functions: &[RuntimeFunction]) {
         let Some(lifetimes) = self
-            .runtime_of(dso)
+            .perf_map_process(dso)
             .and_then(|pid| self.processes.get(&(Machine::Host, pid)))
         else {
             return;
@@ -155,13 +155,15 @@ mod tests {
     /// and with a file from 0x2000 to 0x3000.
     fn world(again: &[u64]) -> (World, DsoId) {
         let mut world = World::default();
-        let dso = world.dsos.user(
+        let dso = world.dsos.find_or_add_user(
             Machine::Host,
             DsoKind::PerfMap(PID),
             "/tmp/perf-7.map",
             None,
         );
-        let file = world.dsos.user(Machine::Host, DsoKind::User, "/a", None);
+        let file = world
+            .dsos
+            .find_or_add_user(Machine::Host, DsoKind::User, "/a", None);
         let mut space = MappingSpace::default();
         for (time, start, end, dso) in [(1, 0x1000, 0x2000, dso), (1, 0x2000, 0x3000, file)]
             .into_iter()

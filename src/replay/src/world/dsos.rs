@@ -15,6 +15,7 @@ pub(crate) struct Dsos {
 }
 
 impl Dsos {
+    /// All DSOs by id, including removed ones.
     pub(crate) fn all(&self) -> &[Dso] {
         &self.all
     }
@@ -81,7 +82,7 @@ impl Dsos {
 
     /// The first user DSO with this name and, if given, this build-id; created if necessary. A DSO whose build-id is unknown
     /// matches any build-id, and gets this one.
-    pub(crate) fn user(
+    pub(crate) fn find_or_add_user(
         &mut self,
         machine: Machine,
         kind: DsoKind,

@@ -62,9 +62,9 @@ impl World {
     fn own_state(&self, space: Option<SpaceId>, order: Order) -> (u64, OrderRange) {
         let known = space.and_then(|id| Some((id, self.spaces.get(id.0 as usize)?)));
         known.map_or((Epoch::UNKNOWN, OrderRange::ALL), |(id, space)| {
-            let (mut counted, mut span) = space.counted_span(order);
+            let (mut counted, mut span) = space.count_span(order);
             if let Some(functions) = self.code.get(&id) {
-                let (function_count, function_span) = functions.counted_span(order);
+                let (function_count, function_span) = functions.count_span(order);
                 (counted, span) = (counted + function_count, span.and(function_span));
             }
             (u64::from(id.0) << 32 | counted as u64, span)

@@ -19,7 +19,7 @@ const KSYMBOL_UNREGISTER: u16 = 1;
 impl WorldBuilder {
     /// Adds the entries of the BUILD_ID feature. Should be called before records are pushed: as in perf, the kernel gets its name
     /// from its entry, if there is one.
-    pub fn build_ids(&mut self, entries: &[BuildIdEntry]) {
+    pub fn add_build_ids(&mut self, entries: &[BuildIdEntry]) {
         for entry in entries {
             let mode = entry.misc.cpu_mode();
             let machine = Machine::of(mode, entry.pid.cast_unsigned());
@@ -42,7 +42,9 @@ impl WorldBuilder {
                     }
                     .interpret();
                     // No build-id to look for: it is set below.
-                    self.world.dsos.user(machine, named.kind, name, None)
+                    self.world
+                        .dsos
+                        .find_or_add_user(machine, named.kind, name, None)
                 }
             };
             if let Some(dso) = self.world.dsos.get_mut(id) {

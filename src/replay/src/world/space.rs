@@ -103,16 +103,16 @@ impl MappingSpace {
     }
 
     /// Number of entries before `order`, which insert or remove mappings.
-    pub(crate) fn counted(&self, order: Order) -> usize {
+    pub(crate) fn count_before(&self, order: Order) -> usize {
         match self.entries.last() {
             Some(last) if last.order < order => self.entries.len(),
             _ => self.entries.partition_point(|entry| entry.order < order),
         }
     }
 
-    /// Like [`MappingSpace::counted`], with the range of orders for which the number is the same.
-    pub(crate) fn counted_span(&self, order: Order) -> (usize, OrderRange) {
-        let counted = self.counted(order);
+    /// Like [`MappingSpace::count_before`], with the range of orders for which the number is the same.
+    pub(crate) fn count_span(&self, order: Order) -> (usize, OrderRange) {
+        let counted = self.count_before(order);
         (
             counted,
             OrderRange::at(&self.entries, counted, |entry| entry.order),
@@ -122,7 +122,7 @@ impl MappingSpace {
     /// The mapping of the last entry before `order` that covers `address`: `None` if there is no such
     /// entry, `Some(None)` if the entry removed the mapping.
     pub(crate) fn lookup(&self, order: Order, address: u64) -> Option<Option<MappingId>> {
-        let counted = self.counted(order);
+        let counted = self.count_before(order);
         // `None` if even some entries of the index are not before `order`.
         let unindexed = self.entries.get(self.index.entry_count..counted);
         let mut newest_first = unindexed.unwrap_or_default().iter().rev();

@@ -101,13 +101,13 @@ impl Default for ThreadCache {
 impl ThreadCache {
     /// The state of a thread just before `order`.
     #[inline]
-    pub fn moment(&mut self, world: &World, who: ThreadKey, order: Order) -> ThreadState {
-        self.moment_span(world, who, order).0
+    pub fn state_at(&mut self, world: &World, who: ThreadKey, order: Order) -> ThreadState {
+        self.state_span(world, who, order).0
     }
 
-    /// Like [`ThreadCache::moment`], with the range of orders in which the state is the same.
+    /// Like [`ThreadCache::state_at`], with the range of orders in which the state is the same.
     #[inline]
-    pub fn moment_span(
+    pub fn state_span(
         &mut self,
         world: &World,
         who: ThreadKey,

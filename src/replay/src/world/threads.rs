@@ -32,7 +32,7 @@ struct ThreadHistory {
     parent: Option<u32>,
     /// Whether the thread id occurs in a COMM or FORK record, or is that of the idle task; otherwise it is only known from
     /// mappings.
-    has_records: bool,
+    has_task_records: bool,
 }
 
 /// The last thread with a thread id.
@@ -47,7 +47,7 @@ pub struct ThreadInfo {
     /// Its last name, or `:TID`.
     pub comm: CommId,
     /// Whether it occurs in COMM or FORK records, and not only in those of mappings. Always true for the idle task.
-    pub has_records: bool,
+    pub has_task_records: bool,
 }
 
 /// The start of a thread, or its new name.
@@ -104,7 +104,7 @@ impl ThreadTable {
     pub(crate) fn named(&mut self, order: Order, pid: u32, tid: u32, comm: CommId) {
         self.seen(pid, tid);
         let history = self.histories.entry(tid).or_default();
-        history.has_records = true;
+        history.has_task_records = true;
         history.changes.push((order, ThreadChange::Comm(comm)));
     }
 
@@ -116,13 +116,13 @@ impl ThreadTable {
             history.changes.push((order, ThreadChange::Start(None)));
             history.parent = None;
         }
-        history.has_records = true;
+        history.has_task_records = true;
         history.pid = Some(parent.pid);
         let name = self.latest(parent.tid);
         let history = self.histories.entry(child.tid).or_default();
         history.pid = Some(child.pid);
         history.parent = Some(parent.tid);
-        history.has_records = true;
+        history.has_task_records = true;
         history.changes.push((order, ThreadChange::Start(name)));
     }
 
@@ -178,7 +178,7 @@ impl ThreadTable {
             tid: *tid,
             parent: history.parent,
             comm: self.latest(*tid).unwrap_or(Comms::unnamed(*tid)),
-            has_records: history.has_records,
+            has_task_records: history.has_task_records,
         })
     }
 

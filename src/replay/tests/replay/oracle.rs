@@ -45,13 +45,13 @@ pub(crate) enum Step {
         place: u64,
     },
     /// Registers generated code of the kernel.
-    Announce {
+    RegisterCode {
         start: u64,
         len: u32,
         name: u8,
     },
     /// Unregisters generated code of the kernel.
-    Retract {
+    UnregisterCode {
         start: u64,
     },
     Sample {
@@ -101,8 +101,8 @@ fn step() -> impl Strategy<Value = Step> {
     });
     // As in the kernel, code never extends into the code after it: each piece begins at one of ten places, 6 apart, and is at
     // most 6 long. Generated code may be at every place, modules and the kernel at the last three.
-    let announce =
-        (0_u64..10, 1_u32..6, any::<u8>()).prop_map(|(place, len, name)| Step::Announce {
+    let register_code =
+        (0_u64..10, 1_u32..6, any::<u8>()).prop_map(|(place, len, name)| Step::RegisterCode {
             start: place * 6,
             len,
             name,
@@ -121,9 +121,9 @@ fn step() -> impl Strategy<Value = Step> {
         3 => fork,
         1 => pid().prop_map(|pid| Step::Exit { pid }),
         2 => comm,
-        1 => announce,
+        1 => register_code,
         1 => (7_u64..10).prop_map(|place| Step::Kernel { place }),
-        1 => (0_u64..60).prop_map(|start| Step::Retract { start }),
+        1 => (0_u64..60).prop_map(|start| Step::UnregisterCode { start }),
         6 => sample,
     ]
 }
@@ -238,12 +238,12 @@ fn write(file: &mut FileBuilder, time: u64, step: &Step) -> u64 {
             };
             file.record(0, KERNEL, &Record::Mmap(mmap), &id(0, 0))
         }
-        Step::Announce { start, len, name } => {
+        Step::RegisterCode { start, len, name } => {
             let name = format!("bpf_prog_{name}");
             let symbol = ksymbol(start, len, REGISTER, name.as_bytes());
             file.record(0, Misc(0), &Record::Ksymbol(symbol), &id(0, 0))
         }
-        Step::Retract { start } => {
+        Step::UnregisterCode { start } => {
             let symbol = ksymbol(start, 1, UNREGISTER, b"gone");
             file.record(0, Misc(0), &Record::Ksymbol(symbol), &id(0, 0))
         }
@@ -322,13 +322,13 @@ fn apply(machine: &mut NaiveMachine, position: u64, step: &Step) -> Option<Seen>
             pgoff: place * 6,
             name: kernel_name(place),
         }),
-        Step::Announce { start, len, name } => machine.announce(Piece {
+        Step::RegisterCode { start, len, name } => machine.register_code(Piece {
             start,
             end: start + u64::from(len),
             pgoff: 0,
             name: format!("bpf_prog_{name}"),
         }),
-        Step::Retract { start } => machine.retract(start),
+        Step::UnregisterCode { start } => machine.unregister_code(start),
         Step::Sample {
             pid,
             tid,
@@ -363,7 +363,7 @@ fn mapped(world: &World, pid: u32) -> Vec<Piece> {
 
 /// Process, parent and name of every thread in FORK and COMM records.
 fn tasks(world: &World) -> BTreeMap<u32, (u32, Option<u32>, String)> {
-    let threads = world.threads().filter(|thread| thread.has_records);
+    let threads = world.threads().filter(|thread| thread.has_task_records);
     threads
         .map(|thread| {
             let comm = world.comm(thread.comm).to_owned();

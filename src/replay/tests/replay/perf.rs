@@ -59,8 +59,8 @@ fn main_threads_only(event: Event) -> Event {
 fn without_ambiguous_kernel_code(event: Event) -> Vec<Event> {
     match event {
         Event::Step(_, Step::Kernel { .. }) => Vec::new(),
-        Event::Step(time, Step::Announce { start, .. }) => {
-            vec![Event::Step(time, Step::Retract { start }), event]
+        Event::Step(time, Step::RegisterCode { start, .. }) => {
+            vec![Event::Step(time, Step::UnregisterCode { start }), event]
         }
         other => vec![other],
     }

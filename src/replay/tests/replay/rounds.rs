@@ -37,7 +37,7 @@ fn many_rounds() -> (Vec<u8>, Vec<Order>) {
                 ..SampleRecord::default()
             };
             let position = file.sample(0, USER, &wire);
-            expected.push(rounds.order((time > 0).then_some(time), position));
+            expected.push(rounds.add_record((time > 0).then_some(time), position));
         }
         file.round();
         rounds.finish_round();

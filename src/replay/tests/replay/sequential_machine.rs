@@ -18,7 +18,7 @@ struct Thread {
     comm: Option<String>,
     parent: Option<u32>,
     /// Whether it occurs in COMM or FORK records, and not only in those of mappings. Always true for the idle task.
-    has_records: bool,
+    has_task_records: bool,
 }
 
 /// Joins adjacent pieces of the same file with consecutive offsets; `pieces` are sorted by address.
@@ -103,7 +103,7 @@ impl NaiveMachine {
     pub(crate) fn comm(&mut self, pid: u32, tid: u32, name: &str) {
         let thread = self.thread(pid, tid);
         thread.comm = Some(name.to_owned());
-        thread.has_records = true;
+        thread.has_task_records = true;
     }
 
     pub(crate) fn fork(&mut self, parent: (u32, u32), child: (u32, u32), exec: bool) {
@@ -113,7 +113,7 @@ impl NaiveMachine {
             self.threads.insert(ptid, Thread::default());
         }
         let parent = self.thread(ppid, ptid);
-        parent.has_records = true;
+        parent.has_task_records = true;
         let comm = parent.comm.clone();
         let (pid, tid) = child;
         self.threads.insert(
@@ -122,7 +122,7 @@ impl NaiveMachine {
                 pid: Some(pid),
                 comm,
                 parent: Some(ptid),
-                has_records: true,
+                has_task_records: true,
             },
         );
         if pid == tid {
@@ -141,18 +141,18 @@ impl NaiveMachine {
 
     /// Handles a KSYMBOL record that registers code. The code replaces registered code at its start; a record for code within the
     /// kernel or a module is ignored.
-    pub(crate) fn announce(&mut self, piece: Piece) {
+    pub(crate) fn register_code(&mut self, piece: Piece) {
         let here = find(&self.kernel, piece.start);
         // Only the names of the kernel and of modules are in brackets.
         if here.is_some_and(|(name, _)| name.starts_with('[')) {
             return;
         }
-        self.retract(piece.start);
+        self.unregister_code(piece.start);
         self.map_kernel(piece);
     }
 
     /// Handles a KSYMBOL record that unregisters code: removes the code at `address`, also a module, but not the kernel.
-    pub(crate) fn retract(&mut self, address: u64) {
+    pub(crate) fn unregister_code(&mut self, address: u64) {
         self.kernel.retain(|at| {
             let is_kernel = at.name == "[kernel.kallsyms]";
             is_kernel || !(at.start <= address && address < at.end)
@@ -176,7 +176,10 @@ impl NaiveMachine {
 
     /// Process, parent and name of every thread in FORK and COMM records, by thread id.
     pub(crate) fn tasks(&self) -> BTreeMap<u32, (u32, Option<u32>, String)> {
-        let threads = self.threads.iter().filter(|(_, thread)| thread.has_records);
+        let threads = self
+            .threads
+            .iter()
+            .filter(|(_, thread)| thread.has_task_records);
         threads
             .map(|(tid, thread)| {
                 let pid = thread.pid.unwrap_or(u32::MAX);
