@@ -114,7 +114,7 @@ fn run_one(
     let mut runner = Runner::new(settings, context)?;
     let full_name = format!("{}/{}", collection.name, benchmark.name);
     runner.begin(&full_name, own_options(&own_command, &matches));
-    runner.print(&format!("# Running '{full_name}' benchmark:\n"))?;
+    runner.print_in_default_format(&format!("# Running '{full_name}' benchmark:\n"))?;
     if let Err(error) = (benchmark.run)(&matches, &mut runner) {
         runner.store_error(&error);
         return Err(error);
@@ -152,7 +152,7 @@ fn run_with_defaults(
     runner: &mut Runner<'_>,
 ) -> Result<(), CliError> {
     runner.begin(full_name, Vec::new());
-    runner.print(&format!("# Running {full_name} benchmark...\n"))?;
+    runner.print_in_default_format(&format!("# Running {full_name} benchmark...\n"))?;
     let parser = (benchmark.build)().no_binary_name(true);
     let matches = parser
         .try_get_matches_from(Vec::<OsString>::new())
@@ -161,7 +161,7 @@ fn run_with_defaults(
         runner.store_error(&error);
         runner.report_failure(full_name, &error)?;
     }
-    runner.print("\n")
+    runner.print_in_default_format("\n")
 }
 
 /// Parses the words after the name of a benchmark or `all`: its own options, which `own_command` declares, and the common ones.
@@ -188,9 +188,9 @@ fn list_collections(context: &Context) -> Result<ExitStatus, CliError> {
     );
     text.push_str("        # List of all available benchmark collections:\n\n");
     for collection in COLLECTIONS {
-        text.push_str(&text::listed(collection.name, collection.summary));
+        text.push_str(&text::list_line(collection.name, collection.summary));
     }
-    text.push_str(&text::listed(ALL, ALL_SUMMARY));
+    text.push_str(&text::list_line(ALL, ALL_SUMMARY));
     text.push('\n');
     context.stdout().write_all(text.as_bytes())?;
     Ok(ExitStatus::Ok)
@@ -202,9 +202,9 @@ fn list_benchmarks(collection: &Collection, context: &Context) -> Result<ExitSta
         collection.name
     );
     for benchmark in collection.benchmarks {
-        text.push_str(&text::listed(benchmark.name, benchmark.summary));
+        text.push_str(&text::list_line(benchmark.name, benchmark.summary));
     }
-    text.push_str(&text::listed(ALL, collection.all_summary));
+    text.push_str(&text::list_line(ALL, collection.all_summary));
     text.push('\n');
     context.stdout().write_all(text.as_bytes())?;
     Ok(ExitStatus::Ok)

@@ -111,7 +111,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         return printed.map(|()| ExitStatus::Ok);
     }
     print(&files, &compared, &settings, context)?;
-    if files.iter().all(|file| file.samples() == 0) {
+    if files.iter().all(|file| file.sample_count() == 0) {
         return Err(CliError::message(
             255,
             "nothing to compare: no file has samples",
@@ -148,7 +148,7 @@ fn warn_of_files(files: &[SamplesFile], settings: &DiffSettings, context: &Conte
         if !seen.insert(real_path) {
             context.warn(format_args!("{} is compared with itself", file.name));
         }
-        if file.samples() == 0 {
+        if file.sample_count() == 0 {
             context.warn(format_args!("{} has no samples", file.name));
         }
     }

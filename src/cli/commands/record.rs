@@ -45,7 +45,7 @@ use self::unwinding::LiveUnwinding;
 /// Records, then reports losses, filtered samples and problems. The exit status is that of the workload, unless a signal
 /// ended the recording.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
-    args::check_old_spelling(matches, context)?;
+    args::refuse_old_call_graph_modes(matches, context)?;
     let mut request = request::build(matches, context)?;
     let unwinding = LiveUnwinding::requested(matches, context, &request)?;
     let filters = SampleFilters::requested(&mut request)?;
@@ -95,7 +95,7 @@ fn rewriters(
     // Unwinding precedes --off-cpu, which moves the sample of a switch to the time at which the task runs again: a stack must be
     // unwound with the mappings at the time of the switch.
     let unwinding = unwinding.map(|unwinding| unwinding as Arc<dyn BuildRewriter>);
-    let filters = filters.filter(|filters| filters.rewrites());
+    let filters = filters.filter(|filters| filters.drops_before_writing());
     let filters = filters.map(|filters| filters as Arc<dyn BuildRewriter>);
     let off_cpu = off_cpu.map(|off_cpu| off_cpu as Arc<dyn BuildRewriter>);
     rperf_rewrite::chain([unwinding, filters, off_cpu].into_iter().flatten())

@@ -105,7 +105,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let bad_records = job.count(&analysis, is_all, |parameters, counts| {
         analysis.end_progress();
         context.paginate("report")?;
-        if let Some(format) = settings.data {
+        if let Some(format) = settings.data_format {
             let events = data.events().iter().map(|event| event.name.as_str());
             let report = ReportInput {
                 events: &events.collect::<Vec<_>>(),
@@ -514,7 +514,7 @@ fn is_empty(histogram: &Histogram) -> bool {
 
 /// Whether the output is probably read by a person. Hints and tips are not printed for scripts, whose input should not vary.
 fn is_for_person(context: &Context, settings: &ReportSettings) -> bool {
-    context.output.is_terminal() && !settings.quiet && settings.data.is_none()
+    context.output.is_terminal() && !settings.quiet && settings.data_format.is_none()
 }
 
 /// Writes columns with a single value, the number of lost samples, the tables of events and groups, and a tip. With
@@ -527,7 +527,7 @@ fn print(
     settings: &ReportSettings,
 ) -> io::Result<()> {
     let out = &mut context.stdout();
-    let values = &parameters.plan.values;
+    let values = &parameters.plan.constant_columns;
     let values: Vec<(&str, &str)> = values.iter().map(|(key, value)| (*key, &**value)).collect();
     write_values(out, &values)?;
     if !settings.quiet {
@@ -542,7 +542,7 @@ fn print(
             plural: table.plural,
             times: parameters.times,
             socket: parameters.socket,
-            costs_by: parameters.plan.costs_by.as_deref(),
+            access_sort_keys: parameters.plan.access_sort_keys.as_deref(),
             histogram,
             blocks: table
                 .events

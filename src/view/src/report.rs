@@ -16,7 +16,7 @@ mod threads;
 
 pub use self::cells::{ReportCell, ReportCells, RowPart, share, short_count};
 pub use self::data::ReportData;
-pub use self::graph::BranchValue;
+pub use self::graph::GraphValue;
 pub use self::stats::{EventStats, Stats, write_stats};
 pub use self::table::{ReportLayout, write_rows, write_titles};
 pub use self::tasks::write_tasks;

@@ -10,7 +10,7 @@ use rperf_sys::EpollMode;
 use super::args::{BenchOptions, lettered_switch, numeric, threads_option};
 use super::catalogue::Benchmark;
 use super::runner::{RunOutput, Runner};
-use super::text::{averaged, spread_of};
+use super::text::{mean_rate_line, spread_of};
 use crate::cli::error::CliError;
 
 /// The benchmarks of the collection.
@@ -137,7 +137,7 @@ fn wait(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
             bench.nested
         ))?;
     }
-    runner.summarize(&format!(
+    runner.print_run_summary(&format!(
         "{} threads monitoring{} on {} file-descriptors for {seconds} secs",
         bench.threads,
         if bench.mode.oneshot {
@@ -162,7 +162,7 @@ fn wait(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
                 ));
             }
             let spread = spread_of(result.threads.iter().map(|thread| thread.rate));
-            text.push_str(&format!("\n{}", averaged(&spread, seconds)));
+            text.push_str(&format!("\n{}", mean_rate_line(&spread, seconds)));
             RunOutput {
                 text,
                 simple: None,
@@ -194,7 +194,7 @@ fn control(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError
     if common.verbose {
         runner.print_unless_json(&format!("Nesting level(s): {}\n", bench.nested))?;
     }
-    runner.summarize(&format!(
+    runner.print_run_summary(&format!(
         "{} threads doing epoll_ctl ops {} file-descriptors for {} secs",
         bench.threads,
         bench.descriptors,

@@ -12,7 +12,7 @@ use rperf_count::Spread;
 use super::args::{BenchOptions, lettered_switch, numeric, threads_option};
 use super::catalogue::Benchmark;
 use super::runner::{RunOutput, Runner, failed};
-use super::text::{averaged, spread_of};
+use super::text::{mean_rate_line, spread_of};
 use crate::cli::error::CliError;
 
 /// The benchmarks of the collection.
@@ -134,7 +134,7 @@ fn hash(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
         scope: common.scope,
     };
     let seconds = bench.duration.as_secs();
-    runner.summarize(&format!(
+    runner.print_run_summary(&format!(
         "{} threads, each operating on {} [{}] futexes for {seconds} secs",
         bench.threads,
         bench.futexes,
@@ -172,7 +172,7 @@ fn rate_output(
     seconds: u64,
 ) -> RunOutput {
     let spread = spread_of(rates);
-    let mean = averaged(&spread, seconds);
+    let mean = mean_rate_line(&spread, seconds);
     RunOutput {
         text: match common.silent {
             true => mean,
@@ -204,7 +204,7 @@ fn lock_pi(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError
         own_locks: options.is_on("multi"),
     };
     let seconds = bench.duration.as_secs();
-    runner.summarize(&format!(
+    runner.print_run_summary(&format!(
         "{} threads doing pi lock/unlock pairing for {seconds} secs",
         bench.threads,
     ))?;
@@ -274,7 +274,7 @@ fn wake(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     };
     let words = FutexWords::default();
     let [address, _requeue_target] = words.addresses();
-    runner.summarize(&format!(
+    runner.print_run_summary(&format!(
         "blocking on {} threads (at [{}] futex {address:#x}), waking up {} at a time",
         bench.threads,
         common.scope_name(),
@@ -328,7 +328,7 @@ fn wake_parallel(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), Cl
     let each = threads / bench.wakers;
     let words = FutexWords::default();
     let [address, _requeue_target] = words.addresses();
-    runner.summarize(&format!(
+    runner.print_run_summary(&format!(
         "blocking on {threads} threads (at [{}] futex {address:#x}), \
          {} threads waking up {each} at a time",
         common.scope_name(),
@@ -388,7 +388,7 @@ fn requeue(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError
     };
     let words = FutexWords::default();
     let [from, to] = words.addresses();
-    runner.summarize(&format!(
+    runner.print_run_summary(&format!(
         "Requeuing {threads} threads (from [{}] {from:#x} to {}{to:#x}), {} at a time",
         common.scope_name(),
         if bench.pi { "PI " } else { "" },

@@ -120,7 +120,7 @@ fn announce(
     runner: &mut Runner<'_>,
 ) -> Result<(), CliError> {
     runner.print_unless_json(&format!("# function '{name}' ({description})\n"))?;
-    runner.print(&format!("# Copying {size} bytes ...\n\n"))
+    runner.print_in_default_format(&format!("# Copying {size} bytes ...\n\n"))
 }
 
 /// Returns the names of the functions to run. `functions` are the names and descriptions of all.

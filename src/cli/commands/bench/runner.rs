@@ -111,7 +111,7 @@ impl<'a> Runner<'a> {
 
     /// Prints text unless `-f simple` or JSON is requested. The output is flushed, so the text appears before the next
     /// measurement.
-    pub(super) fn print(&self, text: &str) -> Result<(), CliError> {
+    pub(super) fn print_in_default_format(&self, text: &str) -> Result<(), CliError> {
         match self.settings.format {
             ResultFormat::Default => self.print_unless_json(text),
             ResultFormat::Simple | ResultFormat::Json => Ok(()),
@@ -129,7 +129,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Prints the line that describes what runs, with the id of this process.
-    pub(super) fn summarize(&self, what: &str) -> Result<(), CliError> {
+    pub(super) fn print_run_summary(&self, what: &str) -> Result<(), CliError> {
         self.print_unless_json(&format!("Run summary [PID {}]: {what}.\n\n", process::id()))
     }
 
@@ -143,7 +143,7 @@ impl<'a> Runner<'a> {
         let default_runs = 1;
         let (runs, series) = self.repeat(default_runs, run, show)?;
         if runs > 1 {
-            self.print(&means(runs, &series))?;
+            self.print_in_default_format(&means(runs, &series))?;
         }
         self.store_results(runs, series);
         Ok(())

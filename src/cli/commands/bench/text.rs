@@ -6,7 +6,7 @@ use rperf_bench::Value;
 use rperf_count::Spread;
 
 /// Returns the line of a benchmark or a collection in a list.
-pub(super) fn listed(name: &str, summary: &str) -> String {
+pub(super) fn list_line(name: &str, summary: &str) -> String {
     format!("{name:>14}: {summary}\n")
 }
 
@@ -46,7 +46,7 @@ pub(super) fn spread_of(values: impl Iterator<Item = f64>) -> Spread {
 }
 
 /// Returns the line with the mean rate of the threads.
-pub(super) fn averaged(spread: &Spread, seconds: u64) -> String {
+pub(super) fn mean_rate_line(spread: &Spread, seconds: u64) -> String {
     format!(
         "Averaged {:.0} operations/sec (+- {:.2}%), total secs = {seconds}\n",
         spread.mean(),

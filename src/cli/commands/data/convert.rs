@@ -116,7 +116,7 @@ fn folded(
     context: &Context,
     target: &ConversionTarget,
 ) -> Result<ExitStatus, CliError> {
-    let mut words: Vec<OsString> = vec!["--folded".into(), "-o".into(), target.path.into()];
+    let mut words: Vec<OsString> = vec!["--folded".into(), "-o".into(), target.destination.into()];
     for option in [
         "input",
         "event",
@@ -241,7 +241,7 @@ impl DataConversion<'_> {
         let start = start(recording, profile).unwrap_or_else(|| estimated_start(input, profile));
         let exporter = self.exporter();
         let name = input.path.to_string_lossy();
-        write_to(Path::new(target.path), context, |out| {
+        write_to(Path::new(target.destination), context, |out| {
             match target.format {
                 ConversionFormat::Pprof => return pprof::write(profile, Some(start), out),
                 ConversionFormat::Perfetto => return perfetto::write(profile, out),
@@ -257,7 +257,7 @@ impl DataConversion<'_> {
                 command_line: command_line.as_deref(),
                 start: Some(start),
             };
-            compressed(target.path, out, |out| match target.format {
+            compressed(target.destination, out, |out| match target.format {
                 ConversionFormat::Firefox => firefox::write(profile, &about, out),
                 _ => speedscope::write(profile, &name, &exporter, out),
             })

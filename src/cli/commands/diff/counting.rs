@@ -111,7 +111,7 @@ impl SamplesFile {
     }
 
     /// The number of samples of all events.
-    pub(super) fn samples(&self) -> u64 {
+    pub(super) fn sample_count(&self) -> u64 {
         let events = self.events.iter();
         events.map(|event| event.histogram.total().samples).sum()
     }

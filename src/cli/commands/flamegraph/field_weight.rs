@@ -53,7 +53,7 @@ impl<'n> FieldWeight<'n> {
     }
 
     /// Prints a note if samples had negative values.
-    pub(super) fn report(&self, context: &Context) {
+    pub(super) fn report_negatives(&self, context: &Context) {
         let negative = self.negative.load(Ordering::Relaxed);
         if negative > 0 {
             let name = self.name;

@@ -199,7 +199,7 @@ impl FlamegraphInput {
         );
         let named = naming.named_stacks(folded);
         if let Some(field) = &field {
-            field.report(context);
+            field.report_negatives(context);
         }
         report_symbol_problems(context, &resolver, self.verbose);
         warn_of_truncated(context, &summary, stack_copy_size(data.events()));

@@ -13,12 +13,12 @@ use crate::cli::context::Context;
 use rperf_input::DiskFiles;
 
 /// Reads jitdumps and writes their objects.
-pub(super) struct DumpFiles<'c> {
+pub(super) struct JitDumpFiles<'c> {
     pub(super) context: &'c Context,
     pub(super) is_verbose: bool,
 }
 
-impl DumpFiles<'_> {
+impl JitDumpFiles<'_> {
     fn read(&self, path: &Path) -> Result<JitDump, String> {
         let bytes: Option<FileBytes> = DiskFiles
             .read_trusted(path)
@@ -59,7 +59,7 @@ impl DumpFiles<'_> {
     }
 }
 
-impl DumpObjects for DumpFiles<'_> {
+impl DumpObjects for JitDumpFiles<'_> {
     fn object(&mut self, path: &Path) -> Option<DumpedObject> {
         let name = path.display();
         let dump = match self.read(path) {

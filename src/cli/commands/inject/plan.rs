@@ -17,7 +17,7 @@ use rperf_wire::SampleType;
 
 use super::build_ids::{BuildIdLookup, KnownBuildIds};
 use super::callchains::{CallchainConverter, has_stack_copies};
-use super::jit::DumpFiles;
+use super::jit::JitDumpFiles;
 use super::output::InjectSummary;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -144,7 +144,7 @@ impl<'c> InjectPlan<'c> {
             let message = "inject --jit: the recording has no times of mappings";
             return Err(CliError::message(255, message).hint("record with -k CLOCK_MONOTONIC"));
         }
-        let objects = DumpFiles {
+        let objects = JitDumpFiles {
             context: self.context,
             is_verbose: self.context.verbosity(self.matches) > 0,
         };

@@ -14,7 +14,7 @@ const LATENCY: TableCommand = TableCommand {
     about: "\
 Shows for each softirq (s) and work item (w) on each CPU how long it was pending before it ran: the average, the number of delays, and when the \
 longest delay began and ended. Interrupts are not listed, since no event shows when they become pending.",
-    sort: "sort keys, highest first: avg, max, count (default: avg,max,count)",
+    sort_help: "sort keys, highest first: avg, max, count (default: avg,max,count)",
     columns: KworkColumns::Delay,
 };
 
@@ -27,7 +27,7 @@ const DEFAULT_KEYS: [KworkSortKey; 3] = [
 /// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
     let more_options = [];
-    LATENCY.options(more_options)
+    LATENCY.command_with(more_options)
 }
 
 /// Prints the table.

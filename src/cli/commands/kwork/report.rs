@@ -15,7 +15,7 @@ const REPORT: TableCommand = TableCommand {
     about: "\
 Shows for each interrupt handler, softirq (s) and work item (w) on each CPU its total run time, the number of runs, and when the longest run began \
 and ended.",
-    sort: "sort keys, highest first: runtime, max, count (default: runtime,max,count)",
+    sort_help: "sort keys, highest first: runtime, max, count (default: runtime,max,count)",
     columns: KworkColumns::Runtime,
 };
 
@@ -27,7 +27,7 @@ const DEFAULT_KEYS: [KworkSortKey; 3] = [
 
 /// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
-    REPORT.options([switch("with-summary")
+    REPORT.command_with([switch("with-summary")
         .short('S')
         .help("also show the sums of all rows, and their share of one CPU")])
 }

@@ -30,18 +30,22 @@ pub(super) struct TableCommand {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     /// The help of `-s`.
-    pub(super) sort: &'static str,
+    pub(super) sort_help: &'static str,
     pub(super) columns: KworkColumns,
 }
 
 impl TableCommand {
-    /// Returns the options of the subcommand: the common ones and `more`.
-    pub(super) fn options(&self, more: impl IntoIterator<Item = Arg>) -> Command {
+    /// Returns the subcommand with the common options and `more`.
+    pub(super) fn command_with(&self, more: impl IntoIterator<Item = Arg>) -> Command {
         Command::new(self.name)
             .long_about(self.about)
             .arg(use_bpf())
             .args(filters("only this interrupt handler, softirq or function"))
-            .arg(value("sort", "key[,key...]").short('s').help(self.sort))
+            .arg(
+                value("sort", "key[,key...]")
+                    .short('s')
+                    .help(self.sort_help),
+            )
             .args(more)
             .arg(
                 switch("json").help(

@@ -56,9 +56,9 @@ pub(super) enum RunQueueUse {
 pub(super) struct LockQuery {
     pub(super) events: LockEvents,
     /// Whether locks of one name share a row.
-    pub(super) combines: bool,
+    pub(super) combines_locks: bool,
     /// Whether rows are shown that have waits, but none that ended.
-    pub(super) shows_waiting: bool,
+    pub(super) shows_unended_waits: bool,
     pub(super) aggregation: LockAggregation,
     pub(super) table: ContentionTable,
     pub(super) selection: LockSelection,
@@ -79,7 +79,7 @@ pub(super) struct LockQuery {
     /// The maximum number of frames that are read and shown. Waits with equal frames share a row of callers.
     pub(super) max_stack: usize,
     /// Selects waits whose stack has a function with one of these words in its name; `None` selects all waits.
-    pub(super) callstack: Option<Vec<String>>,
+    pub(super) callstack_filter: Option<Vec<String>>,
 }
 
 impl LockQuery {
@@ -228,7 +228,7 @@ fn contention(
     }
     let selection = lock_names::selection(query, resolver, has_lock_records)?;
     let mut contention = LockContention::new(query.aggregation, selection)
-        .with_threads(processes(analysis.replay.world()));
+        .with_threads(process_by_tid(analysis.replay.world()));
     if has_lock_records {
         contention = contention.with_lock_records();
     }
@@ -304,7 +304,7 @@ pub(super) fn without_owners(analysis: &Analysis<'_>) -> CliError {
 }
 
 /// Returns the process of each thread of a recording.
-pub(super) fn processes(world: &World) -> HashMap<u32, u32> {
+pub(super) fn process_by_tid(world: &World) -> HashMap<u32, u32> {
     let threads = world.threads();
     threads.map(|thread| (thread.tid, thread.pid)).collect()
 }
@@ -326,7 +326,7 @@ fn without_events(analysis: &Analysis<'_>, has: impl Fn(&str) -> bool) -> CliErr
 fn table(contention: &LockContention, query: &LockQuery, names: &RowNames<'_, '_>) -> LockTable {
     let rows = contention.rows(query.key).into_iter();
     let mut rows: Vec<NamedRow> = rows.map(|row| names.named(row)).collect();
-    if query.combines {
+    if query.combines_locks {
         rows = combined(rows, query.key);
     }
     let mut table = LockTable {
@@ -345,7 +345,7 @@ fn table(contention: &LockContention, query: &LockQuery, names: &RowNames<'_, '_
         let checks = &mut table.checks;
         checks.total += 1;
         checks.bad += usize::from(row.row.is_broken);
-        let is_waiting = query.shows_waiting && row.row.contended > 0;
+        let is_waiting = query.shows_unended_waits && row.row.contended > 0;
         if !is_full && (row.row.acquired > 0 || is_waiting) {
             table.rows.push(row);
         }

@@ -150,8 +150,8 @@ pub(in crate::cli::commands) fn run(
     };
     let query = LockQuery {
         events: LockEvents::Contention,
-        combines: false,
-        shows_waiting: true,
+        combines_locks: false,
+        shows_unended_waits: true,
         aggregation,
         table,
         selection: selection(matches)?,
@@ -163,7 +163,7 @@ pub(in crate::cli::commands) fn run(
         stack_skip: frames("stack-skip", STACK_SKIP),
         user_stack_skip: frames("stack-skip", 0),
         max_stack: frames("max-stack", default_max_stack(matches)),
-        callstack: words(matches, "callstack-filter"),
+        callstack_filter: words(matches, "callstack-filter"),
     };
     check_options(matches, &query, is_live)?;
     refuse_without_table(matches, &query, is_live)?;

@@ -203,8 +203,8 @@ impl WaitReader<'_, '_> {
     fn processes(&self, snapshot: &Snapshot, requested: &[u32]) -> Vec<ProcessState> {
         let read = snapshot.processes.iter();
         let read = read.map(|(pid, process)| (*pid, Some(process.names.len())));
-        let hidden = snapshot.hidden.iter().map(|pid| (*pid, None));
-        let states = read.chain(hidden).map(|(pid, threads)| ProcessState {
+        let unreadable = snapshot.unreadable.iter().map(|pid| (*pid, None));
+        let states = read.chain(unreadable).map(|(pid, threads)| ProcessState {
             pid,
             threads,
             is_holder: !requested.contains(&pid),
@@ -226,7 +226,7 @@ impl WaitReader<'_, '_> {
         }
         let holders = snapshot.waits.values().filter_map(|wait| wait.holder);
         let holders = holders.map(|holder| (holder.pid, holder.tid));
-        for (pid, tid) in holders.chain(snapshot.hidden.iter().map(|pid| (*pid, *pid))) {
+        for (pid, tid) in holders.chain(snapshot.unreadable.iter().map(|pid| (*pid, *pid))) {
             if let Ok(status) = self.proc.status(pid, tid) {
                 let comm = String::from_utf8_lossy(&status.name).into_owned();
                 names.entry(tid).or_insert(ThreadName { pid, comm });

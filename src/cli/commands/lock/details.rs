@@ -271,7 +271,7 @@ impl<'r> LockDetails<'r> {
         let size = chain.and_then(|chain| bytes_within(chain, self.query.max_stack));
         let bytes = chain.and_then(|chain| chain.as_bytes().get(..size?));
         let cgroup = self.cgroup(sample);
-        let needs_names = self.query.callstack.is_some();
+        let needs_names = self.query.callstack_filter.is_some();
         // The kernel's functions of locks stay where they are, so equal bytes have equal callers.
         match (needs_names, sample.machine(), bytes) {
             (true, ..) => Arc::new(self.named_kernel_detail(sample)),
@@ -346,7 +346,7 @@ impl<'r> LockDetails<'r> {
     }
 
     fn is_excluded(&self, frames: &[Frame]) -> bool {
-        let words = self.query.callstack.as_deref();
+        let words = self.query.callstack_filter.as_deref();
         self.functions.is_excluded(frames, words)
     }
 }

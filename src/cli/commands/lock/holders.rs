@@ -13,8 +13,8 @@ use rperf_view::lock::holders::{
 };
 
 use super::analysis::{
-    LockQuery, SCHED_EVENTS, capture_event, frame_text, has_switches, processes, without_owners,
-    without_switches,
+    LockQuery, SCHED_EVENTS, capture_event, frame_text, has_switches, process_by_tid,
+    without_owners, without_switches,
 };
 use super::details::{LockDetails, is_kernel_address, user_callers};
 use super::flame::{FlameFile, FlameStack, StackNamer};
@@ -53,7 +53,7 @@ pub(super) fn run(
     let needed = [FUTEX_EVENTS.as_slice(), &SCHED_EVENTS];
     let is_read = |name: &str| needed.iter().any(|events| events.contains(&name));
     require_fields(&analysis, is_read, "lock record")?;
-    let mut holders = FutexHolders::new(processes(analysis.replay.world()));
+    let mut holders = FutexHolders::new(process_by_tid(analysis.replay.world()));
     let details = LockDetails::new(&analysis, &resolver, query)?.with_holders(&analysis);
     let pass = details.pass(&layouts, &needed).with_switches();
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut holders)?;

@@ -95,8 +95,8 @@ pub(in crate::cli::commands) fn run(
 fn query() -> LockQuery {
     LockQuery {
         events: LockEvents::All,
-        combines: false,
-        shows_waiting: true,
+        combines_locks: false,
+        shows_unended_waits: true,
         aggregation: LockAggregation::Address,
         table: ContentionTable::Addresses,
         selection: LockSelection::default(),
@@ -108,6 +108,6 @@ fn query() -> LockQuery {
         stack_skip: super::contention::STACK_SKIP,
         user_stack_skip: 0,
         max_stack: super::contention::MAX_STACK,
-        callstack: None,
+        callstack_filter: None,
     }
 }

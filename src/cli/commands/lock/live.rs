@@ -18,7 +18,7 @@ use rperf_view::lock::{
 };
 use rperf_wire::Endian;
 
-use super::analysis::{LockQuery, RowNames, RunQueueUse, processes};
+use super::analysis::{LockQuery, RowNames, RunQueueUse, process_by_tid};
 use super::cgroup_filter;
 use super::contention::write_rows;
 use super::details::{LockFunctions, frames_at};
@@ -111,7 +111,7 @@ pub(super) fn run(
     let names = LiveNames {
         resolver: &resolver,
         world,
-        owners: LiveOwners::new(Proc::new(PROC), processes(world), is_workload),
+        owners: LiveOwners::new(Proc::new(PROC), process_by_tid(world), is_workload),
         cgroups: &cgroup_paths,
         summary,
         query,
@@ -258,7 +258,7 @@ fn options(
         tasks: TaskSet::All,
         excluded_process: Some(std::process::id()),
         key,
-        with_stacks: needs_callers || query.callstack.is_some(),
+        with_stacks: needs_callers || query.callstack_filter.is_some(),
         cpus: None,
         locks: lock_names::live_filter(query, layout.as_ref(), context)?,
         layout,
@@ -375,7 +375,7 @@ impl LiveNames<'_, '_> {
                 None => Vec::new(),
             };
             let frames = frames_at(self.resolver, key.process, &stack);
-            if functions.is_excluded(&frames, self.query.callstack.as_deref()) {
+            if functions.is_excluded(&frames, self.query.callstack_filter.as_deref()) {
                 continue;
             }
             waits += sum.count;

@@ -13,17 +13,17 @@ pub(super) struct LiveOwners {
     proc: Proc,
     machine: MachineThreads,
     /// The process of each observed thread.
-    processes: HashMap<u32, u32>,
+    process_by_tid: HashMap<u32, u32>,
     /// Whether a workload and its children were observed.
     is_workload: bool,
 }
 
 impl LiveOwners {
-    pub(super) fn new(proc: Proc, processes: HashMap<u32, u32>, is_workload: bool) -> Self {
+    pub(super) fn new(proc: Proc, process_by_tid: HashMap<u32, u32>, is_workload: bool) -> Self {
         Self {
             machine: MachineThreads::new(&proc),
             proc,
-            processes,
+            process_by_tid,
             is_workload,
         }
     }
@@ -52,18 +52,22 @@ impl LiveOwners {
                             true => self.own_id(tid)?,
                             false => tid,
                         };
-                        let owner = self.machine.sharing(place, pid, own_tid);
+                        let owner = self.machine.thread_sharing(place, pid, own_tid);
                         return owner.map(|owner| owner.tid);
                     }
                 }
                 // The process has ended, so its mappings are unknown: any process of the workload may share the futex.
-                Err(_) if self.is_workload && !is_foreign && self.processes.contains_key(&tid) => {
+                Err(_)
+                    if self.is_workload
+                        && !is_foreign
+                        && self.process_by_tid.contains_key(&tid) =>
+                {
                     return Some(tid);
                 }
                 Err(_) => {}
             }
         }
-        (!is_foreign && self.processes.get(&tid) == Some(&pid)).then_some(tid)
+        (!is_foreign && self.process_by_tid.get(&tid) == Some(&pid)).then_some(tid)
     }
 
     /// Returns the name of a thread; `None` if it has ended.
@@ -75,7 +79,7 @@ impl LiveOwners {
 
     /// Returns the process of a thread, if known.
     pub(super) fn process(&self, tid: u32) -> Option<u32> {
-        let observed = self.processes.get(&tid).copied();
+        let observed = self.process_by_tid.get(&tid).copied();
         observed.or_else(|| self.proc.process_of(tid).ok())
     }
 

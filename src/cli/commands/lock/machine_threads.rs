@@ -75,7 +75,7 @@ impl MachineThreads {
     /// thread with this id is known to be in a process that maps `place`, and this user may not read the mappings of exactly one
     /// of these threads, the process of that thread is assumed to map `place` if both it and `pid` are in the initial PID
     /// namespace.
-    pub(super) fn sharing(
+    pub(super) fn thread_sharing(
         &self,
         place: SharedPlace,
         pid: u32,

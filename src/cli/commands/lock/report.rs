@@ -72,8 +72,8 @@ pub(in crate::cli::commands) fn run(
     };
     let query = LockQuery {
         events: LockEvents::All,
-        combines: flag(matches, "combine-locks") == Some(true),
-        shows_waiting: false,
+        combines_locks: flag(matches, "combine-locks") == Some(true),
+        shows_unended_waits: false,
         aggregation,
         // Has no effect here: only `lock contention` uses it.
         table: ContentionTable::Addresses,
@@ -86,7 +86,7 @@ pub(in crate::cli::commands) fn run(
         stack_skip: super::contention::STACK_SKIP,
         user_stack_skip: 0,
         max_stack: super::contention::MAX_STACK,
-        callstack: None,
+        callstack_filter: None,
     };
     print(matches, context, &query, |out, table| {
         if !context.output.is_quiet() {

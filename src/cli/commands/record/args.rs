@@ -281,7 +281,10 @@ fn output() -> Vec<Arg> {
 
 /// Refuses `-g dwarf`, `-g fp` and `-g lbr`, which selected a mode in old versions of perf: now the word is the workload, and is
 /// accepted if a program of that name exists.
-pub(super) fn check_old_spelling(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
+pub(super) fn refuse_old_call_graph_modes(
+    matches: &ArgMatches,
+    context: &Context,
+) -> Result<(), CliError> {
     let first = matches
         .get_raw("workload")
         .and_then(|mut words| words.next());

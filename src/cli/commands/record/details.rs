@@ -18,7 +18,7 @@ pub(super) fn details(matches: &ArgMatches, context: &Context) -> Result<RecordD
             no_inherit: on("no-inherit"),
             per_thread: on("per-thread"),
             // These switches (-D) enable and disable events; `SideBand::switches` are context switches.
-            delayed: timing::switches(matches)?.is_some(),
+            delayed: timing::timed_switches(matches)?.is_some(),
         },
         samples: sample_fields(matches)?,
         side_band: SideBand {

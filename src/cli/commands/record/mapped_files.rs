@@ -69,7 +69,7 @@ impl MappedFiles {
     }
 
     /// The files that are kept open.
-    pub(super) fn open(&self) -> Arc<OpenFiles> {
+    pub(super) fn open_files(&self) -> Arc<OpenFiles> {
         Arc::clone(&self.open)
     }
 

@@ -10,7 +10,7 @@ use rperf_replay::EventIndex;
 use rperf_rewrite::{OffCpu, OffCpuSums, describe_waits};
 use rperf_session::{RecordRequest, may_profile_kernel};
 
-use super::off_cpu_programs::{self, KernelWaits};
+use super::off_cpu_programs::{self, BpfWaits};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
@@ -145,7 +145,7 @@ impl BuildRewriter for OffCpuSampling {
         // No event has the index `u32::MAX`.
         let event = EventIndex(index.unwrap_or(u32::MAX));
         if let Some(programs) = &self.programs {
-            let waits = KernelWaits::new(
+            let waits = BpfWaits::new(
                 Arc::clone(programs),
                 self.callchains,
                 Arc::clone(&self.failure),

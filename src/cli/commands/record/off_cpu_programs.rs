@@ -140,7 +140,7 @@ pub(super) fn report(context: &Context, programs: &OffCpuPrograms, failure: Opti
 
 /// The waits that the programs report.
 #[derive(Debug)]
-pub(super) struct KernelWaits {
+pub(super) struct BpfWaits {
     programs: Arc<OffCpuPrograms>,
     callchains: Callchains,
     /// Stacks by number, innermost frame first.
@@ -151,7 +151,7 @@ pub(super) struct KernelWaits {
     failure: Arc<OnceLock<Error>>,
 }
 
-impl KernelWaits {
+impl BpfWaits {
     pub(super) fn new(
         programs: Arc<OffCpuPrograms>,
         callchains: Callchains,
@@ -214,7 +214,7 @@ impl KernelWaits {
     }
 }
 
-impl WaitSource for KernelWaits {
+impl WaitSource for BpfWaits {
     fn wait(&mut self, raw: &[u8]) -> Option<KernelWait> {
         OffCpuWait::decode(raw).map(|wait| self.with_callchain(wait))
     }

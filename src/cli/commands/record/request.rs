@@ -51,7 +51,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
         raw_samples: flag(matches, "raw-samples") == Some(true),
         details,
         traces,
-        switches: timing::switches(matches)?,
+        switches: timing::timed_switches(matches)?,
         duration: timing::duration(matches)?,
         ..ObserveOptions::new(target, events)
     };

@@ -58,7 +58,7 @@ impl SampleFilters {
             programs: programs.into_iter().flatten().collect(),
             counts: Arc::default(),
         });
-        if !sample_filters.rewrites() {
+        if !sample_filters.drops_before_writing() {
             return Ok(Some(sample_filters));
         }
         let conflicts = [
@@ -78,8 +78,8 @@ impl SampleFilters {
         Ok(Some(sample_filters))
     }
 
-    /// Whether samples are dropped before they are written.
-    pub(super) fn rewrites(&self) -> bool {
+    /// Whether samples of an event are dropped before they are written, as its filter is not a program in the kernel.
+    pub(super) fn drops_before_writing(&self) -> bool {
         self.filters.iter().any(Option::is_some)
     }
 

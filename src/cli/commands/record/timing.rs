@@ -10,7 +10,7 @@ use crate::cli::error::CliError;
 use crate::cli::shared::sampling::size::with_unit;
 
 /// When events are enabled and disabled; `None` if they are enabled from the start, empty if they stay disabled.
-pub(super) fn switches(matches: &ArgMatches) -> Result<Option<Vec<TimedSwitch>>, CliError> {
+pub(super) fn timed_switches(matches: &ArgMatches) -> Result<Option<Vec<TimedSwitch>>, CliError> {
     let Some(word) = matches.get_one::<String>("delay") else {
         return Ok(None);
     };

@@ -142,7 +142,7 @@ impl BuildRewriter for LiveUnwinding {
         let mapped = MappedFiles::new(PROC);
         let mut paths = self.paths.clone();
         // Mapped files are found by build-id among the files that are kept open, in the place of debuginfod servers.
-        paths.servers = Some(mapped.open());
+        paths.servers = Some(mapped.open_files());
         let options = UnwindOptions {
             files: &DiskFiles,
             paths,

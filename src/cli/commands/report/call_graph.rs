@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use clap::ArgMatches;
 use rperf_hist::{Direction, GraphForm};
-use rperf_view::report::BranchValue;
+use rperf_view::report::GraphValue;
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -22,8 +22,8 @@ pub(super) struct CallGraphFormat {
     /// Whether an option requests call graphs, so that a recording without callchains is an error.
     pub(super) demanded: bool,
     pub(super) form: GraphForm,
-    /// The kind of the numbers of nodes.
-    pub(super) value: BranchValue,
+    /// Whether nodes show a percentage, a period or a number of samples.
+    pub(super) value: GraphValue,
     /// Whether calls from different addresses in a function are separate nodes.
     pub(super) by_address: bool,
     /// Whether calls from different source lines are separate nodes.
@@ -46,7 +46,7 @@ impl Default for CallGraphFormat {
             shown: true,
             demanded: false,
             form: GraphForm::default(),
-            value: BranchValue::default(),
+            value: GraphValue::default(),
             by_address: false,
             by_line: false,
             branches: false,
@@ -191,7 +191,7 @@ enum GraphWord {
     Form(GraphForm),
     Order(Direction),
     By(CallKey),
-    Value(BranchValue),
+    Value(GraphValue),
     Branches,
 }
 
@@ -207,9 +207,9 @@ const WORDS: &[(&str, GraphWord)] = &[
     ("address", GraphWord::By(CallKey::Address)),
     ("srcline", GraphWord::By(CallKey::Line)),
     ("branch", GraphWord::Branches),
-    ("percent", GraphWord::Value(BranchValue::Percent)),
-    ("period", GraphWord::Value(BranchValue::Period)),
-    ("count", GraphWord::Value(BranchValue::Count)),
+    ("percent", GraphWord::Value(GraphValue::Percent)),
+    ("period", GraphWord::Value(GraphValue::Period)),
+    ("count", GraphWord::Value(GraphValue::Count)),
 ];
 
 fn unknown(word: &str) -> CliError {
@@ -251,13 +251,13 @@ mod tests {
         let graph = parse("fo,a,pe,callee,co").expect("all are known");
         assert_eq!(graph.form, GraphForm::Folded);
         assert_eq!(graph.order, Some(Direction::Callee));
-        assert_eq!(graph.value, BranchValue::Count);
+        assert_eq!(graph.value, GraphValue::Count);
         assert!(graph.by_address && !graph.by_line);
         let by_line = parse("address,srcline").expect("both are known");
         assert!(by_line.by_line && !by_line.by_address);
         assert!(parse("f").is_ok_and(|graph| graph.form == GraphForm::Flat));
         assert!(parse("b").is_ok_and(|graph| graph.branches && !graph.history));
-        assert!(parse("p").is_ok_and(|graph| graph.value == BranchValue::Percent));
+        assert!(parse("p").is_ok_and(|graph| graph.value == GraphValue::Percent));
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl DataFormat {
     }
 
     /// Returns the error for a request of call graphs, which rows do not have.
-    pub(super) fn without_call_graphs(self) -> CliError {
+    pub(super) fn call_graph_error(self) -> CliError {
         let message = format!("--{} has rows without call graphs", self.option());
         CliError::usage(message).hint(
             "omit -g, or use -g none; 'script --json' and 'data convert --to-folded' have callchains",
@@ -97,7 +97,7 @@ impl DataFormat {
         let tables: Vec<_> = tables
             .filter(|table| !(report.skips_empty && is_empty(table)))
             .collect();
-        let values = parameters.plan.values.iter();
+        let values = parameters.plan.constant_columns.iter();
         let values: Vec<(&str, &str)> = values.map(|(key, value)| (*key, &**value)).collect();
         let data = ReportData {
             events: report.events,

@@ -82,7 +82,7 @@ impl CountMode {
     }
 
     /// The sort keys to print after the total weight of memory accesses; `None` if other items are counted.
-    pub(super) fn costs_by(&self, counted: CountedItems) -> Option<&str> {
+    pub(super) fn access_sort_keys(&self, counted: CountedItems) -> Option<&str> {
         let printed = self.sort.as_deref().unwrap_or(PRINTED_ACCESS_KEYS);
         (counted == CountedItems::Accesses).then_some(printed)
     }

@@ -59,7 +59,7 @@ impl SampleSelection {
         sockets: &[i32],
         parallelism: Option<&Arc<Parallelism>>,
         threads: NonZeroUsize,
-    ) -> Result<Option<SelectedSamples>, CliError> {
+    ) -> Result<Option<SampleSelector>, CliError> {
         let recording = replay.data().metadata();
         let switch = self.switches.find(recording)?;
         if self.socket.is_some() {
@@ -70,7 +70,7 @@ impl SampleSelection {
             return Err(no_latency());
         }
         let relative_times = false;
-        let selected = SelectedSamples {
+        let selected = SampleSelector {
             chosen: self.filters.filter(recording, relative_times)?.non_empty(),
             switched: SwitchedSamples::find(replay, switch, threads),
             idle: self.idle,
@@ -106,8 +106,8 @@ fn check_cpus(recording: Metadata<'_>) -> Result<(), CliError> {
     Err(CliError::message(255, message).hint(CPU_HINT))
 }
 
-/// The filter of samples.
-pub(super) struct SelectedSamples {
+/// Selects the samples of one recording.
+pub(super) struct SampleSelector {
     chosen: Option<SampleCriteria>,
     switched: Option<SwitchedSamples>,
     idle: bool,
@@ -122,7 +122,7 @@ struct OnSocket {
     sockets: Vec<i32>,
 }
 
-impl SelectedSamples {
+impl SampleSelector {
     fn is_needed(&self) -> bool {
         let filters = [
             self.chosen.is_some(),
@@ -135,7 +135,7 @@ impl SelectedSamples {
     }
 }
 
-impl SelectSamples for SelectedSamples {
+impl SelectSamples for SampleSelector {
     fn sample(&self, world: &World, sample: &Sample<'_>) -> SampleTreatment {
         // The idle task of every CPU is thread 0.
         if !self.idle && sample.tid == 0 {

@@ -52,7 +52,7 @@ pub(super) struct ReportSettings {
     /// `-q`: rows only.
     pub(super) quiet: bool,
     /// Output for programs instead of text.
-    pub(super) data: Option<DataFormat>,
+    pub(super) data_format: Option<DataFormat>,
     /// `--raw-trace`.
     pub(super) raw_trace: bool,
     /// The number of worker threads.
@@ -89,11 +89,11 @@ impl ReportSettings {
     /// Reads options and configuration, and tells the context's output whether `-q` is given.
     pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         let columns = ColumnOptions::new(matches, context);
-        let data = DataFormat::requested(matches)?;
+        let data_format = DataFormat::requested(matches)?;
         let mut graph = CallGraphFormat::new(matches, context)?;
-        if let Some(format) = data {
+        if let Some(format) = data_format {
             if graph.demanded {
-                return Err(format.without_call_graphs());
+                return Err(format.call_graph_error());
             }
             graph.shown = false;
         }
@@ -129,7 +129,7 @@ impl ReportSettings {
             latency_first: switch("latency") == Some(true),
             filters: SymbolFilters::new(matches, context)?,
             quiet,
-            data,
+            data_format,
             symbols: SymbolSources::for_recording(matches, context)?,
         })
     }
@@ -159,7 +159,7 @@ impl ReportSettings {
         let ResolvedColumns {
             columns,
             order_by,
-            values,
+            values: constant_columns,
         } = self.columns.resolve(
             default,
             &self.shares(shape.children, shows_latency),
@@ -182,11 +182,11 @@ impl ReportSettings {
             ..self.options(&shape, recording)
         };
         Ok(ReportPlan {
-            costs_by: self.mode.costs_by(shape.counted).map(str::to_owned),
+            access_sort_keys: self.mode.access_sort_keys(shape.counted).map(str::to_owned),
             shows_blocks: self.total_cycles,
             options,
             layout,
-            values,
+            constant_columns,
         })
     }
 
@@ -339,11 +339,11 @@ pub(super) struct ReportPlan {
     pub(super) options: HistogramOptions,
     pub(super) layout: ReportLayout,
     /// The sort keys to print, if memory accesses are counted.
-    pub(super) costs_by: Option<String>,
+    pub(super) access_sort_keys: Option<String>,
     /// Whether basic blocks between branches are shown instead of rows.
     pub(super) shows_blocks: bool,
     /// Columns that a filter restricts to a single value, with that value. They are left out if another key remains.
-    pub(super) values: Vec<(&'static str, String)>,
+    pub(super) constant_columns: Vec<(&'static str, String)>,
 }
 
 /// Whether a field depends on parallelism.

@@ -11,7 +11,7 @@ use rperf_view::sched::delays::{LatencyJson, write_json, write_percentiles};
 use rperf_view::sched::latency::{RecordLosses, write};
 
 use super::common;
-use super::recording::{checked, conclude, losses};
+use super::recording::{check_and_dump, conclude, losses};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::Input;
@@ -172,7 +172,7 @@ pub(in crate::cli::commands) fn run(
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
-    let recording = checked(&analysis, matches)?;
+    let recording = check_and_dump(&analysis, matches)?;
     let options = LatencyOptions {
         cpu: query.cpu,
         with_distributions: query.format != LatencyFormat::Perf,

@@ -13,7 +13,7 @@ use rperf_view::sched::latency::write_losses;
 use rperf_view::sched::map::MapColumns;
 
 use super::common;
-use super::recording::{checked, conclude, losses};
+use super::recording::{check_and_dump, conclude, losses};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::filter::words;
@@ -62,7 +62,7 @@ pub(in crate::cli::commands) fn run(
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let analysis = Analysis::open_for_rows(&input, &data, jobs(matches, context)?, context)?;
-    let recording = checked(&analysis, matches)?;
+    let recording = check_and_dump(&analysis, matches)?;
     let cpus = data.features().nr_cpus();
     columns.cpu_count = cpus.map_or(0, |cpus| cpus.available.min(MAX_CPUS));
     context.paginate("sched")?;

@@ -75,7 +75,7 @@ fn write(
     let view = OffCpuView {
         table,
         stacks,
-        listed: request.listed,
+        max_rows: request.max_rows,
         frames: request.shown_frames,
     };
     match request.output {

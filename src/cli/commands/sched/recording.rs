@@ -44,7 +44,7 @@ impl SchedRecording {
 /// # Errors
 ///
 /// Those of [`SchedRecording::new`], and of the output.
-pub(super) fn checked(
+pub(super) fn check_and_dump(
     analysis: &Analysis<'_>,
     matches: &ArgMatches,
 ) -> Result<SchedRecording, CliError> {

@@ -11,7 +11,7 @@ use rperf_view::sched::replay::{ReplayTimes, write_plan, write_precision};
 
 use self::threads::{measure_precision, replay_once};
 use super::common;
-use super::recording::{checked, conclude};
+use super::recording::{check_and_dump, conclude};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::Input;
@@ -99,7 +99,7 @@ fn plan(matches: &ArgMatches, context: &Context) -> Result<ReplayPlan, CliError>
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
-    let recording = checked(&analysis, matches)?;
+    let recording = check_and_dump(&analysis, matches)?;
     let mut recorder = ReplayRecorder::new(&recording.layouts);
     let pass = ObserverPass::new(&recording.layouts, AllSamples).with_tasks();
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut recorder)?;

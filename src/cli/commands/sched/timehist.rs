@@ -17,7 +17,7 @@ use rperf_wire::SampleType;
 use self::args::TimehistRequest;
 pub(in crate::cli::commands) use self::args::command;
 use self::stacks::SwitchStacks;
-use super::recording::{checked, conclude};
+use super::recording::{check_and_dump, conclude};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::findings::report_symbol_problems;
@@ -40,7 +40,7 @@ pub(in crate::cli::commands) fn run(
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let analysis = Analysis::open_for_rows(&input, &data, jobs(matches, context)?, context)?;
-    let recording = checked(&analysis, matches)?;
+    let recording = check_and_dump(&analysis, matches)?;
     let events = data.events().iter();
     let mut sample_types = events.map(|event| event.attr.sample_type);
     if request.columns.stacks && !sample_types.all(|fields| fields.contains(SampleType::CALLCHAIN))

@@ -171,7 +171,7 @@ fn live(
 fn record_options(script: &BuiltInScript, context: &Context) -> Result<Vec<OsString>, CliError> {
     let mut words: Vec<OsString> = script.record.iter().map(OsString::from).collect();
     if matches!(script.kind, ScriptKind::PhysicalMemory) {
-        words.extend(native_memory::recorded_event(context)?);
+        words.extend(native_memory::event_options(context)?);
     }
     Ok(words)
 }

@@ -21,7 +21,7 @@ const SAMPLE_FILTERS: [&str; 6] = ["comms", "dsos", "pid", "symbols", "tid", "ti
 const AGGR_GLOBAL: u64 = 1;
 
 /// The options in [`SAMPLE_FILTERS`] that were given.
-pub(super) fn sample_filters(matches: &ArgMatches) -> Vec<&'static str> {
+pub(super) fn sample_filter_ids(matches: &ArgMatches) -> Vec<&'static str> {
     let filters = SAMPLE_FILTERS.into_iter();
     filters.filter(|id| matches.contains_id(id)).collect()
 }
@@ -43,7 +43,7 @@ pub(super) fn check(settings: &ScriptSettings, context: &Context) -> Result<(), 
         return Err(CliError::message(255, message)
             .hint("'stat report' shows counts, with '-j' as JSON, with '-x ,' as CSV"));
     }
-    for filter in &settings.sample_filters {
+    for filter in &settings.sample_filter_ids {
         context.warn(format_args!(
             "--{filter} selects samples and does not apply to counts"
         ));
@@ -59,7 +59,7 @@ pub(super) struct CountTable {
     config: Option<StatConfig>,
     is_titled: bool,
     /// Records that could not be decoded.
-    pub(super) bad: DecodeErrors,
+    pub(super) decode_errors: DecodeErrors,
 }
 
 impl CountTable {
@@ -83,13 +83,13 @@ impl CountTable {
                 endian: data.endian(),
                 events: data.events(),
             };
-            self.take(&at, filter, out)?;
+            self.process_and_write(&at, filter, out)?;
         }
         Ok(())
     }
 
     /// Processes the next record; at the end of an interval, writes its rows.
-    pub(super) fn take(
+    pub(super) fn process_and_write(
         &mut self,
         record: &CountRecord<'_>,
         filter: &SampleCriteria,
@@ -110,7 +110,7 @@ impl CountTable {
         let decoded = match UserRecord::decode(raw, record.endian) {
             Ok(decoded) => decoded,
             Err(error) => {
-                self.bad.add(BadRecord {
+                self.decode_errors.add(BadRecord {
                     offset: record.position,
                     kind: raw.kind,
                     error,

@@ -47,7 +47,7 @@ impl ScriptCounts {
 
     /// The records that could not be decoded.
     pub(super) fn decode_errors(&self) -> DecodeErrors {
-        self.table.bad.clone()
+        self.table.decode_errors.clone()
     }
 
     /// Processes a record; at the end of an interval, sends its counts. Returns false if they could not be sent.

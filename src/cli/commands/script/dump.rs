@@ -64,7 +64,7 @@ pub(super) fn print(
                         endian: replay.data().endian(),
                         events,
                     };
-                    counts.take(&record, &text.plan.filter, &mut block.text)?;
+                    counts.process_and_write(&record, &text.plan.filter, &mut block.text)?;
                 }
             }
         }

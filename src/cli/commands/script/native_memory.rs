@@ -58,7 +58,7 @@ pub(super) fn check(words: &[OsString]) -> Result<(), CliError> {
 /// # Errors
 ///
 /// Status 255: the event of this processor is not known.
-pub(super) fn recorded_event(context: &Context) -> Result<[OsString; 2], CliError> {
+pub(super) fn event_options(context: &Context) -> Result<[OsString; 2], CliError> {
     let pmus = machine_pmus(context);
     if pmus.tables.cpuid().starts_with(INTEL_CPUID_PREFIX) {
         return Ok(["-e".into(), LOADS.into()]);

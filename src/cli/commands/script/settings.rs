@@ -72,7 +72,7 @@ pub(super) struct ScriptSettings {
     /// The sample filters.
     filters: RequestedFilters,
     /// The ids of the given options that select samples and do not apply to counts.
-    pub(super) sample_filters: Vec<&'static str>,
+    pub(super) sample_filter_ids: Vec<&'static str>,
 }
 
 impl ScriptSettings {
@@ -116,7 +116,7 @@ impl ScriptSettings {
             jobs: jobs(matches, context)?,
             symbols: SymbolSources::for_recording(matches, context)?,
             filters: RequestedFilters::new(matches)?,
-            sample_filters: counts::sample_filters(matches),
+            sample_filter_ids: counts::sample_filter_ids(matches),
         })
     }
 

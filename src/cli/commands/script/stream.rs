@@ -62,7 +62,7 @@ pub(super) fn print(
     let events = stream.head().metadata().events;
     warn_of_truncated(context, &printer.stacks, stack_copy_size(events));
     let mut diagnostics = stream.diagnostics();
-    diagnostics.bad_records.merge(printer.counts.bad);
+    diagnostics.bad_records.merge(printer.counts.decode_errors);
     super::warn_of_guests(context, printer.skipped_guest_samples);
     conclude(&path, &diagnostics, context)
 }
@@ -217,7 +217,7 @@ impl<'a> StreamPrinter<'a> {
                 endian: stream.endian(),
                 events,
             };
-            self.counts.take(&record, &plan.filter, out)?;
+            self.counts.process_and_write(&record, &plan.filter, out)?;
         }
         Ok(out.flush()?)
     }

@@ -8,7 +8,7 @@ use rperf_hist::{
 use rperf_perfdata::{EventDesc, Features, Metadata};
 use rperf_resolve::StackOptions;
 use rperf_resolve::{SampleCriteria, SymbolNames};
-use rperf_view::report::{BranchValue, ReportLayout};
+use rperf_view::report::{GraphValue, ReportLayout};
 use rperf_wire::Endian;
 
 use crate::cli::color::color_csi;
@@ -78,7 +78,7 @@ impl TopSettings {
             widths: text("column-widths").map_or(Ok(Vec::new()), widths)?,
             separator: None,
             graph_form: GraphForm::Graph,
-            graph_value: BranchValue::Percent,
+            graph_value: GraphValue::Percent,
             graph_limit: None,
             hierarchy,
             // `top` has no option for colours.

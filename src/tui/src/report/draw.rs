@@ -1,7 +1,7 @@
 //! Renders the lines of a report.
 
 use ratatui::text::{Line, Span};
-use rperf_view::report::{BranchValue, share};
+use rperf_view::report::{GraphValue, share};
 
 use super::chain::ChainLine;
 use super::entries::{EntryLine, RowItem};
@@ -84,9 +84,9 @@ impl TableView {
             let (percent_text, percent) = share(sum.period, total);
             let value = self.table().map(|table| table.layout.graph_value);
             let text = match value.unwrap_or_default() {
-                BranchValue::Percent => percent_text,
-                BranchValue::Period => sum.period.to_string(),
-                BranchValue::Count => sum.samples.to_string(),
+                GraphValue::Percent => percent_text,
+                GraphValue::Period => sum.period.to_string(),
+                GraphValue::Count => sum.samples.to_string(),
             };
             spans.push(Span::styled(text, theme.heat(PercentHeat::of(percent))));
             spans.push(Span::raw(" "));

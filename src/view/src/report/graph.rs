@@ -6,9 +6,9 @@ use super::table::ReportLayout;
 use crate::digits;
 use crate::percent::Percent;
 
-/// The numbers shown on a branch of a call graph.
+/// The kind of the number that a node of a call graph shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum BranchValue {
+pub enum GraphValue {
     /// Percentage.
     #[default]
     Percent,
@@ -22,15 +22,15 @@ impl ReportLayout {
     /// Appends a branch's number; percentages are of `total`.
     fn push_branch_value(&self, text: &mut String, sum: ColumnSum, total: u64) {
         match self.graph_value {
-            BranchValue::Percent => {
+            GraphValue::Percent => {
                 let share = Percent::of(sum.period, total);
                 let (begin, end) = share.paint(self.colors);
                 begin.push_to(text);
                 share.push_to(text);
                 end.push_to(text);
             }
-            BranchValue::Period => digits::push_decimal(text, sum.period),
-            BranchValue::Count => digits::push_decimal(text, sum.samples),
+            GraphValue::Period => digits::push_decimal(text, sum.period),
+            GraphValue::Count => digits::push_decimal(text, sum.samples),
         }
     }
 }
@@ -190,7 +190,7 @@ impl GraphLines<'_> {
 
     /// Appends the sum of the branches that are not shown, so that percentages add up to the parent's.
     fn push_rest(&mut self, text: &mut String, rest: ColumnSum, total: u64) {
-        if self.layout.graph_value != BranchValue::Count || rest.samples > 0 {
+        if self.layout.graph_value != GraphValue::Count || rest.samples > 0 {
             self.close();
             self.push_first_line(text, rest, total, HIDDEN_BRANCHES);
         }

@@ -9,7 +9,7 @@ use rperf_hist::{
     CellPadding, ColumnSum, GraphForm, Histogram, HistogramRow, NumberField, ReportField, parallel,
 };
 
-use super::graph::{self, BranchValue};
+use super::graph::{self, GraphValue};
 use super::hierarchy;
 use crate::digits;
 use crate::percent::Percent;
@@ -37,7 +37,7 @@ pub struct ReportLayout {
     /// The format of the call graphs.
     pub graph_form: GraphForm,
     /// The numbers on the branches of call graphs.
-    pub graph_value: BranchValue,
+    pub graph_value: GraphValue,
     /// Maximum number of children of a call-graph node, of lines of its stem, or of chains in a list; no limit if `None`.
     pub graph_limit: Option<NonZeroUsize>,
     /// Whether rows form a tree with one sort key per level.

@@ -8,7 +8,7 @@ use rperf_hist::{
 };
 
 use super::{
-    BranchValue, ReportEvent, ReportLayout, write_banner, write_event, write_lost, write_tip,
+    GraphValue, ReportEvent, ReportLayout, write_banner, write_event, write_lost, write_tip,
     write_values,
 };
 
@@ -80,7 +80,7 @@ fn text(histogram: &Histogram, layout: ReportLayout, quiet: bool) -> String {
         plural: histogram.events.len() > 1,
         times: None,
         socket: None,
-        costs_by: None,
+        access_sort_keys: None,
         histogram,
         blocks: None,
     };
@@ -261,7 +261,7 @@ fn fractal_graphs_show_the_remainder() {
     let layout = ReportLayout {
         graph_form: GraphForm::Fractal,
         graph_limit: NonZeroUsize::new(2),
-        graph_value: BranchValue::Count,
+        graph_value: GraphValue::Count,
         ..ReportLayout::default()
     };
     let expected = "   100.00%     0.00%  calc   ~
@@ -303,7 +303,7 @@ fn chains_are_listed_one_by_one() {
     assert_eq!(report(flat), without_marks(expected));
     let folded = ReportLayout {
         graph_form: GraphForm::Folded,
-        graph_value: BranchValue::Period,
+        graph_value: GraphValue::Period,
         ..ReportLayout::default()
     };
     assert_eq!(

@@ -21,7 +21,7 @@ pub struct ReportEvent<'a> {
     /// The processor socket whose samples are shown, if one was requested.
     pub socket: Option<i32>,
     /// The sort keys, if the rows show weights of memory accesses instead of periods of events.
-    pub costs_by: Option<&'a str>,
+    pub access_sort_keys: Option<&'a str>,
     /// The rows.
     pub histogram: &'a Histogram,
     /// The basic blocks, if they are shown instead of rows.
@@ -72,7 +72,7 @@ pub fn write_event(
             Some(socket) => format!("# Processor Socket: {socket}\n"),
             None => String::new(),
         };
-        match event.costs_by {
+        match event.access_sort_keys {
             Some(keys) => writeln!(
                 out,
                 "# Total weight : {}\n# Sort order   : {keys}\n{socket}#",

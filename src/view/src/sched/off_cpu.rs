@@ -25,7 +25,7 @@ pub struct OffCpuView<'t> {
     /// The stacks of `table`, with the names of their functions.
     pub stacks: &'t NamedSwitchStacks,
     /// The number of rows that are listed with their stacks in text; 0 for all.
-    pub listed: usize,
+    pub max_rows: usize,
     /// The maximum number of frames of a stack in text.
     pub frames: usize,
 }
@@ -56,7 +56,7 @@ impl OffCpuView<'_> {
         self.sums_by_task_and_state()
             .write_text(out, TextStyle::PLAIN)?;
         let rows = &self.table.rows;
-        let listed_count = match self.listed {
+        let listed_count = match self.max_rows {
             0 => rows.len(),
             limit => limit.min(rows.len()),
         };

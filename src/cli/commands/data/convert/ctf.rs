@@ -33,7 +33,7 @@ impl DataConversion<'_> {
             true => wall_clock_offset(self.analysis.metadata())?,
             false => 0,
         };
-        let path = Path::new(target.path);
+        let path = Path::new(target.destination);
         let failed = |error: io::Error| {
             let message = match error.kind() {
                 io::ErrorKind::AlreadyExists => error.to_string(),

@@ -148,7 +148,7 @@ fn given_input<'m>(
     matches: &'m ArgMatches,
     target: &ConversionTarget<'_>,
 ) -> Result<&'m String, CliError> {
-    if target.path == STDOUT {
+    if target.destination == STDOUT {
         let message = "--to-perf -: a recording is written to a file, not to the standard output";
         return Err(CliError::usage(message));
     }
@@ -170,9 +170,10 @@ impl WriteFailure {
     fn error(self, given: &str, target: &ConversionTarget<'_>) -> CliError {
         match self {
             Self::Import(error) => explain(error, given),
-            Self::Output(error) => {
-                CliError::message(255, format!("failed to write {}: {error}", target.path))
-            }
+            Self::Output(error) => CliError::message(
+                255,
+                format!("failed to write {}: {error}", target.destination),
+            ),
         }
     }
 }
@@ -182,7 +183,7 @@ fn write<T>(
     target: &ConversionTarget<'_>,
     convert: impl FnOnce(&mut BufWriter<File>) -> Result<T, Error>,
 ) -> Result<T, WriteFailure> {
-    let (folder, name) = Folder::of(Path::new(target.path)).map_err(WriteFailure::Output)?;
+    let (folder, name) = Folder::of(Path::new(target.destination)).map_err(WriteFailure::Output)?;
     let kind = folder.kind(name).map_err(WriteFailure::Output)?;
     if kind.is_some_and(|kind| kind != FileKind::File) {
         let error = io::Error::other("it exists and is not a regular file");

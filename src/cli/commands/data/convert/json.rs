@@ -45,7 +45,7 @@ impl DataConversion<'_> {
             header: data.header(),
         };
         let (mut samples, mut records) = (0, Vec::new());
-        write_to(Path::new(target.path), context, |out| {
+        write_to(Path::new(target.destination), context, |out| {
             write_start(out, &captured, data.metadata())?;
             let mut written = Ok(());
             let take = &mut |block: &mut JsonBlock| {

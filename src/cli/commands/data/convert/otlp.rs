@@ -23,9 +23,11 @@ impl DataConversion<'_> {
         profile: &Profile,
     ) -> Result<(), CliError> {
         let bytes = self.otlp(profile);
-        write_to(Path::new(target.path), self.analysis.context, |out| {
-            compressed(target.path, out, |out| out.write_all(&bytes))
-        })
+        write_to(
+            Path::new(target.destination),
+            self.analysis.context,
+            |out| compressed(target.destination, out, |out| out.write_all(&bytes)),
+        )
     }
 
     /// Sends the profile to a collector; returns the size of the request in bytes.
@@ -34,7 +36,7 @@ impl DataConversion<'_> {
         target: &ConversionTarget<'_>,
         profile: &Profile,
     ) -> Result<u64, CliError> {
-        let url = service_url(target.path)?;
+        let url = service_url(target.destination)?;
         let context = self.analysis.context;
         let mut body = GzEncoder::new(Vec::new(), Compression::fast());
         body.write_all(&self.otlp(profile))?;

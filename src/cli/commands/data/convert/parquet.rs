@@ -18,8 +18,8 @@ use crate::cli::error::CliError;
 ///
 /// # Errors
 ///
-/// None: this build has the feature `parquet`. A build without it has another `check`, which fails.
-pub(super) fn check() -> Result<(), CliError> {
+/// None: this build has the feature `parquet`. A build without it has another `check_support`, which fails.
+pub(super) fn check_support() -> Result<(), CliError> {
     Ok(())
 }
 
@@ -37,13 +37,18 @@ impl DataConversion<'_> {
             date: start.split(' ').next().unwrap_or_default(),
             replaces: is_set(self.matches, "force"),
         };
-        output.write(Path::new(target.path)).map_err(|error| {
-            let message = match error.kind() {
-                io::ErrorKind::AlreadyExists => error.to_string(),
-                _ => format!("failed to write the tables in {}: {error}", target.path),
-            };
-            CliError::message(255, message)
-        })
+        output
+            .write(Path::new(target.destination))
+            .map_err(|error| {
+                let message = match error.kind() {
+                    io::ErrorKind::AlreadyExists => error.to_string(),
+                    _ => format!(
+                        "failed to write the tables in {}: {error}",
+                        target.destination
+                    ),
+                };
+                CliError::message(255, message)
+            })
     }
 }
 

@@ -11,7 +11,7 @@ use crate::cli::error::CliError;
 /// # Errors
 ///
 /// Status 255: always, as this file belongs to builds without Parquet.
-pub(super) fn check() -> Result<(), CliError> {
+pub(super) fn check_support() -> Result<(), CliError> {
     Err(
         CliError::message(255, "--to-parquet: this build has no Parquet output")
             .hint("use --to-ndjson, or build with the Cargo feature parquet"),
@@ -19,12 +19,12 @@ pub(super) fn check() -> Result<(), CliError> {
 }
 
 impl DataConversion<'_> {
-    /// Refuses as [`check`] does.
+    /// Refuses as [`check_support`] does.
     pub(super) fn write_parquet(
         &self,
         _: &ConversionTarget<'_>,
         _: &Profile,
     ) -> Result<u64, CliError> {
-        check().map(|()| 0)
+        check_support().map(|()| 0)
     }
 }

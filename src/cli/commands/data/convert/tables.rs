@@ -43,8 +43,10 @@ impl DataConversion<'_> {
         profile: &Profile,
     ) -> Result<(), CliError> {
         let dataset = self.dataset(profile);
-        write_to(Path::new(target.path), self.analysis.context, |out| {
-            compressed(target.path, out, |out| ndjson::write(&dataset, out))
-        })
+        write_to(
+            Path::new(target.destination),
+            self.analysis.context,
+            |out| compressed(target.destination, out, |out| ndjson::write(&dataset, out)),
+        )
     }
 }

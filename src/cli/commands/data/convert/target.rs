@@ -133,7 +133,7 @@ impl ConversionFormat {
 pub(super) struct ConversionTarget<'m> {
     pub(super) format: ConversionFormat,
     /// A file, `-` for the standard output, a folder, or the address of a collector: the value of the option.
-    pub(super) path: &'m str,
+    pub(super) destination: &'m str,
 }
 
 impl<'m> ConversionTarget<'m> {
@@ -169,7 +169,7 @@ impl<'m> ConversionTarget<'m> {
             super::otlp::service_url(path)?;
         }
         if format == ConversionFormat::Parquet {
-            super::parquet::check()?;
+            super::parquet::check_support()?;
         }
         let unsupported = |option: &&str| is_set(matches, option) && !format.supports(option);
         if let Some(option) = ["all", "tod"].into_iter().find(unsupported) {
@@ -191,26 +191,32 @@ impl<'m> ConversionTarget<'m> {
             return Err(CliError::usage(message));
         }
         check_existing(format, path, is_set(matches, "force"))?;
-        Ok(Self { format, path })
+        Ok(Self {
+            format,
+            destination: path,
+        })
     }
 
     /// Size of the written output file in bytes; `None` for the standard output, or if the size cannot be read.
     pub(super) fn size(&self) -> Option<u64> {
-        let written = fs::metadata(self.path).ok();
+        let written = fs::metadata(self.destination).ok();
         written
-            .filter(|_| self.path != STDOUT)
+            .filter(|_| self.destination != STDOUT)
             .map(|file| file.len())
     }
 
     /// Reports the written output; nothing if its size is unknown, as for the standard output. `from` is the recording.
     pub(super) fn report(&self, context: &Context, from: &Path, written: &ConversionSummary) {
-        let Self { format, path } = self;
+        let Self {
+            format,
+            destination,
+        } = self;
         let program = context.program;
         let Some(bytes) = written.bytes else {
             return;
         };
         context.note(format_args!(
-            "[ {program} data convert: Converted '{}' into {} data '{path}' ]",
+            "[ {program} data convert: Converted '{}' into {} data '{destination}' ]",
             from.display(),
             format.name(),
         ));

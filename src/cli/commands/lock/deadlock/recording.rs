@@ -15,7 +15,7 @@ use rperf_view::lock::recorded::{
 };
 
 use super::super::analysis::{
-    LockEvents, LockQuery, RowNames, RunQueueUse, capture_event, frame_text, processes,
+    LockEvents, LockQuery, RowNames, RunQueueUse, capture_event, frame_text, process_by_tid,
     user_variable, without_owners,
 };
 use super::super::details::LockDetails;
@@ -52,7 +52,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         "lock record",
     )?;
     let query = query(max_stack(matches));
-    let mut deadlocks = FutexDeadlocks::new(processes(analysis.replay.world()));
+    let mut deadlocks = FutexDeadlocks::new(process_by_tid(analysis.replay.world()));
     let details = LockDetails::new(&analysis, &resolver, &query)?;
     let pass = details.pass(&layouts, &[&FUTEX_EVENTS]);
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut deadlocks)?;
@@ -105,8 +105,8 @@ fn named(
 fn query(max_stack: usize) -> LockQuery {
     LockQuery {
         events: LockEvents::Contention,
-        combines: false,
-        shows_waiting: true,
+        combines_locks: false,
+        shows_unended_waits: true,
         aggregation: LockAggregation::Owner,
         table: ContentionTable::Owners,
         selection: LockSelection::default(),
@@ -118,7 +118,7 @@ fn query(max_stack: usize) -> LockQuery {
         stack_skip: 0,
         user_stack_skip: 0,
         max_stack,
-        callstack: None,
+        callstack_filter: None,
     }
 }
 

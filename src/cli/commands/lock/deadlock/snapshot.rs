@@ -20,7 +20,7 @@ pub(super) struct Snapshot {
     /// The processes whose threads were read.
     pub(super) processes: BTreeMap<u32, ProcessThreads>,
     /// Processes of holders that cannot be read.
-    pub(super) hidden: BTreeSet<u32>,
+    pub(super) unreadable: BTreeSet<u32>,
     /// Waits by thread.
     pub(super) waits: BTreeMap<u32, FoundWait>,
 }
@@ -68,7 +68,7 @@ impl Snapshot {
     /// Those of procfs and process_vm_readv(2) for one of `pids`.
     pub(super) fn take(proc: &Proc, pids: &[u32]) -> Result<Self, ReadFailure> {
         let requested: BTreeSet<u32> = pids.iter().copied().collect();
-        let (mut all, mut hidden) = (requested.clone(), BTreeSet::new());
+        let (mut all, mut unreadable) = (requested.clone(), BTreeSet::new());
         loop {
             let mut snapshot = Self::at_once(proc, &requested, &all)?;
             let holders = snapshot.waits.values().filter_map(|wait| wait.holder);
@@ -81,7 +81,7 @@ impl Snapshot {
                         all.insert(pid);
                     }
                     Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                        hidden.insert(pid);
+                        unreadable.insert(pid);
                     }
                     // As a rule, the process has ended.
                     Err(_) => {}
@@ -89,7 +89,7 @@ impl Snapshot {
             }
             // If no process was added, this round has read the processes of all holders that can be read.
             if all.len() == count {
-                snapshot.hidden = hidden;
+                snapshot.unreadable = unreadable;
                 return Ok(snapshot);
             }
         }
@@ -145,7 +145,7 @@ impl Snapshot {
         });
         Ok(Self {
             processes: processes.collect(),
-            hidden: BTreeSet::new(),
+            unreadable: BTreeSet::new(),
             waits,
         })
     }
@@ -198,7 +198,7 @@ fn found_waits(
                 let may_be_shared = wait.is_shared() && holder.object != FutexObject::Thread;
                 let place = may_be_shared.then(|| machine.place(pid, address)).flatten();
                 match place {
-                    Some(place) => machine.sharing(place, pid, holder.tid),
+                    Some(place) => machine.thread_sharing(place, pid, holder.tid),
                     None => by_own_tid
                         .get(&holder.tid)
                         .map(|tid| FoundThread { pid, tid: *tid }),

@@ -81,7 +81,7 @@ fn fetched(files: &MappedFiles, id: &BuildId) -> Option<Vec<u8>> {
         // Not used by `OpenFiles`.
         object: Path::new("x"),
     };
-    fs::read(files.open().fetch(&request)?).ok()
+    fs::read(files.open_files().fetch(&request)?).ok()
 }
 
 #[test]

@@ -102,7 +102,7 @@ pub(super) struct OffCpuRequest {
     /// Maximum number of these frames that text shows.
     pub(super) shown_frames: usize,
     /// Maximum number of rows in text; 0: all.
-    pub(super) listed: usize,
+    pub(super) max_rows: usize,
 }
 
 impl OffCpuRequest {
@@ -129,7 +129,7 @@ impl OffCpuRequest {
             title: matches.get_one::<String>("title").cloned(),
             max_stack: max_stack.unwrap_or(MAX_STACK),
             shown_frames: max_stack.unwrap_or(SHOWN_FRAMES),
-            listed: count("rows").unwrap_or(LISTED),
+            max_rows: count("rows").unwrap_or(LISTED),
         })
     }
 }
