@@ -213,7 +213,7 @@ fn print_counts(analysis: &Analysis<'_>, plan: &ScriptPlan) -> Result<(), CliErr
     table.print(analysis.replay.data(), &plan.filter, &mut out)?;
     out.flush()?;
     let diagnostics = Diagnostics {
-        bad_records: table.bad,
+        bad_records: table.decode_errors,
         ..Diagnostics::default()
     };
     conclude(&analysis.input.path, &diagnostics, analysis.context)
