@@ -54,7 +54,7 @@ pub(crate) enum UsageError {
 
 /// Returns the index of the first word that is neither an option nor an option's value. `None` if there is no such word, or if
 /// `--`, `-h`, `--help`, `--list-opts` or an invalid option precedes it.
-pub(crate) fn first_word(command: &Command, words: &[OsString]) -> Option<usize> {
+pub(crate) fn first_positional_index(command: &Command, words: &[OsString]) -> Option<usize> {
     let mut pass = WordPass::new(command, words);
     while let Some(word) = pass.take() {
         let bytes = word.as_bytes();

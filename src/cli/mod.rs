@@ -154,12 +154,14 @@ pub(crate) fn dispatch(
     let mut command = (entry.build)();
     let mut words = words.to_vec();
     // Options may precede and follow the subcommand, which may have subcommands, too.
-    while let Some((index, subcommand)) = argv::first_word(&command, &words).and_then(|index| {
-        Some((
-            index,
-            commands::subcommand(entry, words.get(index)?.to_str()?)?,
-        ))
-    }) {
+    while let Some((index, subcommand)) =
+        argv::first_positional_index(&command, &words).and_then(|index| {
+            Some((
+                index,
+                commands::subcommand(entry, words.get(index)?.to_str()?)?,
+            ))
+        })
+    {
         words.remove(index);
         (entry, command) = (subcommand, (subcommand.build)());
     }

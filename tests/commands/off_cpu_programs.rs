@@ -29,7 +29,7 @@ fn load_with(threshold: u64, max_sums: u32) -> Option<OffCpuPrograms> {
     let options = OffCpuOptions {
         task_pid,
         all_tasks: false,
-        follows: true,
+        follows_children: true,
         max_stack: 64,
         max_sums,
         threshold,

@@ -117,7 +117,7 @@ impl Series {
     /// Returns half the width of the 95 % confidence interval of the mean, in percent of the mean; 0 if the mean is 0. `None` for
     /// fewer than two samples.
     #[must_use]
-    pub fn interval_percent(&self) -> Option<f64> {
+    pub fn margin_percent(&self) -> Option<f64> {
         let freedom = self.samples.len().checked_sub(1).filter(|n| *n > 0)?;
         Some(t_95(freedom) * self.spread().percent().abs())
     }
@@ -142,13 +142,13 @@ mod tests {
     fn the_interval_is_that_of_the_t_distribution() {
         let mut series = Series::empty_like(&Value::lower_is_better("ns", 0.0));
         series.add(10.0);
-        assert_eq!(series.interval_percent(), None);
+        assert_eq!(series.margin_percent(), None);
         for sample in [12.0, 14.0] {
             series.add(sample);
         }
         // Standard deviation of the samples 2, standard error 2 / sqrt 3, two degrees of freedom.
         let expected = 4.303 * 2.0 / 3.0_f64.sqrt() / 12.0 * 100.0;
-        assert!((series.interval_percent().unwrap() - expected).abs() < 1e-9);
+        assert!((series.margin_percent().unwrap() - expected).abs() < 1e-9);
         assert_eq!((series.mean, series.samples.len()), (12.0, 3));
     }
 

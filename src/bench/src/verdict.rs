@@ -23,7 +23,7 @@ pub struct Comparison {
     pub change_percent: f64,
     /// Half the width of the 95 % confidence interval of the change, in percent of the earlier mean; 0 if that is 0. `None` if
     /// the verdict is [`Verdict::Unknown`].
-    pub interval_percent: Option<f64>,
+    pub margin_percent: Option<f64>,
     /// The verdict.
     pub verdict: Verdict,
 }
@@ -64,7 +64,7 @@ impl Comparison {
         };
         Self {
             change_percent: percent(difference),
-            interval_percent: interval.map(percent),
+            margin_percent: interval.map(percent),
             verdict,
         }
     }
@@ -96,7 +96,7 @@ mod tests {
         assert!((worse.change_percent - 20.0).abs() < 1e-9);
         // Pooled deviation 0.08165, t of 6 degrees of freedom 2.447.
         let interval = 2.447 * 0.081_649_66 * 0.5_f64.sqrt() * 10.0;
-        assert!((worse.interval_percent.unwrap() - interval).abs() < 1e-5);
+        assert!((worse.margin_percent.unwrap() - interval).abs() < 1e-5);
     }
 
     #[test]
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(same.verdict, Verdict::Same);
         let single = Comparison::new(&noisy(&[10.0]), &noisy(&[20.0]));
         assert_eq!(
-            (single.verdict, single.interval_percent),
+            (single.verdict, single.margin_percent),
             (Verdict::Unknown, None)
         );
         let one_earlier = Comparison::new(&noisy(&[10.0]), &noisy(&[20.0, 20.1, 19.9]));

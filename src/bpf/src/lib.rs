@@ -46,7 +46,7 @@ pub use off_cpu::{OffCpuLosses, OffCpuOptions, OffCpuPrograms, OffCpuWait, WaitP
 pub use run_queue::{
     RunQueueLosses, RunQueueOptions, RunQueueSummary, TaskKey, TaskOffsets, TaskWaits,
 };
-pub use sample_filter::{FilteredSamples, SampleFilterProgram, SampleTest};
+pub use sample_filter::{SampleFilterCounts, SampleFilterProgram, SampleTest};
 pub use summary::{
     CallKey, CallSummary, SUMMARY_BUCKETS, SummaryLosses, SummaryOptions, SyscallSummary,
     bucket_start,

@@ -33,7 +33,7 @@ impl TaskSet {
     ///
     /// # Errors
     /// [`Error::NoBtf`] if the offset is too large for an instruction.
-    pub(crate) fn task_pid(&self) -> Result<Option<i16>, Error> {
+    pub(crate) fn follow_offset(&self) -> Result<Option<i16>, Error> {
         let follow = match self {
             Self::All => None,
             Self::Threads { follow, .. } => *follow,
@@ -96,14 +96,14 @@ pub(crate) fn attach(
 }
 
 /// Sets `R1` and `R2` to a map and the address of a key on the stack, as helpers for maps take them.
-pub(crate) fn key(b: &mut ProgramBuilder, map: MapId, offset: i16) {
+pub(crate) fn set_map_and_key(b: &mut ProgramBuilder, map: MapId, offset: i16) {
     b.map(R1, map);
     b.address(R2, R10, i32::from(offset));
 }
 
 /// Leaves the address of the value for the key at `offset` on the stack in `R0`, 0 if there is none.
 pub(crate) fn look_up(b: &mut ProgramBuilder, map: MapId, offset: i16) {
-    key(b, map, offset);
+    set_map_and_key(b, map, offset);
     b.call(Helper::MapLookupElem);
 }
 
@@ -160,7 +160,7 @@ pub(crate) fn add_slot(b: &mut ProgramBuilder) {
 /// Sets the value of a key; both are on the stack, at these offsets. Counts a failure as the loss with index `loss`.
 pub(crate) fn add(b: &mut ProgramBuilder, map: MapId, [key_at, value_at]: [i16; 2], loss: i32) {
     let end = b.label();
-    key(b, map, key_at);
+    set_map_and_key(b, map, key_at);
     b.address(R3, R10, i32::from(value_at));
     b.set(R4, 0);
     b.call(Helper::MapUpdateElem);
@@ -183,7 +183,7 @@ pub(crate) fn add_copy(
     look_up(b, template, INDEX);
     b.jump_if(Equal, R0, 0, full);
     b.set(R3, R0);
-    key(b, map, key_at);
+    set_map_and_key(b, map, key_at);
     b.set(R4, ONLY_NEW);
     b.call(Helper::MapUpdateElem);
     look_up(b, map, key_at);
@@ -226,7 +226,7 @@ pub(crate) fn exec() -> ProgramBuilder {
     look_up(&mut b, TASKS, INDEX);
     b.jump_if(Equal, R0, 0, out);
     // The old id may be used again. Its slot would not be removed when the task exits, since the task then has the new id.
-    key(&mut b, TASKS, INDEX);
+    set_map_and_key(&mut b, TASKS, INDEX);
     b.call(Helper::MapDeleteElem);
     new_slot(&mut b);
     add_slot(&mut b);
@@ -242,7 +242,7 @@ pub(crate) fn exec() -> ProgramBuilder {
 pub(crate) fn task_exit() -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     current_task(&mut b);
-    key(&mut b, TASKS, TASK);
+    set_map_and_key(&mut b, TASKS, TASK);
     b.call(Helper::MapDeleteElem);
     b.exit();
     b

@@ -85,7 +85,7 @@ impl Btf<'_> {
             matches!(
                 record.kind,
                 TypeKind::Enumeration | TypeKind::WideEnumeration
-            ) && self.text(record.name) == name
+            ) && self.text(record.name_offset) == name
         });
         records.find_map(|record| {
             let names = self.enumerators(record);
@@ -105,7 +105,7 @@ impl Btf<'_> {
             let low = word(1)?;
             let value = match words {
                 3 => (u64::from(word(2)?) << 32 | u64::from(low)).cast_signed(),
-                _ if record.flag => i64::from(low.cast_signed()),
+                _ if record.kind_flag => i64::from(low.cast_signed()),
                 _ => i64::from(low),
             };
             Some(Enumerator {
@@ -129,7 +129,7 @@ impl Btf<'_> {
             .types()
             .filter(|record| record.kind == TypeKind::Structure && !record.details.is_empty());
         for record in structures {
-            let name = self.text(record.name);
+            let name = self.text(record.name_offset);
             if names.contains(name) && !found.contains_key(name) {
                 let mut reader = LayoutReader {
                     btf: self,
@@ -159,7 +159,7 @@ impl LayoutReader<'_> {
             TypeKind::Integer if first_detail() & BOOLEAN != 0 => (size, LayoutKind::Boolean),
             TypeKind::Integer => {
                 let is_signed = first_detail() & SIGNED != 0;
-                let is_character = size == 1 && self.btf.text(record.name).ends_with("char");
+                let is_character = size == 1 && self.btf.text(record.name_offset).ends_with("char");
                 match is_character {
                     true => (size, LayoutKind::Character { is_signed }),
                     false => (size, LayoutKind::Number { is_signed }),
@@ -203,7 +203,7 @@ impl LayoutReader<'_> {
 
     fn members(&mut self, record: BtfType<'_>, depth: usize) -> Vec<MemberLayout> {
         let mut members = Vec::new();
-        for index in 0..record.members() {
+        for index in 0..record.member_count() {
             self.members += 1;
             let word = |at: usize| record.detail(index * 3 + at);
             let (Some(name), Some(id), Some(place)) = (word(0), word(1), word(2)) else {
@@ -212,7 +212,7 @@ impl LayoutReader<'_> {
             if self.members > MAX_MEMBERS {
                 break;
             }
-            let (width, offset) = match record.flag {
+            let (width, offset) = match record.kind_flag {
                 true => (place >> 24, place & 0xff_ffff),
                 false => (0, place),
             };

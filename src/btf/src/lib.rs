@@ -159,7 +159,7 @@ impl<'a> Btf<'a> {
         BtfType::read(blob.types, *start as usize, self.byte_order())
     }
 
-    /// Returns the string at an offset, such as [`BtfType::name`]; empty if there is none, or if it is not UTF-8.
+    /// Returns the string at an offset, such as [`BtfType::name_offset`]; empty if there is none, or if it is not UTF-8.
     #[must_use]
     pub fn text(&self, at: u32) -> &'a str {
         let mut blobs = self.blobs.iter().rev();
@@ -174,7 +174,7 @@ impl<'a> Btf<'a> {
     pub fn prototypes(&self, name: &str) -> Vec<u32> {
         let mut found = Vec::new();
         for record in self.types() {
-            if record.kind == TypeKind::Function && self.text(record.name) == name {
+            if record.kind == TypeKind::Function && self.text(record.name_offset) == name {
                 found.push(record.refers_to);
             }
         }
@@ -189,7 +189,7 @@ impl<'a> Btf<'a> {
             types.filter(|(_, start)| {
                 let record = BtfType::read(blob.types, **start as usize, self.byte_order());
                 record.is_some_and(|record| {
-                    record.kind == TypeKind::Function && self.text(record.name) == name
+                    record.kind == TypeKind::Function && self.text(record.name_offset) == name
                 })
             })
         });
@@ -202,7 +202,7 @@ impl<'a> Btf<'a> {
     #[must_use]
     pub fn member_offset(&self, structure: &str, member: &str) -> Option<u32> {
         let mut structures = self.types().filter(|record| {
-            record.kind == TypeKind::Structure && self.text(record.name) == structure
+            record.kind == TypeKind::Structure && self.text(record.name_offset) == structure
         });
         self.offset_within(&structures.next()?, member, MAX_NESTING)
     }
@@ -210,12 +210,12 @@ impl<'a> Btf<'a> {
     /// Returns the offset in bytes of a member of `record`. `depth` is the maximum number of nested anonymous
     /// members in which the member may be.
     fn offset_within(&self, record: &BtfType<'a>, member: &str, depth: usize) -> Option<u32> {
-        let members = (0..record.members()).filter_map(|index| {
+        let members = (0..record.member_count()).filter_map(|index| {
             let word = |at: usize| record.detail(index * 3 + at);
             Some((self.text(word(0)?), word(1)?, word(2)?))
         });
         members.into_iter().find_map(|(name, id, place)| {
-            let (width, bit) = match record.flag {
+            let (width, bit) = match record.kind_flag {
                 true => (place >> 24, place & 0xff_ffff),
                 false => (0, place),
             };

@@ -58,7 +58,7 @@ pub struct BtfType<'a> {
     /// The kind of the type.
     pub kind: TypeKind,
     /// The offset of its name, for [`Btf::text`](crate::Btf::text).
-    pub name: u32,
+    pub name_offset: u32,
     /// The size of a value in bytes, for kinds that have a size.
     pub size: u32,
     /// For kinds that refer to another type instead of having a size, the id of that type. It is the same word of the data as
@@ -67,7 +67,7 @@ pub struct BtfType<'a> {
     /// What follows `struct btf_type`: members, enumerators, parameters, or the data of another kind.
     pub(super) details: &'a [u8],
     /// `kind_flag`: if set, members have bit widths, and enumerations are signed.
-    pub flag: bool,
+    pub kind_flag: bool,
     /// The offset of the next type in the section, in bytes.
     pub(super) end: usize,
     pub(super) byte_order: ByteOrder,
@@ -105,19 +105,19 @@ impl<'a> BtfType<'a> {
         };
         Some(Self {
             kind,
-            name: byte_order.word(bytes, 0)?,
+            name_offset: byte_order.word(bytes, 0)?,
             size,
             refers_to: size,
             details: bytes.get(TYPE_SIZE..TYPE_SIZE + len)?,
-            flag: info >> 31 == 1,
+            kind_flag: info >> 31 == 1,
             end: at.checked_add(TYPE_SIZE + len)?,
             byte_order,
         })
     }
 
     /// Returns the 32-bit number at position `index` of the details. A member has three: offset of its name, type id, and offset
-    /// in bits, which has the width of a bit field in its upper 8 bits if `flag` is set. A parameter has two: offset of its name,
-    /// type id.
+    /// in bits, which has the width of a bit field in its upper 8 bits if `kind_flag` is set. A parameter has two: offset of its
+    /// name, type id.
     #[must_use]
     pub fn detail(&self, index: usize) -> Option<u32> {
         self.byte_order.word(self.details, index)
@@ -125,7 +125,7 @@ impl<'a> BtfType<'a> {
 
     /// Returns the number of members of a structure or union, 0 for other kinds.
     #[must_use]
-    pub fn members(&self) -> usize {
+    pub fn member_count(&self) -> usize {
         match self.kind {
             TypeKind::Structure | TypeKind::Union => self.details.len() / 12,
             _ => 0,
@@ -134,7 +134,7 @@ impl<'a> BtfType<'a> {
 
     /// Returns the number of parameters of a prototype, 0 for other kinds.
     #[must_use]
-    pub fn parameters(&self) -> usize {
+    pub fn parameter_count(&self) -> usize {
         match self.kind {
             TypeKind::Prototype => self.details.len() / 8,
             _ => 0,

@@ -108,7 +108,7 @@ fn exercise(bytes: &[u8]) {
         let Some(found) = btf.type_with_id(number) else {
             continue;
         };
-        for index in 0..3 * (found.members() + found.parameters()) {
+        for index in 0..3 * (found.member_count() + found.parameter_count()) {
             let _ = found.detail(index).map(|at| btf.text(at));
         }
     }
@@ -170,7 +170,10 @@ fn module_type_ids_continue_the_kernels() {
         .unwrap();
     let btf = kernel_only.with_module(&module).unwrap();
     let prototype = btf.type_with_id(first_of_module).unwrap();
-    assert_eq!((prototype.parameters(), prototype.detail(1)), (1, Some(1)));
+    assert_eq!(
+        (prototype.parameter_count(), prototype.detail(1)),
+        (1, Some(1))
+    );
     assert_eq!(prototype.detail(0).map(|at| btf.text(at)), Some("how"));
 }
 

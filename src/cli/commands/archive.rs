@@ -171,7 +171,7 @@ fn pack_all<'c>(
     let missing = pack(&mut inner, contents, context)?;
     let mut archive = Archive::new(output, contents.time);
     archive.add_file(recording)?;
-    archive.add_bytes(unpack::SYMBOLS, &inner.finish()?)?;
+    archive.add_bytes(unpack::SYMBOLS_ARCHIVE, &inner.finish()?)?;
     archive.finish()?;
     Ok(missing)
 }
@@ -253,7 +253,7 @@ fn run_unpack(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, Cli
         .map_err(|error| anyhow::Error::new(error).context(cache.display().to_string()))?;
     let unpacker = ArchiveUnpacker {
         cache: &root,
-        here: &Folder::open(Path::new("."))?,
+        recording_folder: &Folder::open(Path::new("."))?,
         force: flag(matches, "force") == Some(true),
     };
     let mut summary = ArchiveSummary::default();
@@ -269,7 +269,7 @@ fn run_unpack(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, Cli
             "unpacked {shown}: '{program} report -i {shown}' reads it"
         )?;
     }
-    let (objects, cache) = (summary.objects, cache.display());
+    let (objects, cache) = (summary.object_count, cache.display());
     writeln!(
         out,
         "unpacked {} into {cache}",

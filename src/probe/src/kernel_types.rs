@@ -43,7 +43,7 @@ impl<'b> BtfShape<'b> {
             type_id,
             pointer_size,
         };
-        let parameters = (0..btf_type.parameters()).filter_map(|index| {
+        let parameters = (0..btf_type.parameter_count()).filter_map(|index| {
             let (name, type_id) = (btf_type.detail(index * 2)?, btf_type.detail(index * 2 + 1)?);
             // The last parameter of a variadic function has no type.
             (type_id != 0).then(|| value(btf.text(name), type_id))
@@ -97,7 +97,7 @@ impl<'b> BtfShape<'b> {
 
     fn members(&self, btf_type: BtfType<'b>) -> impl Iterator<Item = RecordMember<Self>> {
         let record = *self;
-        (0..btf_type.members()).filter_map(move |index| {
+        (0..btf_type.member_count()).filter_map(move |index| {
             let word = |at: usize| btf_type.detail(index * 3 + at);
             let (name, type_id, place) = (word(0)?, word(1)?, word(2)?);
             let member = Self {
@@ -106,7 +106,7 @@ impl<'b> BtfShape<'b> {
                 ..record
             };
             // With `kind_flag`, the upper 8 bits are the width of a bit field (`BTF_MEMBER_BITFIELD_SIZE`).
-            let (width, bit) = match btf_type.flag {
+            let (width, bit) = match btf_type.kind_flag {
                 true => (place >> 24, place & 0xff_ffff),
                 false => (0, place),
             };
@@ -137,7 +137,7 @@ impl TypeShape for BtfShape<'_> {
     fn name(&self) -> Option<String> {
         let name = match self.name {
             Some(name) => name,
-            None => self.btf.text(self.btf_type()?.name),
+            None => self.btf.text(self.btf_type()?.name_offset),
         };
         (!name.is_empty()).then(|| name.to_owned())
     }
@@ -215,7 +215,7 @@ impl TypeShape for BtfShape<'_> {
             btf_type.size == 1
                 && (encoding & CHARACTER != 0
                     || matches!(
-                        self.btf.text(btf_type.name),
+                        self.btf.text(btf_type.name_offset),
                         "char" | "unsigned char" | "signed char"
                     ))
         })
@@ -263,7 +263,7 @@ impl BtfShape<'_> {
                         TypeKind::Enumeration | TypeKind::WideEnumeration => "enum ",
                         _ => "",
                     };
-                    let name = self.btf.text(btf_type.name);
+                    let name = self.btf.text(btf_type.name_offset);
                     let name = if name.is_empty() {
                         "(unknown_type)"
                     } else {

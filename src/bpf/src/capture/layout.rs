@@ -3,7 +3,7 @@
 use rperf_syscalls::captured_record;
 
 /// Calls with a number below this one can be captured.
-pub(super) const CALLS: i32 = 512;
+pub(super) const CALL_LIMIT: i32 = 512;
 /// The maximum number of entries of a plan.
 pub(super) const MAX_ENTRIES: i16 = rperf_syscalls::MAX_CAPTURES as i16;
 
@@ -49,19 +49,20 @@ pub(super) mod buffer {
     /// result that is left for the next ones.
     pub(in super::super) const RESULT: i16 = 352;
     /// The size of the record so far.
-    pub(in super::super) const SIZE: i16 = 360;
+    pub(in super::super) const RECORD_SIZE: i16 = 360;
     /// Not 0 if memory could not be read.
     pub(in super::super) const FAILED: i16 = 368;
     pub(in super::super) const RECORD: i16 = 376;
     /// No segment begins beyond this offset in the record, except one with the state `IS_MORE`.
-    pub(in super::super) const LIMIT: i32 = 16384;
+    pub(in super::super) const SEGMENT_START_LIMIT: i32 = 16384;
     /// The maximum size of the data of a segment.
-    pub(in super::super) const LONGEST: i32 = 4200;
-    /// The maximum size of a record: up to `LIMIT`, then a segment with its padding, and a segment `IS_MORE`, which has no data.
-    pub(in super::super) const LONGEST_RECORD: i32 =
-        LIMIT + 2 * super::record::DATA as i32 + LONGEST + 7;
+    pub(in super::super) const MAX_SEGMENT_DATA: i32 = 4200;
+    /// The maximum size of a record: up to `SEGMENT_START_LIMIT`, then a segment with its padding, and a segment `IS_MORE`, which
+    /// has no data.
+    pub(in super::super) const MAX_RECORD_SIZE: i32 =
+        SEGMENT_START_LIMIT + 2 * super::record::DATA as i32 + MAX_SEGMENT_DATA + 7;
     /// The size of the buffer. The last 17 bytes are unused; with them, it is a multiple of 8.
-    pub(in super::super) const BYTES: i32 = RECORD as i32 + LONGEST_RECORD + 17;
+    pub(in super::super) const BUFFER_SIZE: i32 = RECORD as i32 + MAX_RECORD_SIZE + 17;
 }
 
 /// The record, as [`rperf_syscalls::CapturedRecord`] reads it: a header, then segments.

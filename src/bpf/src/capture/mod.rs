@@ -16,7 +16,7 @@ use crate::loaded::{LoadedPrograms, NamedShape, possible_cpus};
 use crate::registers::RegisterLayout;
 use crate::tasks::{self, slot};
 use crate::{Error, TaskSet};
-use layout::{CALLS, MAX_ENTRIES, buffer, entry};
+use layout::{CALL_LIMIT, MAX_ENTRIES, buffer, entry};
 use programs::CaptureContext;
 
 /// The calls whose memory is captured, and their tasks.
@@ -53,13 +53,13 @@ impl ArgumentCapture {
     /// # Errors
     /// [`Error`], such as for missing rights or kernel support, a rejected program, or an unsupported architecture.
     pub fn start(options: &CaptureOptions<'_>) -> Result<Self, Error> {
-        let task_pid = options.tasks.task_pid()?;
+        let task_pid = options.tasks.follow_offset()?;
         let known_tasks_only = options.tasks.is_limited();
         let context = CaptureContext {
             known_tasks_only,
             excluded_process: options.excluded_process,
             excluded_threads: options.excluded_threads,
-            cgroups: i32::try_from(options.cgroups.len()).unwrap_or(i32::MAX),
+            cgroup_count: i32::try_from(options.cgroups.len()).unwrap_or(i32::MAX),
             registers: RegisterLayout::native()?,
         };
         let mut loaded = LoadedPrograms::new(&shapes(options.cgroups.len())?)?;
@@ -71,7 +71,7 @@ impl ArgumentCapture {
             .iter()
             .filter(|(number, _)| is_capturable(*number))
         {
-            let at_return = number + CALLS.unsigned_abs();
+            let at_return = number + CALL_LIMIT.unsigned_abs();
             for (key, captures) in [(*number, &plan.at_entry), (at_return, &plan.at_return)] {
                 let value = encode(captures, options.string_size);
                 loaded.set(programs::PLANS, &key.to_ne_bytes(), &value)?;
@@ -115,7 +115,7 @@ impl ArgumentCapture {
 }
 
 fn is_capturable(number: u32) -> bool {
-    number < CALLS.unsigned_abs()
+    number < CALL_LIMIT.unsigned_abs()
 }
 
 /// Returns the shapes of the maps, in the order of their [`crate::MapId`].
@@ -128,8 +128,16 @@ fn shapes(cgroups: usize) -> Result<Vec<NamedShape>, Error> {
     let mut shapes = vec![
         shape("tasks", Hash, [4, slot::SIZE as u32, tasks::MAX_TASKS]),
         shape("losses", PerCpuArray, [4, 8, 1]),
-        shape("plans", Array, [4, plan_size, 2 * CALLS.unsigned_abs()]),
-        shape("buffers", PerCpuArray, [4, buffer::BYTES.unsigned_abs(), 1]),
+        shape(
+            "plans",
+            Array,
+            [4, plan_size, 2 * CALL_LIMIT.unsigned_abs()],
+        ),
+        shape(
+            "buffers",
+            PerCpuArray,
+            [4, buffer::BUFFER_SIZE.unsigned_abs(), 1],
+        ),
         shape("events", PerfEventArray, [4, 4, cpus]),
         shape("retries", LruHash, [4, 4, MAX_RETRIES]),
     ];
@@ -142,7 +150,7 @@ fn shapes(cgroups: usize) -> Result<Vec<NamedShape>, Error> {
 
 /// Encodes the entries of a plan for the begin or for the return of a call, as the programs read them.
 fn encode(captures: &[Capture], string_size: u32) -> Vec<u8> {
-    let longest = buffer::LONGEST.unsigned_abs();
+    let longest = buffer::MAX_SEGMENT_DATA.unsigned_abs();
     // Room for the text, its NUL and one more byte: if all of it is used, the text is longer than `size`.
     let text_limit = |size: u32| size.saturating_add(2).min(longest);
     let plan_size = usize::try_from(MAX_ENTRIES * entry::SIZE).unwrap_or_default();

@@ -9,12 +9,12 @@ use crate::Operation::{Add, And, Mul, ShiftLeft, ShiftRight, Sub};
 use crate::Register::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
 use crate::Width::{Byte, Double, Half, Word};
 use crate::registers::RegisterLayout;
-use crate::tasks::{INDEX, TASK, current_task, find_slot, key, look_up};
+use crate::tasks::{INDEX, TASK, current_task, find_slot, look_up, set_map_and_key};
 use crate::{Helper, Label, MapId, ProgramBuilder};
 use rperf_syscalls::captured_record;
 
 use super::layout::{
-    CALLS, LENGTH_OF_ARGUMENT, LENGTH_OF_RESULT, LENGTH_POINTED, MAX_ENTRIES, SOURCE_MESSAGE,
+    CALL_LIMIT, LENGTH_OF_ARGUMENT, LENGTH_OF_RESULT, LENGTH_POINTED, MAX_ENTRIES, SOURCE_MESSAGE,
     SOURCE_MESSAGES, SOURCE_TEXT, SOURCE_TEXTS, SOURCE_VECTORS, buffer, entry, record,
 };
 use super::messages::{read_message, read_messages};
@@ -33,7 +33,7 @@ pub(super) const CGROUPS: MapId = MapId(6);
 /// Added to the number of a call: the plan for its begin.
 const FOR_BEGIN: i32 = 0;
 /// Added to the number of a call: the plan for its return.
-const FOR_RETURN: i32 = CALLS;
+const FOR_RETURN: i32 = CALL_LIMIT;
 
 /// `BPF_F_CURRENT_CPU`.
 const CURRENT_CPU: u64 = 0xffff_ffff;
@@ -73,7 +73,7 @@ pub(super) struct CaptureContext<'a> {
     pub(super) excluded_process: Option<u32>,
     pub(super) excluded_threads: &'a [u32],
     /// The number of entries of [`CGROUPS`].
-    pub(super) cgroups: i32,
+    pub(super) cgroup_count: i32,
     pub(super) registers: RegisterLayout,
 }
 
@@ -83,7 +83,7 @@ pub(super) fn enter(context: CaptureContext<'_>) -> ProgramBuilder {
     let out = b.label();
     b.set(R6, R1);
     b.load(Double, R9, R6, 8);
-    b.jump_if(Above, R9, CALLS - 1, out);
+    b.jump_if(Above, R9, CALL_LIMIT - 1, out);
     b.store(Word, R10, INDEX, R9);
     look_up(&mut b, PLANS, INDEX);
     b.jump_if(Equal, R0, 0, out);
@@ -114,7 +114,7 @@ pub(super) fn exit(context: CaptureContext<'_>) -> ProgramBuilder {
     select_task(&mut b, context, out);
     fill_buffer(&mut b, context.registers, out);
     b.load(Word, R9, R8, buffer::REGISTERS + context.registers.number);
-    b.jump_if(Above, R9, CALLS - 1, out);
+    b.jump_if(Above, R9, CALL_LIMIT - 1, out);
     b.store(Word, R8, buffer::RECORD + record::NUMBER, R9);
     b.store(Word, R8, buffer::RECORD + record::IS_RETURN, 1);
     b.load(Double, R1, R6, 8);
@@ -125,7 +125,7 @@ pub(super) fn exit(context: CaptureContext<'_>) -> ProgramBuilder {
     b.place(call_failed);
     look_up(&mut b, RETRIES, TASK);
     b.jump_if(Equal, R0, 0, no_retry);
-    key(&mut b, RETRIES, TASK);
+    set_map_and_key(&mut b, RETRIES, TASK);
     b.call(Helper::MapDeleteElem);
     b.set_wide(R1, NO_RESULT);
     b.store(Double, R8, buffer::RESULT, R1);
@@ -149,7 +149,7 @@ fn select_call(b: &mut ProgramBuilder, registers: RegisterLayout, out: Label) {
     b.operate(Add, R3, i32::from(registers.number));
     b.call(Helper::ProbeReadKernel);
     b.load(Word, R9, R10, ADDRESS);
-    b.jump_if(Above, R9, CALLS - 1, out);
+    b.jump_if(Above, R9, CALL_LIMIT - 1, out);
     for add in [FOR_BEGIN, FOR_RETURN] {
         b.operate(Add, R9, add);
         b.store(Word, R10, INDEX, R9);
@@ -173,8 +173,8 @@ fn select_task(b: &mut ProgramBuilder, context: CaptureContext<'_>, out: Label) 
     for thread in context.excluded_threads {
         b.jump_if(Equal, R1, thread.cast_signed(), out);
     }
-    if context.cgroups > 0 {
-        select_cgroup(b, context.cgroups, out);
+    if context.cgroup_count > 0 {
+        select_cgroup(b, context.cgroup_count, out);
     }
     if context.known_tasks_only {
         find_slot(b, out);
@@ -182,9 +182,9 @@ fn select_task(b: &mut ProgramBuilder, context: CaptureContext<'_>, out: Label) 
 }
 
 /// Jumps to `out` unless the current task is in one of the cgroups.
-fn select_cgroup(b: &mut ProgramBuilder, cgroups: i32, out: Label) {
+fn select_cgroup(b: &mut ProgramBuilder, cgroup_count: i32, out: Label) {
     let selected = b.label();
-    for index in 0..cgroups {
+    for index in 0..cgroup_count {
         b.map(R1, CGROUPS);
         b.set(R2, index);
         b.call(Helper::CurrentTaskUnderCgroup);
@@ -212,7 +212,7 @@ fn fill_buffer(b: &mut ProgramBuilder, registers: RegisterLayout, out: Label) {
         b.load(Double, R1, R8, buffer::REGISTERS + offset);
         b.store(Double, R8, buffer::ARGUMENTS + 8 * at, R1);
     }
-    b.store(Double, R8, buffer::SIZE, i32::from(record::HEADER));
+    b.store(Double, R8, buffer::RECORD_SIZE, i32::from(record::HEADER));
     b.store(Double, R8, buffer::FAILED, 0);
 }
 
@@ -329,14 +329,14 @@ fn wanted_length(b: &mut ProgramBuilder, at: i16) {
 }
 
 /// Sets `R9` to the record's size and begins a segment there, with the argument index of the entry at the offset `at` and the
-/// item index `item`. Jumps to `done` if the record is longer than [`buffer::LIMIT`].
+/// item index `item`. Jumps to `done` if the record is longer than [`buffer::SEGMENT_START_LIMIT`].
 pub(super) fn begin_segment(b: &mut ProgramBuilder, at: i16, item: i16, done: Label) {
-    begin_segment_up_to(b, at, item, buffer::LIMIT, done);
+    begin_segment_up_to(b, at, item, buffer::SEGMENT_START_LIMIT, done);
 }
 
 /// Like [`begin_segment`], with another limit.
 fn begin_segment_up_to(b: &mut ProgramBuilder, at: i16, item: i16, limit: i32, done: Label) {
-    b.load(Double, R9, R8, buffer::SIZE);
+    b.load(Double, R9, R8, buffer::RECORD_SIZE);
     b.jump_if(Above, R9, limit, done);
     b.load(Byte, R2, R7, at + entry::ARGUMENT);
     segment_address(b, R1);
@@ -351,12 +351,12 @@ fn segment_address(b: &mut ProgramBuilder, to: crate::Register) {
     b.operate(Add, to, i32::from(buffer::RECORD));
 }
 
-/// Leaves the smaller of the entry's limit and [`buffer::LONGEST`] in `R2`.
+/// Leaves the smaller of the entry's limit and [`buffer::MAX_SEGMENT_DATA`] in `R2`.
 fn limit(b: &mut ProgramBuilder, at: i16) {
     let fits = b.label();
     b.load(Word, R2, R7, at + entry::LIMIT);
-    b.jump_if(AtMost, R2, buffer::LONGEST, fits);
-    b.set(R2, buffer::LONGEST);
+    b.jump_if(AtMost, R2, buffer::MAX_SEGMENT_DATA, fits);
+    b.set(R2, buffer::MAX_SEGMENT_DATA);
     b.place(fits);
 }
 
@@ -371,7 +371,7 @@ fn read_text(b: &mut ProgramBuilder, at: i16) {
     b.call(Helper::ProbeReadUserStr);
     b.jump_if(SignedLess, R0, 1, unreadable);
     // Never true, as the limit in `R2` was not larger: tells the verifier the maximum.
-    b.jump_if(Above, R0, buffer::LONGEST, unreadable);
+    b.jump_if(Above, R0, buffer::MAX_SEGMENT_DATA, unreadable);
     end_segment(b, record::IS_TEXT);
     b.jump(end);
     b.place(unreadable);
@@ -394,7 +394,7 @@ pub(super) fn read_bytes_up_to(b: &mut ProgramBuilder, next: Label) {
     b.set(R2, R1);
     b.place(limited);
     // Never true, as the limit was not larger: tells the verifier the maximum. The same applies after the call.
-    b.jump_if(Above, R2, buffer::LONGEST, next);
+    b.jump_if(Above, R2, buffer::MAX_SEGMENT_DATA, next);
     b.store(Double, R10, LENGTH, R2);
     segment_address(b, R1);
     b.operate(Add, R1, i32::from(record::DATA));
@@ -402,7 +402,7 @@ pub(super) fn read_bytes_up_to(b: &mut ProgramBuilder, next: Label) {
     b.call(Helper::ProbeReadUser);
     b.jump_if(NotEqual, R0, 0, unreadable);
     b.load(Double, R0, R10, LENGTH);
-    b.jump_if(Above, R0, buffer::LONGEST, unreadable);
+    b.jump_if(Above, R0, buffer::MAX_SEGMENT_DATA, unreadable);
     end_segment(b, record::IS_BYTES);
     b.jump(end);
     b.place(unreadable);
@@ -420,7 +420,7 @@ fn end_segment(b: &mut ProgramBuilder, state: i32) {
     b.operate(Add, R0, i32::from(record::DATA) + 7);
     b.operate(And, R0, -8);
     b.operate(Add, R0, R9);
-    b.store(Double, R8, buffer::SIZE, R0);
+    b.store(Double, R8, buffer::RECORD_SIZE, R0);
 }
 
 /// Completes the segment as unreadable, without data, and sets `FAILED`.
@@ -458,10 +458,10 @@ fn read_texts(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
     fail_segment(b);
 }
 
-/// Adds a segment `IS_MORE`. It may begin beyond [`buffer::LIMIT`], but must end within [`buffer::LONGEST_RECORD`]; otherwise
-/// jumps to `done`.
+/// Adds a segment `IS_MORE`. It may begin beyond [`buffer::SEGMENT_START_LIMIT`], but must end within
+/// [`buffer::MAX_RECORD_SIZE`]; otherwise jumps to `done`.
 fn more_items(b: &mut ProgramBuilder, at: i16, item: i16, done: Label) {
-    let longest = buffer::LONGEST_RECORD - i32::from(record::DATA);
+    let longest = buffer::MAX_RECORD_SIZE - i32::from(record::DATA);
     begin_segment_up_to(b, at, item, longest, done);
     b.store(Double, R10, WANTED, 0);
     b.set(R0, 0);
@@ -534,7 +534,7 @@ fn note_failures(b: &mut ProgramBuilder) {
     b.jump_if(Equal, R1, 0, end);
     // The value in the map: only whether there is one matters.
     b.store(Word, R10, INDEX, 1);
-    key(b, RETRIES, TASK);
+    set_map_and_key(b, RETRIES, TASK);
     b.address(R3, R10, i32::from(INDEX));
     b.set(R4, 0);
     b.call(Helper::MapUpdateElem);
@@ -543,9 +543,9 @@ fn note_failures(b: &mut ProgramBuilder) {
 
 /// Writes the record to the event of this CPU, unless it has no segment.
 fn output(b: &mut ProgramBuilder, out: Label) {
-    b.load(Double, R5, R8, buffer::SIZE);
+    b.load(Double, R5, R8, buffer::RECORD_SIZE);
     b.jump_if(AtMost, R5, i32::from(record::HEADER), out);
-    b.jump_if(Above, R5, buffer::LONGEST_RECORD, out);
+    b.jump_if(Above, R5, buffer::MAX_RECORD_SIZE, out);
     b.set(R1, R6);
     b.map(R2, EVENTS);
     b.set_wide(R3, CURRENT_CPU);

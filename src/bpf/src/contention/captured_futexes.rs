@@ -11,11 +11,11 @@ use crate::Register::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
 use crate::Width::{Double, Word};
 use crate::loaded::{LoadedPrograms, NamedShape, possible_cpus};
 use crate::registers::RegisterLayout;
-use crate::tasks::{self, INDEX, TASK, add, current_task, key, look_up, slot};
+use crate::tasks::{self, INDEX, TASK, add, current_task, look_up, set_map_and_key, slot};
 use crate::{Error, Helper, Label, MapId, ProgramBuilder, TaskSet};
 
 use super::futexes::{self, CallPlace, OPERATION, VALUE, memory};
-use super::programs::{self, WAIT, WORD};
+use super::programs::{self, SCRATCH, WAIT};
 use super::wait_capture::{self, follow};
 use super::{MAX_WAITS, lock_names};
 
@@ -49,10 +49,10 @@ mod record {
     pub(super) const MEMORY: i16 = 24;
     /// The memory from [`super::THREAD_ID`] bytes before the futex on: the beginning of `struct pthread`, if the futex is its
     /// `tid`, which pthread_join(3) waits for.
-    pub(super) const DESCRIPTOR: i16 = 88;
-    pub(super) const DESCRIPTOR_SIZE: i16 = 24;
+    pub(super) const PTHREAD_START: i16 = 88;
+    pub(super) const PTHREAD_START_SIZE: i16 = 24;
     /// The size of a wait.
-    pub(super) const WAIT_SIZE: i16 = DESCRIPTOR + DESCRIPTOR_SIZE;
+    pub(super) const WAIT_SIZE: i16 = PTHREAD_START + PTHREAD_START_SIZE;
 
     /// The maximum size of the record.
     pub(super) const SIZE: i16 = HEADER + super::MAX_WAITS_OF_RECORD * WAIT_SIZE;
@@ -157,11 +157,11 @@ fn enter(options: &FutexCaptureOptions, number: u32) -> Result<ProgramBuilder, E
         // The size of the record up to the end of this wait.
         b.set(R5, i32::from(wait + record::WAIT_SIZE));
         if index + 1 < MAX_WAITS_OF_RECORD {
-            b.store(Double, R10, WORD, R5);
+            b.store(Double, R10, SCRATCH, R5);
             wait_of_owner(&mut b, wait, write);
         }
     }
-    b.store(Double, R10, WORD, R5);
+    b.store(Double, R10, SCRATCH, R5);
     b.place(write);
     output(&mut b, out);
     b.place(out);
@@ -169,9 +169,9 @@ fn enter(options: &FutexCaptureOptions, number: u32) -> Result<ProgramBuilder, E
     Ok(b)
 }
 
-/// Writes the record at `R8`, whose size is at [`WORD`].
+/// Writes the record at `R8`, whose size is at [`SCRATCH`].
 fn output(b: &mut ProgramBuilder, out: Label) {
-    b.load(Double, R5, R10, WORD);
+    b.load(Double, R5, R10, SCRATCH);
     // Neither is ever true: the verifier requires the limits of the size.
     b.jump_if(Above, R5, i32::from(record::SIZE), out);
     b.jump_if(Equal, R5, 0, out);
@@ -186,7 +186,7 @@ fn exit() -> ProgramBuilder {
     current_task(&mut b);
     look_up(&mut b, OPEN, TASK);
     b.jump_if(Equal, R0, 0, out);
-    key(&mut b, OPEN, TASK);
+    set_map_and_key(&mut b, OPEN, TASK);
     b.call(Helper::MapDeleteElem);
     b.place(out);
     b.exit();
@@ -212,12 +212,12 @@ fn own_thread(b: &mut ProgramBuilder, layout: PidLayout, out: Label) {
 
 /// Sets `R1` to the 32-bit number at `R3` in the kernel's memory. Goes to `out` if it cannot be read.
 pub(super) fn read_word(b: &mut ProgramBuilder, out: Label) {
-    b.store(Double, R10, WORD, 0);
-    b.address(R1, R10, i32::from(WORD));
+    b.store(Double, R10, SCRATCH, 0);
+    b.address(R1, R10, i32::from(SCRATCH));
     b.set(R2, 4);
     b.call(Helper::ProbeReadKernel);
     b.jump_if(SignedLess, R0, 0, out);
-    b.load(Word, R1, R10, WORD);
+    b.load(Word, R1, R10, SCRATCH);
 }
 
 /// Adds the current thread's wait for the futex `R7` to [`OPEN`].
@@ -263,8 +263,8 @@ fn place(wait: i16) -> CallPlace {
 /// Reads the memory around the futex `R7`, and that of `struct pthread`, to the wait at this offset of the buffer.
 fn read_futex(b: &mut ProgramBuilder, wait: i16) {
     futexes::read_memory(b, place(wait));
-    b.address(R1, R8, i32::from(wait + record::DESCRIPTOR));
-    b.set(R2, i32::from(record::DESCRIPTOR_SIZE));
+    b.address(R1, R8, i32::from(wait + record::PTHREAD_START));
+    b.set(R2, i32::from(record::PTHREAD_START_SIZE));
     b.address(R3, R7, -THREAD_ID);
     // What cannot be read is 0.
     b.call(Helper::ProbeReadUser);

@@ -29,9 +29,9 @@ mod record {
     pub(super) const NAME: i16 = ADDRESS + 12;
 
     /// The size in bytes without the name of a slab cache.
-    pub(super) const SHORT: i16 = 16;
+    pub(super) const SIZE_WITHOUT_CACHE: i16 = 16;
     /// The size in bytes with the name of a slab cache.
-    pub(super) const WHOLE: i16 = SHORT + super::CACHE_SIZE;
+    pub(super) const SIZE_WITH_CACHE: i16 = SIZE_WITHOUT_CACHE + super::CACHE_SIZE;
 }
 
 /// The tasks whose waits are captured, and what is recorded of the locks.
@@ -135,10 +135,10 @@ fn store_owner(b: &mut ProgramBuilder, layout: Option<OwnerLayout>) -> Result<()
 /// Writes the record, with the name of the slab cache if the number of the name, `R1`, is [`SLAB`].
 fn output(b: &mut ProgramBuilder, options: &LockCaptureOptions) {
     let sized = b.label();
-    b.set(R5, i32::from(record::SHORT));
+    b.set(R5, i32::from(record::SIZE_WITHOUT_CACHE));
     if options.names.is_some() {
         b.jump_if(NotEqual, R1, SLAB, sized);
-        b.set(R5, i32::from(record::WHOLE));
+        b.set(R5, i32::from(record::SIZE_WITH_CACHE));
     }
     b.place(sized);
     b.address(R4, R10, i32::from(record::ADDRESS));

@@ -6,7 +6,7 @@ use crate::Register::{R0, R1, R2, R3, R6, R7, R8, R9, R10};
 use crate::Width::{Double, Word};
 use crate::registers::RegisterLayout;
 use crate::stacks::USER_STACK;
-use crate::tasks::{TASK, current_task, key, look_up};
+use crate::tasks::{TASK, current_task, look_up, set_map_and_key};
 use crate::{Error, Helper, Label, ProgramBuilder, Register};
 
 use super::programs::{self, ENDED, NO_STACK, WAIT, WAIT_KEY, WAITS, wait};
@@ -32,7 +32,7 @@ pub(super) mod memory {
     pub(in super::super) const FUTEX: i16 = 16;
     pub(in super::super) const SIZE: i16 = 64;
     /// The size of the part from the futex on that tells the owner of a mutex of glibc.
-    pub(in super::super) const MUTEX: i16 = 24;
+    pub(in super::super) const MUTEX_SIZE: i16 = 24;
 }
 
 /// Where operation and value of a call and the memory around its futex are stored: offsets in bytes.
@@ -104,7 +104,7 @@ pub(super) fn enter(options: &ContentionOptions, number: u32) -> Result<ProgramB
     sum_key(&mut b, options);
     process(&mut b);
     wait_key(&mut b);
-    programs::add_wait(&mut b, options.task_pid.is_some());
+    programs::add_wait(&mut b, options.run_queue_task_pid.is_some());
     b.place(out);
     b.exit();
     Ok(b)
@@ -123,7 +123,7 @@ pub(super) fn exit(options: &ContentionOptions) -> ProgramBuilder {
     b.load(Double, R1, R6, 8);
     b.jump_if(NotEqual, R1, AGAIN, waited);
     b.place(remove);
-    key(&mut b, WAITS, WAIT_KEY);
+    set_map_and_key(&mut b, WAITS, WAIT_KEY);
     b.call(Helper::MapDeleteElem);
     b.jump(out);
     b.place(waited);
@@ -213,7 +213,7 @@ pub(super) fn read_memory(b: &mut ProgramBuilder, place: CallPlace) {
     let done = b.label();
     for (offset, before, size) in [
         (0, memory::FUTEX, memory::SIZE),
-        (memory::FUTEX, 0, memory::MUTEX),
+        (memory::FUTEX, 0, memory::MUTEX_SIZE),
     ] {
         b.address(R1, place.base, i32::from(place.memory + offset));
         b.set(R2, i32::from(size));

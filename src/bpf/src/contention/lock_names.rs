@@ -9,7 +9,7 @@ use crate::bytes::{from_offset, number, word};
 use crate::tasks::look_up;
 use crate::{Helper, Label, MapId, ProgramBuilder};
 
-use super::programs::{ENDED, WORD};
+use super::programs::{ENDED, SCRATCH};
 
 /// The addresses of the locks of run queues, in the programs that sum waits.
 pub(super) const RUN_QUEUES: MapId = MapId(8);
@@ -62,7 +62,7 @@ pub struct LockFilter {
 
 // Offsets on the stack.
 /// The number of the name, 0 if unknown.
-pub(super) const NAME: i16 = WORD - 8;
+pub(super) const NAME: i16 = SCRATCH - 8;
 /// The name of the slab cache, if the lock is in an object of one.
 pub(super) const CACHE: i16 = NAME - CACHE_SIZE;
 /// The number of bytes of a name of a slab cache that are read, with the NUL.
@@ -74,7 +74,7 @@ const SIG_LOCK: i32 = 2;
 const RUN_QUEUE: i32 = 3;
 pub(super) const SLAB: i32 = 4;
 
-/// The size in bytes of a name as [`store`] writes it.
+/// The size in bytes of a name as [`copy_to_value`] writes it.
 pub(super) const SIZE: i16 = 8 + CACHE_SIZE;
 
 /// The flags of a wait for a spin lock: `LCB_F_SPIN`.
@@ -130,11 +130,11 @@ fn of_task(b: &mut ProgramBuilder, [pointer, lock]: [u16; 2], name: i32, done: L
 /// Replaces `R3` by the pointer at `R3 + offset` in the kernel. Goes to `failed` if that is 0 or cannot be read.
 pub(super) fn read_pointer(b: &mut ProgramBuilder, offset: i32, failed: Label) {
     b.operate(Add, R3, offset);
-    b.store(Double, R10, WORD, 0);
-    b.address(R1, R10, i32::from(WORD));
+    b.store(Double, R10, SCRATCH, 0);
+    b.address(R1, R10, i32::from(SCRATCH));
     b.set(R2, 8);
     b.call(Helper::ProbeReadKernel);
-    b.load(Double, R3, R10, WORD);
+    b.load(Double, R3, R10, SCRATCH);
     b.jump_if(Equal, R3, 0, failed);
 }
 
@@ -154,14 +154,14 @@ fn of_slab(b: &mut ProgramBuilder, layout: SlabLayout, done: Label) {
 }
 
 /// Copies the name that [`find`] stored to the offset `at` of the value at `R0`.
-pub(super) fn store(b: &mut ProgramBuilder, at: i16) {
+pub(super) fn copy_to_value(b: &mut ProgramBuilder, at: i16) {
     for offset in (0..SIZE).step_by(8) {
         b.load(Double, R1, R10, CACHE + offset);
         b.store(Double, R0, at + offset, R1);
     }
 }
 
-/// Returns the name that [`store`] copied to the offset `at` of the value; `None` if the lock was not recognized.
+/// Returns the name that [`copy_to_value`] copied to the offset `at` of the value; `None` if the lock was not recognized.
 pub(super) fn decode(value: &[u8], at: i16) -> Option<LockName> {
     match word(from_offset(value, at + CACHE_SIZE), 0).cast_signed() {
         MMAP_LOCK => Some(LockName::MmapLock),
@@ -245,11 +245,11 @@ pub(super) fn note_run_queue([cfs_rq, rq, lock]: [u16; 3], run_queues: MapId) ->
     read_pointer(&mut b, i32::from(cfs_rq), out);
     read_pointer(&mut b, i32::from(rq), out);
     b.operate(Add, R3, i32::from(lock));
-    b.store(Double, R10, WORD, R3);
+    b.store(Double, R10, SCRATCH, R3);
     // `NAME` is not needed here: its place has the value of the entry, which nothing reads.
     b.store(Word, R10, NAME, 1);
     b.map(R1, run_queues);
-    b.address(R2, R10, i32::from(WORD));
+    b.address(R2, R10, i32::from(SCRATCH));
     b.address(R3, R10, i32::from(NAME));
     b.set(R4, 0);
     b.call(Helper::MapUpdateElem);

@@ -80,18 +80,18 @@ pub struct ContentionOptions {
     pub with_stacks: bool,
     /// Only waits that begin on these CPUs; `None` for all.
     pub cpus: Option<Vec<u32>>,
-    /// Only waits for these locks; `None` for all. Futexes have no names, nor have other locks without `layout`.
+    /// Only waits for these locks; `None` for all. Futexes have no names, nor have other locks without `lock_layout`.
     pub locks: Option<LockFilter>,
     /// How locks of the kernel are recognized, for the names in sums and in `locks`.
-    pub layout: Option<LockLayout>,
+    pub lock_layout: Option<LockLayout>,
     /// The offset of `task_struct::pid` in bytes (from BTF), if the time for which waiting threads wait for a CPU is summed
     /// separately.
-    pub task_pid: Option<u16>,
+    pub run_queue_task_pid: Option<u16>,
     /// Whether waits for futexes are summed, too.
     pub with_futexes: bool,
     /// How ids of owners of futexes are translated from other PID namespaces to the initial one; without it, they remain as the
     /// programs see them.
-    pub namespaces: Option<NamespaceLayout>,
+    pub namespace_layout: Option<NamespaceLayout>,
     /// Only waits whose flags (`LCB_F_*`, [`FUTEX`], [`FUTEX_PI`]) are one of these values; `None` for all.
     pub flags: Option<Vec<u32>>,
     /// Only waits of threads in these cgroups, by id, not in their descendants; `None` for all.
@@ -137,9 +137,9 @@ pub struct WaitSummary {
     pub lock: u64,
     /// What that lock is, if it was recognized.
     pub name: Option<LockName>,
-    /// The time for which the threads could run, but waited for a CPU; 0 without [`ContentionOptions::task_pid`]. The other times
-    /// do not include it.
-    pub run_queue: u64,
+    /// The time for which the threads could run, but waited for a CPU; 0 without [`ContentionOptions::run_queue_task_pid`]. The
+    /// other times do not include it.
+    pub run_queue_time: u64,
     /// Number of waits by power of two: bucket n has those from 2ⁿ to 2ⁿ⁺¹ - 1 ns, bucket 0 also those of 0 ns.
     pub buckets: Vec<u64>,
 }
@@ -163,7 +163,7 @@ pub struct ContentionSummary(LoadedPrograms);
 
 /// The maximum number of CPUs whose run queues are known.
 const MAX_CPUS: u32 = 8192;
-/// The maximum number of open waits, and of threads in [`queued::QUEUED`].
+/// The maximum number of open waits, and of threads in [`queued::RUN_QUEUE_TIMES`].
 const MAX_WAITS: u32 = 16384;
 /// The maximum number of entries of a map with LRU eviction that the programs do not use.
 const UNUSED_LRU: u32 = 128;
@@ -175,7 +175,7 @@ impl ContentionSummary {
     /// [`Error`]; before Linux 5.19, [`Error::Attach`] unless only waits for futexes are selected: the tracepoint
     /// `contention_begin` is missing.
     pub fn start(options: &ContentionOptions) -> Result<Self, Error> {
-        let follow = options.tasks.task_pid()?;
+        let follow = options.tasks.follow_offset()?;
         let mut loaded = LoadedPrograms::new(&shapes(options))?;
         loaded.set_template(programs::TEMPLATE, value::SIZE, value::MIN)?;
         select(&loaded, options)?;
@@ -183,7 +183,7 @@ impl ContentionSummary {
             let with_execs = true;
             tasks::attach(&mut loaded, follow, with_execs)?;
         }
-        if let Some(offset) = options.task_pid {
+        if let Some(offset) = options.run_queue_task_pid {
             let offset = i16::try_from(offset).map_err(|_| Error::NoBtf)?;
             loaded.attach("switch", "sched_switch", &queued::switch(offset))?;
             loaded.attach("wakeup", "sched_wakeup", &queued::wake(offset))?;
@@ -223,7 +223,8 @@ impl ContentionSummary {
         self.0.add_threads(threads, from_exec)
     }
 
-    /// Adds threads that were created before the programs started, to translate their ids ([`ContentionOptions::namespaces`]).
+    /// Adds threads that were created before the programs started, to translate their ids
+    /// ([`ContentionOptions::namespace_layout`]).
     ///
     /// # Errors
     /// [`Error::Map`].
@@ -278,7 +279,7 @@ impl ContentionOptions {
     /// Returns how ids are translated from PID namespaces, if owners of futexes are summed.
     fn thread_ids(&self) -> Option<NamespaceLayout> {
         let is_needed = self.with_futexes && matches!(self.key, ContentionKey::Owner(_));
-        self.namespaces.filter(|_| is_needed)
+        self.namespace_layout.filter(|_| is_needed)
     }
 }
 
@@ -310,7 +311,7 @@ fn select(loaded: &LoadedPrograms, options: &ContentionOptions) -> Result<(), Er
 /// Stores the addresses of the locks of run queues, by which they are recognized. Before Linux 5.10 none is stored, since the
 /// kernel cannot run a program on a given CPU.
 fn note_run_queues(loaded: &LoadedPrograms, options: &ContentionOptions) -> Result<(), Error> {
-    let layout = options.layout.and_then(|layout| layout.run_queue);
+    let layout = options.lock_layout.and_then(|layout| layout.run_queue);
     layout.map_or(Ok(()), |layout| {
         let note = lock_names::note_run_queue(layout, lock_names::RUN_QUEUES);
         loaded.run_on_all_cpus("run_queues", &note)
@@ -328,7 +329,7 @@ fn shapes(options: &ContentionOptions) -> [NamedShape; 13] {
     let entries = options.max_entries.max(1);
     let sum = value::SIZE as u32;
     let lru_size = |is_used: bool, size: u32| if is_used { size } else { UNUSED_LRU };
-    let queued_threads = lru_size(options.task_pid.is_some(), MAX_WAITS);
+    let queued_threads = lru_size(options.run_queue_task_pid.is_some(), MAX_WAITS);
     let namespaced_threads = lru_size(options.thread_ids().is_some(), thread_ids::MAX_THREADS);
     let depth = options.max_stack.clamp(1, MAX_FRAMES);
     let stacks = [4, 8 * depth, entries.next_power_of_two()];
@@ -388,7 +389,7 @@ impl WaitSummary {
             flags: u32::try_from(number(bytes, value::FLAGS)).unwrap_or_default(),
             lock: number(bytes, value::LOCK),
             name: lock_names::decode(bytes, value::NAME),
-            run_queue: number(bytes, value::RUN_QUEUE),
+            run_queue_time: number(bytes, value::RUN_QUEUE_TIME),
             buckets: buckets.collect(),
         }
     }

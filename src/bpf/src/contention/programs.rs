@@ -7,7 +7,8 @@ use crate::Register::{R0, R1, R2, R3, R6, R7, R8, R9, R10};
 use crate::Width::{Double, Word};
 use crate::stacks::{FAST_COMPARISON, StackMaps};
 use crate::tasks::{
-    INDEX, LOST_TASKS, TASK, add, add_copy, count_loss, current_task, find_slot, key, look_up,
+    INDEX, LOST_TASKS, TASK, add, add_copy, count_loss, current_task, find_slot, look_up,
+    set_map_and_key,
 };
 use crate::{Error, Helper, Label, MapId, ProgramBuilder, TaskSet};
 
@@ -26,7 +27,7 @@ pub(super) const STACKS: StackMaps = StackMaps {
     first: MapId(5),
     second: MapId(12),
 };
-// Maps 8, 10 and 11 are [`lock_names::RUN_QUEUES`], [`queued::QUEUED`] and [`super::thread_ids::THREAD_IDS`].
+// Maps 8, 10 and 11 are [`lock_names::RUN_QUEUES`], [`queued::RUN_QUEUE_TIMES`] and [`super::thread_ids::THREAD_IDS`].
 /// The selected CPUs; empty if all are selected, like the selected flags and cgroups.
 pub(super) const CPUS: MapId = MapId(6);
 pub(super) const FLAGS: MapId = MapId(7);
@@ -39,15 +40,15 @@ pub(super) const BUCKETS: i16 = 64;
 pub(super) mod wait {
     /// When the wait began, in ns.
     pub(in super::super) const BEGIN: i16 = 0;
-    /// The key of the sum, two words. The first is what waits are summed by.
+    /// The key of the sum, two 64-bit numbers. The first is what waits are summed by.
     pub(in super::super) const KEY: i16 = 8;
-    /// The second word of the key: the process of a futex (upper half) and the stack (lower half).
+    /// The second number of the key: the process of a futex (upper half) and the stack (lower half).
     pub(in super::super) const PROCESS_AND_STACK: i16 = 16;
     pub(in super::super) const FLAGS: i16 = 24;
     /// The address of the lock.
     pub(in super::super) const LOCK: i16 = 32;
     /// For how long the thread had waited for CPUs when the wait began, in ns.
-    pub(in super::super) const RUN_QUEUE: i16 = 40;
+    pub(in super::super) const RUN_QUEUE_TIME: i16 = 40;
     pub(in super::super) const SIZE: u32 = 48;
 }
 
@@ -62,8 +63,8 @@ pub(super) mod value {
     /// The name of the lock.
     pub(in super::super) const NAME: i16 = 48;
     /// The time in which the threads waited for a CPU.
-    pub(in super::super) const RUN_QUEUE: i16 = NAME + super::super::lock_names::SIZE;
-    pub(in super::super) const BUCKETS: i16 = RUN_QUEUE + 8;
+    pub(in super::super) const RUN_QUEUE_TIME: i16 = NAME + super::super::lock_names::SIZE;
+    pub(in super::super) const BUCKETS: i16 = RUN_QUEUE_TIME + 8;
     pub(in super::super) const SIZE: usize = BUCKETS as usize + 8 * super::BUCKETS as usize;
 }
 
@@ -83,12 +84,12 @@ pub(super) const NO_STACK: u32 = u32::MAX;
 pub(super) const WAIT_KEY: i16 = -64;
 /// A value of `WAITS`, laid out as [`wait`].
 pub(super) const WAIT: i16 = -112;
-/// The key of `SUMS`: two words, as at [`wait::KEY`].
+/// The key of `SUMS`: two 64-bit numbers, as at [`wait::KEY`].
 pub(super) const SUM_KEY: i16 = -128;
 /// Flags and address of the lock of a wait that ends, or of one whose lock [`lock_names::find`] names.
 pub(super) const ENDED: i16 = -144;
 /// Scratch space of 8 bytes.
-pub(super) const WORD: i16 = -152;
+pub(super) const SCRATCH: i16 = -152;
 
 /// `LCB_F_MUTEX` of the kernel's trace/events/lock.h.
 const MUTEX: i32 = 32;
@@ -109,7 +110,7 @@ pub(super) fn begin(options: &ContentionOptions) -> Result<ProgramBuilder, Error
     select_task(&mut b, &options.tasks, options.excluded_process, out);
     filter(&mut b, options, out);
     if let Some(locks) = &options.locks {
-        lock_names::select(&mut b, locks, options.layout.as_ref(), out);
+        lock_names::select(&mut b, locks, options.lock_layout.as_ref(), out);
     }
     wait_key(&mut b);
     // A mutex reports spinning and then sleeping as two begins of one wait.
@@ -119,7 +120,7 @@ pub(super) fn begin(options: &ContentionOptions) -> Result<ProgramBuilder, Error
     let skip = i32::from(options.stack_skip);
     stack_number(&mut b, options, skip, out);
     b.store(Double, R10, WAIT + wait::PROCESS_AND_STACK, R1);
-    add_wait(&mut b, options.task_pid.is_some());
+    add_wait(&mut b, options.run_queue_task_pid.is_some());
     b.place(out);
     b.exit();
     Ok(b)
@@ -147,8 +148,8 @@ pub(super) fn select_task(
 /// `with_run_queue`, the time for which threads wait for CPUs is summed separately.
 pub(super) fn add_wait(b: &mut ProgramBuilder, with_run_queue: bool) {
     match with_run_queue {
-        true => queued::note_begin(b, WAIT + wait::RUN_QUEUE),
-        false => b.store(Double, R10, WAIT + wait::RUN_QUEUE, 0),
+        true => queued::note_begin(b, WAIT + wait::RUN_QUEUE_TIME),
+        false => b.store(Double, R10, WAIT + wait::RUN_QUEUE_TIME, 0),
     }
     b.store(Double, R10, WAIT + wait::FLAGS, R8);
     b.store(Double, R10, WAIT + wait::LOCK, R7);
@@ -172,8 +173,8 @@ pub(super) fn filter(b: &mut ProgramBuilder, options: &ContentionOptions, out: L
     }
     if options.cgroups.is_some() {
         b.call(Helper::GetCurrentCgroupId);
-        b.store(Double, R10, WORD, R0);
-        look_up(b, CGROUPS, WORD);
+        b.store(Double, R10, SCRATCH, R0);
+        look_up(b, CGROUPS, SCRATCH);
         b.jump_if(Equal, R0, 0, out);
     }
 }
@@ -232,12 +233,12 @@ pub(super) fn owner(b: &mut ProgramBuilder, layout: OwnerLayout) -> Result<(), E
     b.place(is_mutex);
     b.address(R3, R7, i32::from(mutex));
     b.place(read);
-    b.store(Double, R10, WORD, 0);
-    b.address(R1, R10, i32::from(WORD));
+    b.store(Double, R10, SCRATCH, 0);
+    b.address(R1, R10, i32::from(SCRATCH));
     b.set(R2, 8);
     b.call(Helper::ProbeReadKernel);
     b.jump_if(SignedLess, R0, 0, unknown);
-    b.load(Double, R3, R10, WORD);
+    b.load(Double, R3, R10, SCRATCH);
     // The three lowest bits are flags. In a semaphore, bit 0 says that readers hold it: only the last of them is known. A mutex
     // has no such flag.
     let has_one_owner = b.label();
@@ -251,12 +252,12 @@ pub(super) fn owner(b: &mut ProgramBuilder, layout: OwnerLayout) -> Result<(), E
     b.operate(And, R3, -8);
     b.jump_if(Equal, R3, 0, unknown);
     b.operate(Add, R3, i32::from(offset(layout.task_pid)?));
-    b.store(Double, R10, WORD, 0);
-    b.address(R1, R10, i32::from(WORD));
+    b.store(Double, R10, SCRATCH, 0);
+    b.address(R1, R10, i32::from(SCRATCH));
     b.set(R2, 4);
     b.call(Helper::ProbeReadKernel);
     b.jump_if(SignedLess, R0, 0, unknown);
-    b.load(Word, R0, R10, WORD);
+    b.load(Word, R0, R10, SCRATCH);
     b.jump(done);
     b.place(unknown);
     b.set(R0, -1);
@@ -296,7 +297,7 @@ pub(super) fn end(options: &ContentionOptions) -> ProgramBuilder {
     b.load(Double, R7, R1, 0);
     current_task(&mut b);
     wait_key(&mut b);
-    finish_wait(&mut b, options, options.layout.as_ref(), out);
+    finish_wait(&mut b, options, options.lock_layout.as_ref(), out);
     b.place(out);
     b.exit();
     b
@@ -324,7 +325,7 @@ pub(super) fn finish_wait(
         b.load(Double, R1, R0, from);
         b.store(Double, R10, to, R1);
     }
-    b.load(Double, R8, R0, wait::RUN_QUEUE);
+    b.load(Double, R8, R0, wait::RUN_QUEUE_TIME);
     b.load(Double, R1, R0, wait::BEGIN);
     b.jump_if(AtLeast, R9, R1, in_order);
     count_loss(b, losses::TIMES);
@@ -333,7 +334,7 @@ pub(super) fn finish_wait(
     b.operate(Sub, R9, R1);
     // From here on, `R7` is the time for which the task waited for CPUs, and `R9` is the rest of the duration.
     b.set(R7, 0);
-    if options.task_pid.is_some() {
+    if options.run_queue_task_pid.is_some() {
         let is_within = b.label();
         queued::since_begin(b);
         b.set(R7, R1);
@@ -347,10 +348,10 @@ pub(super) fn finish_wait(
     add_sum(b, layout, remove);
     b.place(known);
     b.set(R8, R0);
-    b.atomic_add(R8, value::RUN_QUEUE, R7);
+    b.atomic_add(R8, value::RUN_QUEUE_TIME, R7);
     sum(b);
     b.place(remove);
-    key(b, WAITS, WAIT_KEY);
+    set_map_and_key(b, WAITS, WAIT_KEY);
     b.call(Helper::MapDeleteElem);
 }
 
@@ -362,7 +363,7 @@ fn add_sum(b: &mut ProgramBuilder, layout: Option<&LockLayout>, out: Label) {
     }
     add_copy(b, [SUMS, TEMPLATE], SUM_KEY, losses::SUMS, out);
     if layout.is_some() {
-        lock_names::store(b, value::NAME);
+        lock_names::copy_to_value(b, value::NAME);
     }
     for (from, to) in [(ENDED, value::FLAGS), (ENDED + 8, value::LOCK)] {
         b.load(Double, R1, R10, from);
@@ -377,7 +378,7 @@ fn sum(b: &mut ProgramBuilder) {
     b.atomic_add(R8, value::TOTAL, R9);
     extremes(b);
     let out = b.label();
-    power(b);
+    binary_logarithm(b);
     // Never true: the verifier requires the limit.
     b.jump_if(Above, R2, i32::from(BUCKETS) - 1, out);
     b.operate(ShiftLeft, R2, 3);
@@ -402,7 +403,7 @@ pub(super) fn extremes(b: &mut ProgramBuilder) {
 }
 
 /// Leaves the binary logarithm of `R9`, rounded down, in `R2`; 0 for 0.
-pub(super) fn power(b: &mut ProgramBuilder) {
+pub(super) fn binary_logarithm(b: &mut ProgramBuilder) {
     b.set(R1, R9);
     b.set(R2, 0);
     for step in [32, 16, 8, 4, 2, 1] {

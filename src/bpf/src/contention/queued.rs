@@ -10,30 +10,30 @@ use crate::{Helper, Label, MapId, ProgramBuilder};
 use super::programs::{SUM_KEY, WAIT};
 
 /// Thread id to [`thread`], of threads that have waited for locks.
-pub(super) const QUEUED: MapId = MapId(10);
+pub(super) const RUN_QUEUE_TIMES: MapId = MapId(10);
 
-/// The value of [`QUEUED`]: offsets in bytes.
+/// The value of [`RUN_QUEUE_TIMES`]: offsets in bytes.
 mod thread {
     /// When it became runnable, in ns; 0 unless it waits for a CPU.
-    pub(super) const SINCE: i16 = 0;
+    pub(super) const WAITING_SINCE: i16 = 0;
     /// For how long it has waited for CPUs, in ns.
     pub(super) const TOTAL: i16 = 8;
     /// Not 0 while it does not run.
-    pub(super) const IS_OFF: i16 = 16;
+    pub(super) const IS_OFF_CPU: i16 = 16;
 }
 /// The size of the value in bytes.
 pub(super) const SIZE: i16 = 24;
 
 /// Stores for how long the current task has waited for CPUs so far, at the offset `at` of the stack. A task without a value of
-/// [`QUEUED`] gets one.
+/// [`RUN_QUEUE_TIMES`] gets one.
 pub(super) fn note_begin(b: &mut ProgramBuilder, at: i16) {
     let (known, done) = (b.label(), b.label());
-    look_up(b, QUEUED, TASK);
+    look_up(b, RUN_QUEUE_TIMES, TASK);
     b.jump_if(NotEqual, R0, 0, known);
-    for offset in [thread::SINCE, thread::TOTAL, thread::IS_OFF] {
+    for offset in [thread::WAITING_SINCE, thread::TOTAL, thread::IS_OFF_CPU] {
         b.store(Double, R10, NEW + offset, 0);
     }
-    add(b, QUEUED, [TASK, NEW], LOST_TASKS);
+    add(b, RUN_QUEUE_TIMES, [TASK, NEW], LOST_TASKS);
     b.store(Double, R10, at, 0);
     b.jump(done);
     b.place(known);
@@ -42,16 +42,16 @@ pub(super) fn note_begin(b: &mut ProgramBuilder, at: i16) {
     b.place(done);
 }
 
-/// A new value of [`QUEUED`] on the stack. It overlaps the key of the sum, which is needed only at the end of a wait, and the
-/// address at `ENDED`, which is needed there and by filters of locks, which run before [`note_begin`].
+/// A new value of [`RUN_QUEUE_TIMES`] on the stack. It overlaps the key of the sum, which is needed only at the end of a wait,
+/// and the address at `ENDED`, which is needed there and by filters of locks, which run before [`note_begin`].
 const NEW: i16 = SUM_KEY - 8;
 const _: () = assert!(NEW + SIZE <= WAIT);
 
 /// Leaves in `R1` for how long the current task has waited for CPUs since the wait began; 0 if the task has no value of
-/// [`QUEUED`], or one that was created during the wait. `R8` is the number that [`note_begin`] stored.
+/// [`RUN_QUEUE_TIMES`], or one that was created during the wait. `R8` is the number that [`note_begin`] stored.
 pub(super) fn since_begin(b: &mut ProgramBuilder) {
     let (unknown, done) = (b.label(), b.label());
-    look_up(b, QUEUED, TASK);
+    look_up(b, RUN_QUEUE_TIMES, TASK);
     b.jump_if(Equal, R0, 0, unknown);
     difference(b, unknown);
     b.jump(done);
@@ -76,12 +76,12 @@ pub(super) fn wake(pid: i16) -> ProgramBuilder {
     b.load(Double, R3, R1, 0);
     find(&mut b, pid, out);
     b.set(R6, R0);
-    b.load(Double, R1, R6, thread::IS_OFF);
+    b.load(Double, R1, R6, thread::IS_OFF_CPU);
     b.jump_if(Equal, R1, 0, out);
-    b.load(Double, R1, R6, thread::SINCE);
+    b.load(Double, R1, R6, thread::WAITING_SINCE);
     b.jump_if(NotEqual, R1, 0, out);
     b.call(Helper::KtimeGetNs);
-    b.store(Double, R6, thread::SINCE, R0);
+    b.store(Double, R6, thread::WAITING_SINCE, R0);
     b.place(out);
     b.exit();
     b
@@ -97,21 +97,21 @@ pub(super) fn switch(pid: i16) -> ProgramBuilder {
     b.set(R9, R0);
     b.load(Double, R3, R6, 8);
     find(&mut b, pid, next);
-    b.store(Double, R0, thread::IS_OFF, 1);
+    b.store(Double, R0, thread::IS_OFF_CPU, 1);
     jump_if_preempted(&mut b, runnable);
     // The state is an unsigned int; 0 is TASK_RUNNING.
     b.load(Word, R1, R6, 24);
     b.jump_if(NotEqual, R1, 0, next);
     b.place(runnable);
-    b.store(Double, R0, thread::SINCE, R9);
+    b.store(Double, R0, thread::WAITING_SINCE, R9);
     b.place(next);
     b.load(Double, R3, R6, 16);
     find(&mut b, pid, out);
     b.set(R7, R0);
-    b.store(Double, R7, thread::IS_OFF, 0);
-    b.load(Double, R1, R7, thread::SINCE);
+    b.store(Double, R7, thread::IS_OFF_CPU, 0);
+    b.load(Double, R1, R7, thread::WAITING_SINCE);
     b.jump_if(Equal, R1, 0, out);
-    b.store(Double, R7, thread::SINCE, 0);
+    b.store(Double, R7, thread::WAITING_SINCE, 0);
     b.set(R2, R9);
     b.operate(Sub, R2, R1);
     b.load(Double, R1, R7, thread::TOTAL);
@@ -133,7 +133,7 @@ fn find(b: &mut ProgramBuilder, pid: i16, other: Label) {
     b.jump_if(SignedLess, R0, 0, other);
     b.load(Word, R1, R10, INDEX);
     b.jump_if(Equal, R1, 0, other);
-    look_up(b, QUEUED, INDEX);
+    look_up(b, RUN_QUEUE_TIMES, INDEX);
     b.jump_if(Equal, R0, 0, other);
 }
 

@@ -24,7 +24,7 @@ fn run(part: fn(&mut ProgramBuilder), duration: u64, bytes: &mut [u8]) {
 
 proptest! {
     #[test]
-    fn extremes_and_powers_match_a_loop(
+    fn extremes_and_logarithms_match_a_loop(
         durations in prop::collection::vec((any::<u64>(), 0..64_u32), 1..20),
     ) {
         let durations: Vec<u64> = durations.iter().map(|(number, shift)| number >> shift).collect();
@@ -33,13 +33,13 @@ proptest! {
         bytes[min..min + 8].fill(0xff);
         for duration in &durations {
             run(programs::extremes, *duration, &mut bytes);
-            let mut power = [0; 8];
+            let mut logarithm = [0; 8];
             let stored = |b: &mut ProgramBuilder| {
-                programs::power(b);
+                programs::binary_logarithm(b);
                 b.store(crate::Width::Double, R8, 0, R2);
             };
-            run(stored, *duration, &mut power);
-            prop_assert_eq!(u64::from_ne_bytes(power), u64::from(duration.checked_ilog2().unwrap_or(0)));
+            run(stored, *duration, &mut logarithm);
+            prop_assert_eq!(u64::from_ne_bytes(logarithm), u64::from(duration.checked_ilog2().unwrap_or(0)));
         }
         let summary = WaitSummary::decode(&bytes);
         prop_assert_eq!(Some(summary.min), durations.iter().copied().min());
@@ -73,10 +73,10 @@ fn options(tasks: TaskSet, key: ContentionKey) -> ContentionOptions {
         with_stacks: key == ContentionKey::Stack,
         cpus: None,
         locks: None,
-        layout: None,
-        task_pid: None,
+        lock_layout: None,
+        run_queue_task_pid: None,
         with_futexes: false,
-        namespaces: None,
+        namespace_layout: None,
         flags: None,
         cgroups: None,
         max_stack: 8,
@@ -138,15 +138,15 @@ fn programs_for_each_key_pass_the_verifier() {
                 ]
                 .to_vec(),
             }),
-            layout: Some(LockLayout {
+            lock_layout: Some(LockLayout {
                 mmap_lock: [2000, 100],
                 siglock: [3000, 8],
                 run_queue: Some([200, 300, 0]),
                 slab: None,
             }),
-            task_pid: Some(1000),
+            run_queue_task_pid: Some(1000),
             with_futexes: true,
-            namespaces: Some(NAMESPACES),
+            namespace_layout: Some(NAMESPACES),
             flags: Some(vec![32, FUTEX]),
             cgroups: Some(vec![1]),
             ..options(tasks, key)

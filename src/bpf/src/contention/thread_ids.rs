@@ -5,7 +5,7 @@ use crate::Condition::{Above, Equal, NotEqual};
 use crate::Operation::{Add, And, Or, ShiftLeft};
 use crate::Register::{R0, R1, R2, R3, R4, R6, R10};
 use crate::Width::{Double, Word};
-use crate::tasks::{key, look_up};
+use crate::tasks::{look_up, set_map_and_key};
 use crate::{Helper, Label, MapId, ProgramBuilder};
 
 use super::captured_futexes::{MAX_LEVEL, PidLayout, UPID_SHIFT, read_word};
@@ -68,7 +68,7 @@ pub(super) fn fork(layout: NamespaceLayout) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let out = b.label();
     // Below the word that `read_pointer` and `read_word` use.
-    let places = Places::at(super::programs::WORD - Places::SIZE);
+    let places = Places::at(super::programs::SCRATCH - Places::SIZE);
     b.load(Double, R6, R1, 8);
     b.set(R3, R6);
     namespace(&mut b, layout, places, [out, out]);
@@ -79,7 +79,7 @@ pub(super) fn fork(layout: NamespaceLayout) -> ProgramBuilder {
     b.address(R3, R6, i32::from(layout.task_pid));
     read_word(&mut b, out);
     b.store(Word, R10, places.value, R1);
-    key(&mut b, THREAD_IDS, places.key);
+    set_map_and_key(&mut b, THREAD_IDS, places.key);
     b.address(R3, R10, i32::from(places.value));
     b.set(R4, 0);
     b.call(Helper::MapUpdateElem);

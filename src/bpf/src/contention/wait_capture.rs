@@ -64,7 +64,7 @@ impl WaitCapture {
 
 /// Attaches the programs that follow tasks, unless all tasks are observed.
 pub(super) fn follow(loaded: &mut LoadedPrograms, tasks: &TaskSet) -> Result<(), Error> {
-    let task_pid = tasks.task_pid()?;
+    let task_pid = tasks.follow_offset()?;
     let with_execs = true;
     match tasks.is_limited() {
         true => tasks::attach(loaded, task_pid, with_execs),

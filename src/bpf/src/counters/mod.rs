@@ -13,7 +13,7 @@ use crate::bytes::number;
 use crate::loaded::{LoadedPrograms, NamedShape, possible_cpus};
 use crate::tasks::{self, LOST_TASKS, slot};
 use crate::{Error, TaskSet};
-use programs::{Events, Groups, SUM, reading};
+use programs::{Events, Groups, SUM_SIZE, reading};
 
 /// The maximum number of events: each has about 40 instructions in a program, 12 more for each further level of the counted
 /// cgroups, and 48 bytes of a map's value.
@@ -85,7 +85,7 @@ impl KernelCounters {
             count: count
                 .and_then(|count| i16::try_from(count).ok())
                 .ok_or(Error::TooManyEvents)?,
-            cpus: i32::try_from(cpus).map_err(|_| Error::TooManyEvents)?,
+            possible_cpus: i32::try_from(cpus).map_err(|_| Error::TooManyEvents)?,
         };
         let groups = scope.groups();
         let readings = scope.readings();
@@ -160,10 +160,10 @@ fn shapes(events: Events, [readings, groups]: [u32; 2]) -> [NamedShape; 6] {
     let count = u32::from(events.count.cast_unsigned());
     let shape = NamedShape::new;
     let header = u32::from(reading::LAST.cast_unsigned());
-    let reading_size = header + count * u32::from(reading::NEXT.cast_unsigned());
+    let reading_size = header + count * u32::from(reading::STRIDE.cast_unsigned());
     // The kernel refuses values without bytes, so the size is not 0 without events. `decode` has the same minimum.
-    let sums = (count * u32::from(SUM.cast_unsigned())).max(8);
-    let counters = (count * events.cpus.cast_unsigned()).max(1);
+    let sums = (count * u32::from(SUM_SIZE.cast_unsigned())).max(8);
+    let counters = (count * events.possible_cpus.cast_unsigned()).max(1);
     [
         shape("tasks", Hash, [4, slot::SIZE as u32, tasks::MAX_TASKS]),
         shape("losses", PerCpuArray, [4, 8, 1]),
@@ -203,7 +203,7 @@ fn attach_tasks(
 ) -> Result<(), Error> {
     loaded.add_tasks(set)?;
     loaded.attach("count_end", "sched_process_exit", &programs::mark_ended())?;
-    if let Some(offset) = set.task_pid()? {
+    if let Some(offset) = set.follow_offset()? {
         loaded.attach("fork", "sched_process_fork", &tasks::fork(offset))?;
     }
     if matches!(
@@ -265,10 +265,10 @@ const ENOTSUPP: i32 = 524;
 
 /// Returns the sums by event and CPU of a value of [`programs::SUMS`].
 fn decode(value: &[u8], events: usize) -> Vec<Vec<CountSum>> {
-    let size = (events * usize::from(SUM.cast_unsigned())).max(8);
+    let size = (events * usize::from(SUM_SIZE.cast_unsigned())).max(8);
     let of_event = |index: usize| {
         let per_cpu = value.chunks_exact(size).map(|cpu| {
-            let at = index * usize::from(SUM.cast_unsigned());
+            let at = index * usize::from(SUM_SIZE.cast_unsigned());
             let sum = cpu.get(at..).unwrap_or_default();
             CountSum {
                 value: number(sum, 0),

@@ -8,7 +8,7 @@ use crate::Condition::{Equal, NotEqual};
 use crate::Operation::{Add, Sub};
 use crate::Register::{R0, R1, R2, R3, R4, R6, R7, R8, R10};
 use crate::Width::{Double, Word};
-use crate::tasks::{INDEX, TASK, TASKS, current_task, find_slot, key, look_up, slot};
+use crate::tasks::{INDEX, TASK, TASKS, current_task, find_slot, look_up, set_map_and_key, slot};
 use crate::{Helper, Label, MapId, ProgramBuilder};
 
 /// Index of an event times the number of possible CPUs, plus a CPU, to the event there.
@@ -34,11 +34,11 @@ pub(super) mod reading {
     /// The difference between the last reading and the one before.
     pub(in crate::counters) const DELTA: i16 = 32;
     /// The distance to the fields of the next event, in bytes.
-    pub(in crate::counters) const NEXT: i16 = 48;
+    pub(in crate::counters) const STRIDE: i16 = 48;
 }
 
 /// The size of an event's sum in [`SUMS`], and of a reading: count, time enabled, time running.
-pub(super) const SUM: i16 = 24;
+pub(super) const SUM_SIZE: i16 = 24;
 
 /// Not 0 in the slot of a task that has ended: these programs do not store the time of entry there.
 const ENDED: i16 = slot::START;
@@ -49,7 +49,7 @@ pub(super) struct Events {
     /// The number of events.
     pub(super) count: i16,
     /// The number of possible CPUs.
-    pub(super) cpus: i32,
+    pub(super) possible_cpus: i32,
 }
 
 /// The sets of tasks whose counts are summed.
@@ -79,16 +79,16 @@ fn readings(b: &mut ProgramBuilder, index: i32, out: Label) {
 fn read_event(b: &mut ProgramBuilder, events: Events, index: i16, failed: Label) {
     b.map(R1, EVENTS);
     b.set(R2, R7);
-    b.operate(Add, R2, i32::from(index) * events.cpus);
+    b.operate(Add, R2, i32::from(index) * events.possible_cpus);
     b.address(R3, R10, i32::from(VALUE));
-    b.set(R4, i32::from(SUM));
+    b.set(R4, i32::from(SUM_SIZE));
     b.call(Helper::PerfEventReadValue);
     b.jump_if(NotEqual, R0, 0, failed);
 }
 
 /// Copies the reading that is on the stack to those at `R6`: as the last one of the event, with the difference to the one before.
 pub(super) fn advance(b: &mut ProgramBuilder, index: i16) {
-    let at = index * reading::NEXT;
+    let at = index * reading::STRIDE;
     for word in [0, 8, 16] {
         b.load(Double, R1, R10, VALUE + word);
         b.load(Double, R2, R6, reading::LAST + at + word);
@@ -100,7 +100,7 @@ pub(super) fn advance(b: &mut ProgramBuilder, index: i16) {
 
 /// Stores a reading on the stack.
 #[cfg(test)]
-pub(super) fn on_stack(b: &mut ProgramBuilder, values: [u64; 3]) {
+pub(super) fn store_reading(b: &mut ProgramBuilder, values: [u64; 3]) {
     for (word, value) in [0, 8, 16].into_iter().zip(values) {
         b.set_wide(R1, value);
         b.store(Double, R10, VALUE + word, R1);
@@ -115,11 +115,11 @@ pub(super) fn add_up(b: &mut ProgramBuilder, events: Events) {
                 Double,
                 R1,
                 R6,
-                reading::DELTA + index * reading::NEXT + word,
+                reading::DELTA + index * reading::STRIDE + word,
             );
-            b.load(Double, R2, R0, index * SUM + word);
+            b.load(Double, R2, R0, index * SUM_SIZE + word);
             b.operate(Add, R2, R1);
-            b.store(Double, R0, index * SUM + word, R2);
+            b.store(Double, R0, index * SUM_SIZE + word, R2);
         }
     }
 }
@@ -135,7 +135,7 @@ fn read_all(b: &mut ProgramBuilder, events: Events) {
         b.jump(next);
         b.place(failed);
         for word in [0, 8, 16] {
-            let at = reading::DELTA + index * reading::NEXT + word;
+            let at = reading::DELTA + index * reading::STRIDE + word;
             b.store(Double, R6, at, 0);
         }
         b.place(next);
@@ -183,7 +183,7 @@ fn of_task(b: &mut ProgramBuilder, events: Events, end: Label) {
     add_up(b, events);
     b.load(Double, R1, R8, ENDED);
     b.jump_if(Equal, R1, 0, end);
-    key(b, TASKS, TASK);
+    set_map_and_key(b, TASKS, TASK);
     b.call(Helper::MapDeleteElem);
 }
 

@@ -24,13 +24,13 @@ fn run(part: impl FnOnce(&mut ProgramBuilder), memory: &mut [u8], sums: usize) {
 proptest! {
     #[test]
     fn differences_of_readings_are_summed(readings in prop::collection::vec(any::<[[u64; 3]; 2]>(), 1..8)) {
-        let events = Events { count: 2, cpus: 4 };
+        let events = Events { count: 2, possible_cpus: 4 };
         let sums = 8 + 2 * 48;
         let mut memory = vec![0; sums + 2 * 24];
         for of_events in &readings {
             run(|b| {
                 for (index, values) in (0..).zip(of_events) {
-                    programs::on_stack(b, *values);
+                    programs::store_reading(b, *values);
                     programs::advance(b, index);
                 }
             }, &mut memory, sums);
@@ -56,7 +56,7 @@ proptest! {
 fn programs_for_many_events_can_be_built() {
     let events = Events {
         count: i16::try_from(MAX_COUNTED_EVENTS).unwrap(),
-        cpus: 8,
+        possible_cpus: 8,
     };
     let levels = Groups::Cgroups((1..=20).collect());
     let descriptors = [0; 6];

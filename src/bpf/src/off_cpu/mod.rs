@@ -30,7 +30,7 @@ pub struct OffCpuOptions {
     /// Whether all tasks are observed, and not only the threads given to [`OffCpuPrograms::begin`].
     pub all_tasks: bool,
     /// Whether tasks that observed ones create are observed, too.
-    pub follows: bool,
+    pub follows_children: bool,
     /// The maximum number of frames of a stack, limited to 1 to 127.
     pub max_stack: u32,
     /// The maximum number of sums.
@@ -128,7 +128,7 @@ impl OffCpuPrograms {
         }
         if !self.options.all_tasks {
             let follow = i16::try_from(self.options.task_pid).ok();
-            let follow = follow.filter(|_| self.options.follows);
+            let follow = follow.filter(|_| self.options.follows_children);
             // Also without `from_exec`: a thread that is not the leader has the leader's id after an exec.
             let with_execs = true;
             tasks::attach(&mut loaded, follow, with_execs)?;

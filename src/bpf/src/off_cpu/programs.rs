@@ -6,7 +6,8 @@ use crate::Register::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
 use crate::Width::{Double, Word};
 use crate::stacks::{FAST_COMPARISON, StackMaps, USER_STACK};
 use crate::tasks::{
-    INDEX, ONLY_NEW, TASK, count_loss, current_task, find_slot, jump_if_preempted, key, look_up,
+    INDEX, ONLY_NEW, TASK, count_loss, current_task, find_slot, jump_if_preempted, look_up,
+    set_map_and_key,
 };
 use crate::{Helper, Label, MapId, ProgramBuilder};
 
@@ -114,7 +115,7 @@ fn end_wait(b: &mut ProgramBuilder, options: ProgramOptions, done: Label) {
     look_up(b, WAITS, NEXT);
     b.jump_if(Equal, R0, 0, done);
     record(b);
-    key(b, WAITS, NEXT);
+    set_map_and_key(b, WAITS, NEXT);
     b.call(Helper::MapDeleteElem);
     b.set_wide(R1, options.threshold);
     b.jump_if(Below, R7, R1, short);
@@ -155,7 +156,7 @@ fn add_up(b: &mut ProgramBuilder) {
     look_up(b, SUMS, KEY);
     b.jump_if(NotEqual, R0, 0, found);
     b.store(Double, R10, NANOS, R7);
-    key(b, SUMS, KEY);
+    set_map_and_key(b, SUMS, KEY);
     b.address(R3, R10, i32::from(NANOS));
     b.set(R4, ONLY_NEW);
     b.call(Helper::MapUpdateElem);
@@ -204,7 +205,7 @@ fn begin_wait(b: &mut ProgramBuilder, options: ProgramOptions, out: Label) {
     b.set(R7, R0);
     b.store(Word, R10, WAIT + wait::KERNEL, R7);
     count_missing(b);
-    key(b, WAITS, TASK);
+    set_map_and_key(b, WAITS, TASK);
     b.address(R3, R10, i32::from(WAIT));
     b.set(R4, 0);
     b.call(Helper::MapUpdateElem);

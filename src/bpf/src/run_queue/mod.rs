@@ -72,7 +72,7 @@ pub struct RunQueueLosses {
     /// Failed attempts to observe a task.
     pub tasks: u64,
     /// Waits of tasks for whose sums there was no room.
-    pub rows: u64,
+    pub waits: u64,
 }
 
 /// The running programs and their sums. Dropping this ends them.
@@ -154,7 +154,7 @@ impl RunQueueSummary {
         let lost = self.loaded.losses()?;
         Ok(RunQueueLosses {
             tasks: lost.of(tasks::LOST_TASKS),
-            rows: lost.of(programs::LOST_ROWS),
+            waits: lost.of(programs::LOST_WAITS),
         })
     }
 }

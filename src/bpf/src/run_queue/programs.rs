@@ -6,7 +6,8 @@ use crate::Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
 use crate::Width::{Double, Word};
 use crate::buckets::bucket_number;
 use crate::tasks::{
-    INDEX, LOST_TASKS, TASK, add, add_copy, current_task, jump_if_preempted, key, look_up,
+    INDEX, LOST_TASKS, TASK, add, add_copy, current_task, jump_if_preempted, look_up,
+    set_map_and_key,
 };
 use crate::{Helper, Label, MapId, ProgramBuilder, Register};
 
@@ -24,20 +25,20 @@ pub(super) const ENDED: MapId = MapId(4);
 /// The binary logarithm of the number of buckets of a power of two.
 const SUB_BITS: u32 = 6;
 /// The end of the last bucket, in ns (137 s). Longer waits are counted in the last bucket, too.
-const LONGEST: u64 = (1 << 37) - 1;
-/// The number of buckets up to that of `LONGEST`.
+const LAST_BUCKET_END: u64 = (1 << 37) - 1;
+/// The number of buckets up to that of `LAST_BUCKET_END`.
 pub(super) const BUCKETS: usize = 2048;
 /// The index in [`crate::tasks::LOSSES`] of the count of waits without a row, after that of tasks.
-pub(super) const LOST_ROWS: i32 = 1;
+pub(super) const LOST_WAITS: i32 = 1;
 /// `TASK_DEAD`.
 const DEAD: i32 = 0x80;
 
 /// The value of `STATES`: times in ns of `CLOCK_MONOTONIC`.
 pub(super) mod state {
     /// The time at which the task became runnable; 0 unless it waits for a CPU.
-    pub(in super::super) const SINCE: i16 = 0;
+    pub(in super::super) const WAITING_SINCE: i16 = 0;
     /// The time at which it was switched in; 0 unless it runs.
-    pub(in super::super) const RUNS: i16 = 8;
+    pub(in super::super) const RUNNING_SINCE: i16 = 8;
     /// The time at which it was first seen, which distinguishes tasks of one thread id.
     pub(in super::super) const BIRTH: i16 = 16;
     /// The time for which it ran until it was last switched out.
@@ -84,12 +85,12 @@ pub(super) fn wake(offsets: TaskOffsets) -> ProgramBuilder {
     b.jump(out);
     b.place(known);
     b.set(R7, R0);
-    for time in [state::SINCE, state::RUNS] {
+    for time in [state::WAITING_SINCE, state::RUNNING_SINCE] {
         b.load(Double, R1, R7, time);
         b.jump_if(NotEqual, R1, 0, out);
     }
     b.call(Helper::KtimeGetNs);
-    b.store(Double, R7, state::SINCE, R0);
+    b.store(Double, R7, state::WAITING_SINCE, R0);
     b.place(out);
     b.exit();
     b
@@ -111,8 +112,8 @@ pub(super) fn wake_new(offsets: TaskOffsets) -> ProgramBuilder {
 fn add_waiting(b: &mut ProgramBuilder) {
     b.call(Helper::KtimeGetNs);
     b.set(R9, R0);
-    b.store(Double, R10, STATE + state::SINCE, R9);
-    b.store(Double, R10, STATE + state::RUNS, 0);
+    b.store(Double, R10, STATE + state::WAITING_SINCE, R9);
+    b.store(Double, R10, STATE + state::RUNNING_SINCE, 0);
     add_state(b);
 }
 
@@ -144,14 +145,14 @@ fn switch_out(b: &mut ProgramBuilder, cpu: Option<u32>, next: Label) {
     b.jump_if(Equal, R1, 0, next);
     look_up(b, STATES, TASK);
     b.jump_if(NotEqual, R0, 0, known);
-    b.store(Double, R10, STATE + state::SINCE, 0);
-    b.store(Double, R10, STATE + state::RUNS, 0);
+    b.store(Double, R10, STATE + state::WAITING_SINCE, 0);
+    b.store(Double, R10, STATE + state::RUNNING_SINCE, 0);
     add_state(b);
     look_up(b, STATES, TASK);
     b.jump_if(Equal, R0, 0, next);
     b.place(known);
     b.set(R7, R0);
-    b.load(Double, R1, R7, state::RUNS);
+    b.load(Double, R1, R7, state::RUNNING_SINCE);
     b.jump_if(Equal, R1, 0, summed);
     b.set(R8, R9);
     b.operate(Sub, R8, R1);
@@ -161,8 +162,8 @@ fn switch_out(b: &mut ProgramBuilder, cpu: Option<u32>, next: Label) {
     b.store(Double, R7, state::RUNTIME, R1);
     b.place(summed);
     store_current_comm(b, R7, state::COMM);
-    b.store(Double, R7, state::RUNS, 0);
-    b.store(Double, R7, state::SINCE, 0);
+    b.store(Double, R7, state::RUNNING_SINCE, 0);
+    b.store(Double, R7, state::WAITING_SINCE, 0);
     jump_if_preempted(b, waits);
     b.load(Double, R1, R6, 24);
     // prev_state has 32 bits; the upper half of its word is not defined. 0 is `TASK_RUNNING`.
@@ -174,7 +175,7 @@ fn switch_out(b: &mut ProgramBuilder, cpu: Option<u32>, next: Label) {
     end_task(b);
     b.jump(next);
     b.place(waits);
-    b.store(Double, R7, state::SINCE, R9);
+    b.store(Double, R7, state::WAITING_SINCE, R9);
 }
 
 /// Ends the current task, whose state is at `R7`: stores its run time and its name in its row, adds the key of the row to
@@ -190,12 +191,12 @@ fn end_task(b: &mut ProgramBuilder) {
     store_current_comm(b, R8, row::COMM);
     // The values of `ENDED` have no meaning.
     b.store(Word, R10, INDEX, 0);
-    key(b, ENDED, ROW_KEY);
+    set_map_and_key(b, ENDED, ROW_KEY);
     b.address(R3, R10, i32::from(INDEX));
     b.set(R4, 0);
     b.call(Helper::MapUpdateElem);
     b.place(no_row);
-    key(b, STATES, TASK);
+    set_map_and_key(b, STATES, TASK);
     b.call(Helper::MapDeleteElem);
 }
 
@@ -212,16 +213,16 @@ fn switch_in(b: &mut ProgramBuilder, offsets: TaskOffsets, cpu: Option<u32>, out
     let (known, in_order) = (b.label(), b.label());
     look_up(b, STATES, TASK);
     b.jump_if(NotEqual, R0, 0, known);
-    b.store(Double, R10, STATE + state::SINCE, 0);
-    b.store(Double, R10, STATE + state::RUNS, R9);
+    b.store(Double, R10, STATE + state::WAITING_SINCE, 0);
+    b.store(Double, R10, STATE + state::RUNNING_SINCE, R9);
     add_state(b);
     b.jump(out);
     b.place(known);
     b.set(R7, R0);
-    b.store(Double, R7, state::RUNS, R9);
-    b.load(Double, R1, R7, state::SINCE);
+    b.store(Double, R7, state::RUNNING_SINCE, R9);
+    b.load(Double, R1, R7, state::WAITING_SINCE);
     b.jump_if(Equal, R1, 0, out);
-    b.store(Double, R7, state::SINCE, 0);
+    b.store(Double, R7, state::WAITING_SINCE, 0);
     // Another CPU may have stored a wakeup after the time of this switch, `R9`, was read.
     b.jump_if(AtLeast, R9, R1, in_order);
     b.jump(out);
@@ -279,7 +280,7 @@ fn find_row(b: &mut ProgramBuilder, offsets: TaskOffsets, full: Label) {
     let (found, done) = (b.label(), b.label());
     look_up(b, ROWS, ROW_KEY);
     b.jump_if(NotEqual, R0, 0, found);
-    add_copy(b, [ROWS, TEMPLATE], ROW_KEY, LOST_ROWS, full);
+    add_copy(b, [ROWS, TEMPLATE], ROW_KEY, LOST_WAITS, full);
     b.set(R8, R0);
     b.address(R1, R8, i32::from(row::COMM));
     b.set(R2, 16);
@@ -310,7 +311,7 @@ pub(super) fn add_wait(b: &mut ProgramBuilder, out: Label) {
     b.store(Double, R8, row::MAX, R7);
     b.store(Double, R8, row::MAX_END, R9);
     b.place(not_more);
-    b.set_wide(R2, LONGEST);
+    b.set_wide(R2, LAST_BUCKET_END);
     b.set(R1, R7);
     b.jump_if(AtMost, R1, R2, fits);
     b.set(R1, R2);

@@ -29,7 +29,7 @@ pub struct SampleTest {
 
 /// Numbers of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct FilteredSamples {
+pub struct SampleFilterCounts {
     /// All samples, written or dropped.
     pub all: u64,
     /// Samples that did not match.
@@ -43,7 +43,7 @@ pub struct SampleFilterProgram {
     program: PerfEventProgram,
 }
 
-/// The indices of [`FilteredSamples::all`] and [`FilteredSamples::dropped`] in the map of losses.
+/// The indices of [`SampleFilterCounts::all`] and [`SampleFilterCounts::dropped`] in the map of losses.
 const ALL: i32 = 0;
 const DROPPED: i32 = 1;
 
@@ -71,9 +71,9 @@ impl SampleFilterProgram {
     ///
     /// # Errors
     /// [`Error::Map`].
-    pub fn counts(&self) -> Result<FilteredSamples, Error> {
+    pub fn counts(&self) -> Result<SampleFilterCounts, Error> {
         let counts = self.loaded.losses()?;
-        Ok(FilteredSamples {
+        Ok(SampleFilterCounts {
             all: counts.of(ALL),
             dropped: counts.of(DROPPED),
         })

@@ -29,7 +29,7 @@ pub struct SummaryOptions {
     pub excluded_process: Option<u32>,
     /// The numbers of the system calls; 512 is added to those of 32-bit programs. `None` for all calls.
     pub calls: Option<Vec<u32>>,
-    /// Whether calls are counted by cgroup (of version 2), too: [`CallKey::birth`] is then the id of the cgroup.
+    /// Whether calls are counted by cgroup (of version 2), too: [`CallKey::birth_or_cgroup`] is then the id of the cgroup.
     pub by_cgroup: bool,
     /// The maximum number of (task, system call) pairs, 1.5 KB each.
     pub max_pairs: u32,
@@ -43,7 +43,7 @@ pub struct CallKey {
     /// The time at which the thread was first seen (ns of `CLOCK_MONOTONIC`), since thread ids are reused; 0 for threads of
     /// [`TaskSet::Threads`] and [`SyscallSummary::add_threads`]. With [`SummaryOptions::by_cgroup`], the id of the thread's
     /// cgroup when the call returned.
-    pub birth: u64,
+    pub birth_or_cgroup: u64,
     /// The number of the system call. All above 511 are counted as 511.
     pub call: u32,
     /// Whether a 32-bit program made the call. On x86-64, `int 0x80` in a 64-bit program isn't recognized.
@@ -68,7 +68,7 @@ pub struct CallSummary {
     /// The process id.
     pub process: u32,
     /// The end of the last call, ns of `CLOCK_MONOTONIC`.
-    pub last: u64,
+    pub last_end: u64,
     /// The command name at that time.
     pub comm: Vec<u8>,
     /// Number of durations by bucket; see [`bucket_start`].
@@ -196,7 +196,7 @@ impl ProgramOptions {
         Ok(Self {
             known_tasks_only: options.tasks.is_limited(),
             excluded_process: options.excluded_process,
-            task_pid: options.tasks.task_pid()?,
+            task_pid: options.tasks.follow_offset()?,
             compat: RegisterLayout::native()?.compat,
             by_cgroup: options.by_cgroup,
         })
@@ -209,7 +209,7 @@ impl CallKey {
         let compat = COMPAT.unsigned_abs();
         Self {
             thread: word(key, 0),
-            birth: number(key, 8),
+            birth_or_cgroup: number(key, 8),
             call: call % compat,
             is_compat: call >= compat,
         }
@@ -228,7 +228,7 @@ impl CallSummary {
             max: field(call::MAX),
             squares: u128::from(field(call::SQUARES + 8)) << 64 | u128::from(field(call::SQUARES)),
             process: u32::try_from(field(call::PROCESS)).unwrap_or_default(),
-            last: field(call::LAST),
+            last_end: field(call::LAST_END),
             comm: command_name(value, call::COMM),
             buckets: buckets
                 .iter()

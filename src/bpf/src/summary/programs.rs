@@ -46,7 +46,7 @@ const KEY: i16 = -64;
 /// A value of 8 bytes: the time at which a call returned, or the first count of an error.
 const VALUE: i16 = -72;
 /// A value of 8 bytes: the saved register by which calls of 32-bit programs are recognized.
-const WORD: i16 = -80;
+const COMPAT_REGISTER: i16 = -80;
 
 /// Leaves the number of the call in `R9`: with the bit [`COMPAT`] for 32-bit programs, and `COMPAT - 1` for numbers that are not
 /// below `COMPAT`. The arguments of the tracepoint, to which `R6` points, are the saved registers and the number.
@@ -59,11 +59,11 @@ fn call_number(b: &mut ProgramBuilder, compat: CompatMark) {
     b.place(in_range);
     b.load(Double, R3, R6, 0);
     b.operate(Add, R3, i32::from(compat.offset));
-    b.store(Double, R10, WORD, 0);
-    b.address(R1, R10, i32::from(WORD));
+    b.store(Double, R10, COMPAT_REGISTER, 0);
+    b.address(R1, R10, i32::from(COMPAT_REGISTER));
     b.set(R2, 8);
     b.call(Helper::ProbeReadKernel);
-    b.load(Double, R1, R10, WORD);
+    b.load(Double, R1, R10, COMPAT_REGISTER);
     b.operate(And, R1, compat.mask);
     b.jump_if(NotEqual, R1, compat.value, end);
     b.operate(Or, R9, COMPAT);
@@ -144,7 +144,7 @@ pub(super) fn exit(options: ProgramOptions) -> ProgramBuilder {
     b.place(found);
     b.set(R8, R0);
     sums(&mut b);
-    bucket(&mut b);
+    count_in_bucket(&mut b);
     errno(&mut b);
     b.place(out);
     b.exit();
@@ -171,12 +171,12 @@ fn sums(b: &mut ProgramBuilder) {
     b.jump_if(AtMost, R7, R1, not_more);
     b.store(Double, R8, call::MAX, R7);
     b.place(not_more);
-    square(b);
+    add_square(b);
     b.set(R1, R6);
     b.operate(ShiftRight, R1, 32);
     b.store(Double, R8, call::PROCESS, R1);
     b.load(Double, R1, R10, VALUE);
-    b.store(Double, R8, call::LAST, R1);
+    b.store(Double, R8, call::LAST_END, R1);
     b.address(R1, R8, i32::from(call::COMM));
     b.set(R2, 16);
     b.call(Helper::GetCurrentComm);
@@ -184,7 +184,7 @@ fn sums(b: &mut ProgramBuilder) {
 
 /// Adds the square of `R7` to the sum of squares. The square has 128 bits: if h and l are the upper and lower half of `R7`, it is
 /// h²·2⁶⁴ + 2·h·l·2³² + l².
-pub(super) fn square(b: &mut ProgramBuilder) {
+pub(super) fn add_square(b: &mut ProgramBuilder) {
     let (no_middle_carry, no_carry) = (b.label(), b.label());
     b.set(R1, R7);
     b.operate(ShiftRight, R1, 32);
@@ -220,9 +220,9 @@ fn add_to_high_square(b: &mut ProgramBuilder) {
 }
 
 /// Counts the duration `R7` in its bucket.
-pub(super) fn bucket(b: &mut ProgramBuilder) {
+pub(super) fn count_in_bucket(b: &mut ProgramBuilder) {
     let (fits, out) = (b.label(), b.label());
-    b.set_wide(R2, values::LONGEST);
+    b.set_wide(R2, values::LAST_BUCKET_END);
     b.set(R1, R7);
     b.jump_if(AtMost, R1, R2, fits);
     b.set(R1, R2);

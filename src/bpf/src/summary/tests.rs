@@ -31,7 +31,7 @@ proptest! {
         let mut value = vec![0; CALL_SIZE];
         let mut expected = 0_u128;
         for duration in durations {
-            run(programs::square, duration, &mut value);
+            run(programs::add_square, duration, &mut value);
             expected = expected.wrapping_add(u128::from(duration) * u128::from(duration));
         }
         prop_assert_eq!(CallSummary::decode(&value).squares, expected);
@@ -42,7 +42,7 @@ proptest! {
         let mut value = vec![0; CALL_SIZE];
         let mut expected = vec![0; SUMMARY_BUCKETS];
         for duration in durations {
-            run(programs::bucket, duration, &mut value);
+            run(programs::count_in_bucket, duration, &mut value);
             let bucket = (0..SUMMARY_BUCKETS).rev().find(|bucket| bucket_start(*bucket) <= duration);
             expected[bucket.unwrap()] += 1;
         }
@@ -228,7 +228,7 @@ fn calls_by_cgroup() {
     let own = calls
         .iter()
         .filter(|(_, call)| call.process == std::process::id());
-    let groups: std::collections::BTreeSet<u64> = own.map(|(key, _)| key.birth).collect();
+    let groups: std::collections::BTreeSet<u64> = own.map(|(key, _)| key.birth_or_cgroup).collect();
     assert_eq!(groups.len(), 1, "{groups:?}");
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
     let folders = mounts.lines().filter(|line| line.contains(" cgroup2 "));

@@ -12,18 +12,19 @@ pub(super) mod call {
     /// The id of the process that made the last call.
     pub(in super::super) const PROCESS: i16 = 56;
     /// The time at which the last call returned.
-    pub(in super::super) const LAST: i16 = 64;
+    pub(in super::super) const LAST_END: i16 = 64;
     /// The name of the thread that made the last call (16 bytes).
     pub(in super::super) const COMM: i16 = 72;
     pub(in super::super) const BUCKETS: i16 = 88;
 }
 
-/// The number of buckets of durations: each duration below 16 ns has one, from 16 ns on each power of two has 8, up to `LONGEST`.
+/// The number of buckets of durations: each duration below 16 ns has one, from 16 ns on each power of two has 8, up to
+/// `LAST_BUCKET_END`.
 pub(super) const BUCKETS: i32 = 336;
 /// Binary logarithm of the number of buckets of each power of two.
 pub(super) const SUB_BITS: u32 = 3;
 /// The end of the last bucket, in ns (about 5 hours). Longer durations are counted in the last bucket, too.
-pub(super) const LONGEST: u64 = (1 << 44) - 1;
+pub(super) const LAST_BUCKET_END: u64 = (1 << 44) - 1;
 /// The size of a value of the map of calls, in bytes.
 pub(super) const CALL_SIZE: usize = 88 + 4 * BUCKETS as usize;
 

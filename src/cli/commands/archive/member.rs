@@ -76,7 +76,7 @@ pub(super) fn member(path: &Path) -> Result<ArchiveMember, &'static str> {
 
 /// Returns the directory `NAME/ID` and the build-id of the symbolic link at `path` (`.build-id/xx/yyyy…`) to `target`
 /// (`../../NAME/ID`), or why the link is skipped.
-pub(super) fn linked(path: &Path, target: &Path) -> Result<(PathBuf, String), &'static str> {
+pub(super) fn linked_object(path: &Path, target: &Path) -> Result<(PathBuf, String), &'static str> {
     let names = plain_components(path).ok_or("its path leads out of the directory")?;
     let id = match names[..] {
         [links, first, rest] if links == ".build-id" && first.len() == 2 => {
@@ -164,7 +164,7 @@ mod tests {
     fn links_lead_to_their_object() {
         let id = "ab".repeat(20);
         let link = format!(".build-id/ab/{}", &id[2..]);
-        let to = |target: String| linked(Path::new(&link), Path::new(&target));
+        let to = |target: String| linked_object(Path::new(&link), Path::new(&target));
         assert_eq!(
             to(format!("../../usr/ls/{id}")),
             Ok((format!("usr/ls/{id}").into(), id.clone()))
@@ -178,6 +178,6 @@ mod tests {
         ] {
             assert!(to(target.clone()).is_err(), "{target}");
         }
-        assert!(linked(Path::new("way"), Path::new("/etc")).is_err());
+        assert!(linked_object(Path::new("way"), Path::new("/etc")).is_err());
     }
 }

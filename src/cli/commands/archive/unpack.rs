@@ -18,10 +18,10 @@ use rperf_symbol::build_id_of_elf;
 use rperf_sys::map;
 use tar::{Archive, Entry, EntryType};
 
-use super::member::{ArchiveMember, ObjectFile, linked, member};
+use super::member::{ArchiveMember, ObjectFile, linked_object, member};
 
 /// The name of the nested archive with objects, in an archive with a recording.
-pub(super) const SYMBOLS: &str = "perf.symbols.tar.bz2";
+pub(super) const SYMBOLS_ARCHIVE: &str = "perf.symbols.tar.bz2";
 
 /// Maximum size of the headers before a member's content: long names are kept in memory.
 const MAX_HEADERS: u64 = 1 << 20;
@@ -32,7 +32,7 @@ pub(super) struct ArchiveSummary {
     /// The names of the unpacked recordings in the current directory.
     pub(super) recordings: Vec<PathBuf>,
     /// The number of links in the archive whose object is in the cache after unpacking.
-    pub(super) objects: usize,
+    pub(super) object_count: usize,
     /// The paths of refused entries, each with the reason.
     pub(super) refused: Vec<String>,
 }
@@ -68,7 +68,7 @@ pub(super) struct ArchiveUnpacker<'a> {
     /// The build-id cache.
     pub(super) cache: &'a Folder,
     /// The directory for recordings.
-    pub(super) here: &'a Folder,
+    pub(super) recording_folder: &'a Folder,
     /// Whether existing recordings are overwritten.
     pub(super) force: bool,
 }
@@ -110,7 +110,7 @@ impl ArchiveUnpacker<'_> {
             // The headers are read; the size of the content is not limited.
             allowance.set(None);
             let path = entry.path()?.into_owned();
-            let unpacked = match path == Path::new(SYMBOLS) && is_outer {
+            let unpacked = match path == Path::new(SYMBOLS_ARCHIVE) && is_outer {
                 true => {
                     let inner: &mut dyn Read =
                         &mut MultiBzDecoder::new(&mut entry as &mut dyn Read);
@@ -133,7 +133,7 @@ impl ArchiveUnpacker<'_> {
             Ok(())
         });
         for link in links {
-            done.objects += usize::from(self.link(&link)?);
+            done.object_count += usize::from(self.link(&link)?);
         }
         result
     }
@@ -153,7 +153,7 @@ impl ArchiveUnpacker<'_> {
             // A directory is created when a file in it is unpacked.
             EntryType::Directory => Ok(()),
             EntryType::Symlink => {
-                let (folder, id) = linked(path, &target(entry)?)?;
+                let (folder, id) = linked_object(path, &target(entry)?)?;
                 links.push(PendingLink { folder, id });
                 Ok(())
             }
@@ -192,13 +192,15 @@ impl ArchiveUnpacker<'_> {
         if FileHeader::decode(&head).is_err() {
             return Err(EntryFault::Refused("neither a recording nor an object"));
         }
-        let exists = self.here.kind(name.as_os_str())?.is_some();
+        let exists = self.recording_folder.kind(name.as_os_str())?.is_some();
         if exists && !self.force {
             return Err(EntryFault::Refused("the file exists; -f overwrites it"));
         }
-        let written = self.here.write_atomic(name.as_os_str(), 0o600, |out| {
-            io::copy(&mut head.chain(entry), out).map(drop)
-        });
+        let written = self
+            .recording_folder
+            .write_atomic(name.as_os_str(), 0o600, |out| {
+                io::copy(&mut head.chain(entry), out).map(drop)
+            });
         written.map_err(EntryFault::Io)?;
         done.recordings.push(name.to_owned());
         Ok(())

@@ -103,7 +103,7 @@ impl Baseline {
             *compared += 1;
             let comparison = Comparison::new(previous, result);
             is_worse |= comparison.verdict == Verdict::Worse;
-            let interval = match comparison.interval_percent {
+            let interval = match comparison.margin_percent {
                 Some(percent) => format!(" (+- {percent:.2}%)"),
                 None => String::new(),
             };

@@ -199,7 +199,7 @@ impl<'a> Runner<'a> {
     fn store_results(&mut self, runs: u32, series: Vec<Series>) {
         if let Some(wanted) = self.settings.precision {
             for one in series.iter().filter(|one| !is_precise(one, wanted)) {
-                let reached = one.interval_percent().unwrap_or(f64::INFINITY);
+                let reached = one.margin_percent().unwrap_or(f64::INFINITY);
                 let name = self.report.benchmarks.last().map(|entry| &*entry.name);
                 let label = label(name.unwrap_or_default(), &one.variant);
                 self.context.warn(format_args!(
@@ -283,7 +283,7 @@ pub(super) fn label(benchmark: &str, variant: &str) -> String {
 
 fn is_precise(series: &Series, wanted: f64) -> bool {
     series
-        .interval_percent()
+        .margin_percent()
         .is_some_and(|percent| percent <= wanted)
 }
 

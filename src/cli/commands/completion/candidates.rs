@@ -125,7 +125,7 @@ fn of_command(words: &[OsString], position: usize, context: &Context) -> Complet
             .split_last()
             .map(|(_, complete)| complete)
             .unwrap_or_default();
-        let word_index = argv::first_word(&command, complete_arguments);
+        let word_index = argv::first_positional_index(&command, complete_arguments);
         let found =
             word_index.and_then(|at| Some((at, subcommand(entry, arguments.get(at)?.to_str()?)?)));
         let Some((at, selected)) = found else { break };

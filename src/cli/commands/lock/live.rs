@@ -261,10 +261,10 @@ fn options(
         with_stacks: needs_callers || query.callstack_filter.is_some(),
         cpus: None,
         locks: lock_names::live_filter(query, layout.as_ref(), context)?,
-        layout,
-        task_pid: task_pid(query).map_err(failed)?,
+        lock_layout: layout,
+        run_queue_task_pid: run_queue_task_pid(query).map_err(failed)?,
         with_futexes,
-        namespaces: namespaces.map_err(failed)?,
+        namespace_layout: namespaces.map_err(failed)?,
         flags: selected.map(|all| all.iter().filter_map(|flags| bpf_flags(*flags)).collect()),
         cgroups: selected_cgroups(query, cgroups)?,
         max_stack: u32::try_from(query.max_stack).unwrap_or(u32::MAX),
@@ -275,7 +275,7 @@ fn options(
 
 /// Returns the offset of `task_struct.pid`, which BPF programs need to sum the time in run queues separately from the waits;
 /// `None` if separate sums are not requested.
-fn task_pid(query: &LockQuery) -> Result<Option<u16>, Error> {
+fn run_queue_task_pid(query: &LockQuery) -> Result<Option<u16>, Error> {
     if query.run_queue != RunQueueUse::Separate {
         return Ok(None);
     }
@@ -321,7 +321,7 @@ fn start(
         }
         let summary = ContentionSummary::start(&options)?;
         let proc = Proc::new(&request.roots.proc);
-        if options.namespaces.is_some() {
+        if options.namespace_layout.is_some() {
             let threads = namespaced_threads(&proc).unwrap_or_default();
             summary.add_thread_ids(&threads)?;
         }
@@ -475,6 +475,6 @@ fn sums_of(sum: WaitSummary) -> LockSums {
         },
         address: sum.lock,
         lock_name: sum.name.as_ref().map(lock_names::text),
-        run_queue: sum.run_queue,
+        run_queue: sum.run_queue_time,
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn load(
         OffCpuPrograms::load(OffCpuOptions {
             task_pid,
             all_tasks: matches!(request.observe.target, Target::Cpus(_) | Target::Everyone),
-            follows: follows(request),
+            follows_children: follows_children(request),
             max_stack: max_stack(request),
             max_sums: MAX_SUMS,
             threshold,
@@ -81,7 +81,7 @@ fn needs_switches(matches: &ArgMatches, request: &RecordRequest) -> bool {
 }
 
 /// Whether tasks that are created by observed tasks are also observed.
-fn follows(request: &RecordRequest) -> bool {
+fn follows_children(request: &RecordRequest) -> bool {
     let is_threads = matches!(request.observe.target, Target::Threads(_));
     !is_threads && !request.observe.details.scope.no_inherit
 }

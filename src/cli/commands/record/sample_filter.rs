@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rperf_bpf::{Condition, Error, FilteredSamples, SampleFilterProgram, SampleTest};
+use rperf_bpf::{Condition, Error, SampleFilterCounts, SampleFilterProgram, SampleTest};
 use rperf_events::{EventSpec, KernelTest, Operator, SampleFilter};
 use rperf_names::counted;
 use rperf_perfdata::{BuildRewriter, EventDesc, Rewriter};
@@ -89,7 +89,7 @@ impl SampleFilters {
             [&self.counts.dropped, &self.counts.samples].map(|count| count.load(Ordering::Relaxed));
         for program in &self.programs {
             match program.counts() {
-                Ok(FilteredSamples {
+                Ok(SampleFilterCounts {
                     all,
                     dropped: unmatched,
                 }) => {

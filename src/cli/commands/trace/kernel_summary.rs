@@ -144,10 +144,10 @@ pub(super) fn read(
     context: &Context,
 ) -> Result<CallSummary, Error> {
     let calls = summary.read()?;
-    // With `SummaryMode::Cgroup`, `birth` is the id of the cgroup.
+    // With `SummaryMode::Cgroup`, `birth_or_cgroup` is the id of the cgroup.
     let tables = (mode == SummaryMode::Cgroup).then(|| {
         let ids = calls.keys().filter(|key| !key.is_compat);
-        CgroupTables::new(ids.map(|key| key.birth).collect())
+        CgroupTables::new(ids.map(|key| key.birth_or_cgroup).collect())
     });
     let mut result = CallSummary::default();
     let mut sums: BTreeMap<(u32, u32), Sums> = BTreeMap::new();
@@ -158,13 +158,15 @@ pub(super) fn read(
             compat += call.count;
             continue;
         }
-        let cgroup = tables.as_ref().and_then(|tables| tables.0.get(&key.birth));
+        let cgroup = tables
+            .as_ref()
+            .and_then(|tables| tables.0.get(&key.birth_or_cgroup));
         key.thread = cgroup.map_or(key.thread, |cgroup| cgroup.number);
         let thread = result.threads.entry(key.thread).or_default();
         // The name of a thread is the one that it had in its last call.
         let latest = last_calls.entry(key.thread).or_default();
-        if call.last >= *latest {
-            *latest = call.last;
+        if call.last_end >= *latest {
+            *latest = call.last_end;
             let comm = || String::from_utf8_lossy(&call.comm).into_owned();
             thread.comm = cgroup.map_or_else(comm, |cgroup| cgroup.path.clone());
         }

@@ -43,7 +43,7 @@ fn unpack(bytes: &[u8], scratch: &Scratch) -> (io::Result<()>, ArchiveSummary) {
     fs::create_dir_all(&here).unwrap();
     let unpacker = ArchiveUnpacker {
         cache: &Folder::open(&cache).unwrap(),
-        here: &Folder::open(&here).unwrap(),
+        recording_folder: &Folder::open(&here).unwrap(),
         force: false,
     };
     let mut summary = ArchiveSummary::default();
@@ -83,12 +83,12 @@ fn objects_and_recordings_are_unpacked_to_their_places() {
     ]);
     let with_symbols = archive(&[
         (EntryType::Regular, "dir/perf.data", &recording()),
-        (EntryType::Regular, SYMBOLS, &inner),
+        (EntryType::Regular, SYMBOLS_ARCHIVE, &inner),
     ]);
     for round in 0..2 {
         let (result, summary) = unpack(&with_symbols, &scratch);
         result.unwrap();
-        assert_eq!(summary.objects, 1);
+        assert_eq!(summary.object_count, 1);
         // In the second round the recording exists already.
         assert_eq!(
             (summary.recordings.len(), summary.refused.len()),
@@ -171,10 +171,10 @@ fn archives_of_objects_within_each_other_are_refused() {
     let (bytes, id) = program();
     let place = format!("p/{id}/elf");
     let inner = archive(&[(EntryType::Regular, &place, &bytes)]);
-    let middle = archive(&[(EntryType::Regular, SYMBOLS, &inner)]);
+    let middle = archive(&[(EntryType::Regular, SYMBOLS_ARCHIVE, &inner)]);
     let scratch = Scratch::new();
     let (result, summary) = unpack(
-        &archive(&[(EntryType::Regular, SYMBOLS, &middle)]),
+        &archive(&[(EntryType::Regular, SYMBOLS_ARCHIVE, &middle)]),
         &scratch,
     );
     result.unwrap();

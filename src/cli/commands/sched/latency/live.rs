@@ -85,7 +85,7 @@ pub(super) fn run(
     let losses = summary.losses().map_err(unavailable)?;
     // Waits that are not in the table count as lost records.
     let lost = RecordLosses {
-        lost: losses.rows,
+        lost: losses.waits,
         ..RecordLosses::default()
     };
     query.print(&table, lost, matches, context)?;
@@ -111,7 +111,7 @@ fn unavailable(error: Error) -> CliError {
 fn warn_of(losses: RunQueueLosses, context: &Context) {
     let RunQueueLosses {
         tasks: failed_attempts,
-        rows: missing_waits,
+        waits: missing_waits,
     } = losses;
     if failed_attempts + missing_waits > 0 {
         context.warn(format_args!(
