@@ -16,17 +16,17 @@ pub(crate) fn print_header(
 ) -> Result<(), CliError> {
     let options = HeaderOptions {
         full,
-        ..options(input.changed)
+        ..options(input.mtime)
     };
     write_header(&mut context.stdout(), data, &options)?;
     Ok(())
 }
 
-/// Returns how the header is printed, for a recording last modified at `changed`, in seconds since 1970.
-pub(crate) fn options(changed: i64) -> HeaderOptions<'static> {
+/// Returns how the header is printed, for a recording last modified at `mtime`, in seconds since 1970.
+pub(crate) fn options(mtime: i64) -> HeaderOptions<'static> {
     HeaderOptions {
         // As in perf, the recording counts as captured when its file was last modified.
-        captured: changed,
+        captured: mtime,
         zone: &rperf_sys::utc_offset,
         full: false,
     }

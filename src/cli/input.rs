@@ -76,7 +76,7 @@ pub(crate) struct Input {
     /// The file as the user named it, for messages.
     pub(crate) path: PathBuf,
     /// The modification time, in seconds since 1970.
-    pub(crate) changed: i64,
+    pub(crate) mtime: i64,
     /// The bytes of the file.
     pub(crate) bytes: RecordingBytes,
     /// The files `data.0` and so on, if the recording is a directory.
@@ -98,10 +98,10 @@ pub(crate) enum OpenedInput {
 
 impl Input {
     /// Creates a recording of one file.
-    pub(super) fn new(path: PathBuf, changed: i64, bytes: RecordingBytes) -> Self {
+    pub(super) fn new(path: PathBuf, mtime: i64, bytes: RecordingBytes) -> Self {
         Self {
             path,
-            changed,
+            mtime,
             bytes,
             parts: Vec::new(),
             threads: processors(),

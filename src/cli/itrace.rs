@@ -38,11 +38,11 @@ pub(crate) fn decoded(
     let data = input.read(context)?;
     let decoded = data.with_branches();
     let decoded = decoded.map_err(|error| CliError::failure(255, error))?;
-    let (path, changed) = (input.path.clone(), input.changed);
+    let (path, mtime) = (input.path.clone(), input.mtime);
     if let Some(bytes) = decoded {
         // Damage of the original is not visible in the copy.
         input.warn_of_damage(&data, context);
-        return Ok(Some(Input::new(path, changed, RecordingBytes::Read(bytes))));
+        return Ok(Some(Input::new(path, mtime, RecordingBytes::Read(bytes))));
     }
     let has_trace = || {
         let mut records = data.records().filter_map(Result::ok);

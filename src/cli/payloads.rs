@@ -13,7 +13,7 @@ use super::error::CliError;
 /// # Errors
 ///
 /// Status 255: the recording's description of its tracepoints is damaged.
-pub(crate) fn payloads(
+pub(crate) fn tracepoint_printer(
     context: &Context,
     path: &Path,
     recording: Metadata<'_>,

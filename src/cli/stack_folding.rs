@@ -44,7 +44,7 @@ pub(crate) fn stack_options(recording: Metadata<'_>, limit: Option<usize>) -> St
 
 /// Takes the maximum number of user and of kernel frames from `options` if user stacks are unwound; `None` if they are not, or if
 /// callchains are not used. Unwound stacks are already truncated to this limit: afterwards `options` has none.
-pub(crate) fn unwinding_limit(
+pub(crate) fn take_unwinding_limit(
     recording: Metadata<'_>,
     options: &mut HistogramOptions,
 ) -> Option<usize> {
@@ -56,7 +56,7 @@ pub(crate) fn unwinding_limit(
 pub(crate) struct StackFolding<'f, 'w> {
     pub(crate) naming: &'f NamingContext<'f, 'w>,
     pub(crate) resolver: &'f Resolver<'w>,
-    /// The limit of [`unwinding_limit`].
+    /// The limit of [`take_unwinding_limit`].
     pub(crate) limit: Option<usize>,
     /// Selects the counted samples; `None` for all.
     pub(crate) select: Option<&'f dyn SelectSamples>,
@@ -165,7 +165,7 @@ pub(crate) fn has_branches(event: &EventDesc) -> bool {
 }
 
 /// Marks events whose samples have branch stacks as events with callchains, which are made of the branches.
-pub(crate) fn add_branch_chains(source: &mut RecordingInfo<'_>, events: &[EventDesc]) {
+pub(crate) fn mark_branch_chains(source: &mut RecordingInfo<'_>, events: &[EventDesc]) {
     let with_branches = events.iter().map(has_branches);
     let chains = source.callchains.iter_mut().zip(with_branches);
     chains.for_each(|(has_chain, branches)| *has_chain |= branches);

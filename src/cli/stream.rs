@@ -50,7 +50,7 @@ pub(crate) struct RecordingStream {
     /// The name for messages.
     pub(crate) path: PathBuf,
     /// Modification time of the input, in seconds since 1970; 0 if unknown.
-    pub(crate) changed: i64,
+    pub(crate) mtime: i64,
     first: Vec<u8>,
     input: PipeInput,
 }
@@ -61,10 +61,10 @@ impl RecordingStream {
         let mut first = Vec::new();
         let mut header = (&mut input).take(FileHeader::PIPE_SIZE);
         header.read_to_end(&mut first)?;
-        let changed = input.0.metadata().map_or(0, |metadata| metadata.mtime());
+        let mtime = input.0.metadata().map_or(0, |metadata| metadata.mtime());
         Ok(Self {
             path,
-            changed,
+            mtime,
             first,
             input,
         })
@@ -126,6 +126,6 @@ impl RecordingStream {
             read.map_err(|error| failed(format!("failed to read {name}"), error))?;
         }
         let bytes = spool.finish().map_err(unstored)?;
-        Ok(Input::new(self.path, self.changed, bytes))
+        Ok(Input::new(self.path, self.mtime, bytes))
     }
 }

@@ -76,12 +76,12 @@ impl SymbolSources {
     pub(crate) fn for_recording(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         let given = matches.get_one::<String>("input");
         let path = given.map_or(input::DEFAULT, String::as_str);
-        Ok(Self::new(matches, context)?.of_recording(Path::new(path)))
+        Ok(Self::new(matches, context)?.with_recording(Path::new(path)))
     }
 
     /// Returns the sources for the recording at this path. Without `--kallsyms`, the copy of kallsyms in a recording directory is
     /// used.
-    pub(crate) fn of_recording(&self, path: &Path) -> Self {
+    pub(crate) fn with_recording(&self, path: &Path) -> Self {
         let kallsyms = self.kallsyms.clone();
         Self {
             kallsyms: kallsyms.or_else(|| recorded_kallsyms(path)),

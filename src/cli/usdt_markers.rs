@@ -14,7 +14,7 @@ pub(crate) struct UsdtMarker {
     /// `sdt_PROVIDER:NAME`.
     pub(crate) name: String,
     /// The build-id of the program.
-    pub(crate) id: String,
+    pub(crate) build_id: String,
     /// The installed path of the program.
     pub(crate) program: PathBuf,
     /// The lines that create the events of the marker.
@@ -34,7 +34,7 @@ pub(crate) fn installed_markers(cache: &Cache) -> Vec<UsdtMarker> {
         if !named.is_empty() && is_installed(&cached) {
             markers.extend(named.into_iter().map(|(name, entry)| UsdtMarker {
                 name: name.to_owned(),
-                id: cached.id.clone(),
+                build_id: cached.id.clone(),
                 program: cached.name.clone(),
                 lines: entry.lines.clone(),
             }));

@@ -103,7 +103,7 @@ impl Series {
         self.samples.push(value);
         let spread = self.spread();
         self.mean = spread.mean();
-        self.deviation_percent = spread.percent();
+        self.deviation_percent = spread.error_percent();
     }
 
     /// Returns the mean of the samples and its standard error.
@@ -119,7 +119,7 @@ impl Series {
     #[must_use]
     pub fn margin_percent(&self) -> Option<f64> {
         let freedom = self.samples.len().checked_sub(1).filter(|n| *n > 0)?;
-        Some(t_95(freedom) * self.spread().percent().abs())
+        Some(t_95(freedom) * self.spread().error_percent().abs())
     }
 }
 

@@ -84,7 +84,7 @@ fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<ExitSt
         return Err(no_build_ids(&objects, context));
     }
     let contents = ArchiveContents {
-        time: u64::try_from(input.changed).unwrap_or_default(),
+        time: u64::try_from(input.mtime).unwrap_or_default(),
         objects: &objects,
     };
     if flag(matches, "size") == Some(true) {

@@ -21,7 +21,7 @@ use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::live::explain::reason;
 use crate::cli::options::{counter, flag, list, number, switch, value};
 use crate::cli::shared::namespace::{ExistingFile, MountNamespace, NO_CACHE};
-use crate::cli::shared::sampling::size::with_unit;
+use crate::cli::shared::sampling::size::parse_with_unit;
 
 const ABOUT: &str = "\
 Manages the build-id cache: copies of programs and libraries by build-id, in ~/.debug unless --buildid-dir or the \
@@ -158,7 +158,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
 /// Returns the limits of `--max-size` and `--max-age`; `None` if neither is given.
 fn limits(matches: &ArgMatches) -> Result<Option<CacheLimits>, CliError> {
     let size = matches.get_one::<String>("max-size").map(|word| {
-        with_unit(word).ok_or_else(|| {
+        parse_with_unit(word).ok_or_else(|| {
             CliError::usage(format!("--max-size: '{word}' is not a size"))
                 .hint("give bytes with a unit: 100K, 500M, 2G; -P removes all objects")
         })
@@ -259,7 +259,7 @@ impl<'c> CacheEditor<'c> {
         let debug = self.debug_file(present, &id);
         let object = NewObject {
             path: &present.path,
-            file: &present.file,
+            file: &present.readable_path,
             id: &id,
             debug: debug.as_deref(),
             probes: Some(&present.markers),

@@ -14,7 +14,9 @@ use rperf_flame::{Flame, FrameWidths, PALETTES, Palette, Stacks, svg};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::options::flag;
-use crate::cli::shared::flame_output::{MIN_WIDTH, PictureFormat, write_picture, write_stacks};
+use crate::cli::shared::flame_output::{
+    DEFAULT_MIN_WIDTH, PictureFormat, write_picture, write_stacks,
+};
 
 pub(super) use self::args::command;
 use self::input::{FlamegraphInput, TitledStacks};
@@ -131,7 +133,7 @@ impl FlamegraphOptions {
                 title: String::new(),
                 subtitle: owned("subtitle"),
                 width: width.and_then(|width| u32::try_from(width).ok()),
-                min_width: text(matches, "min-width").map_or(Ok(MIN_WIDTH), min_width)?,
+                min_width: text(matches, "min-width").map_or(Ok(DEFAULT_MIN_WIDTH), min_width)?,
                 inverted: is_set("inverted"),
                 palette: text(matches, "colors").map_or(Ok(Palette::default()), palette)?,
                 unit: String::new(),

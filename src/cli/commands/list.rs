@@ -75,8 +75,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let MatchingEvents {
         mut rows,
         metrics,
-        form: metric_listing,
-        missed: has_unmatched_word,
+        metric_listing,
+        has_unmatched_word,
     } = machine.find_all(&words, &catalogue, context);
     let unit = unit(matches)?;
     rows.retain(|row| {

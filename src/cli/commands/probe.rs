@@ -19,7 +19,7 @@ pub(super) use crate::cli::shared::probing::args::command;
 use crate::cli::shared::probing::args::{self, ProbeSpec};
 use crate::cli::shared::probing::place_messages::syntax_error;
 use crate::cli::shared::probing::target::OpenedObject;
-use crate::cli::shared::probing::{events, on, targets_of};
+use crate::cli::shared::probing::{events, is_on, targets_of};
 
 /// The requested actions.
 struct ProbeActions<'m> {
@@ -123,7 +123,7 @@ fn define(
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
     let mut out = context.stdout();
-    let for_boot = on(matches, "bootconfig");
+    let for_boot = is_on(matches, "bootconfig");
     for given in definitions {
         for (event, _) in events(given, matches, context)?.events {
             if !for_boot {

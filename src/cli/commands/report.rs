@@ -41,7 +41,7 @@ use crate::cli::shared::analysis::{Analysis, sockets};
 use crate::cli::shared::annotation;
 use crate::cli::shared::tracepoints::RecordedTracepoints;
 use crate::cli::stack_folding::{
-    StackFolding, add_branch_chains, fold, recording_info, stack_copy_size, unwinding_limit,
+    StackFolding, fold, mark_branch_chains, recording_info, stack_copy_size, take_unwinding_limit,
     warn_of_truncated,
 };
 use crate::cli::symbol_options::SymbolSources;
@@ -434,7 +434,7 @@ fn count(
     let mut options = parameters.plan.options.clone();
     let resolver = analysis.resolver(parameters.symbols);
     // If user stacks are unwound, the limit of frames moves from `options` to the unwinder.
-    let limit = unwinding_limit(data.metadata(), &mut options);
+    let limit = take_unwinding_limit(data.metadata(), &mut options);
     let mut recording = RecordingInfo {
         groups: parameters
             .tables
@@ -446,7 +446,7 @@ fn count(
         ..recording_info(data.metadata(), parameters.inlines)
     };
     if parameters.plan.options.branch_chains {
-        add_branch_chains(&mut recording, data.events());
+        mark_branch_chains(&mut recording, data.events());
     }
     let naming = NamingContext::new(&options, &recording, &resolver, threads);
     let select = parameters.select;

@@ -111,7 +111,7 @@ fn print_recording(
     let data = input.parse(context)?;
     context.paginate("script")?;
     if settings.header || settings.header_only {
-        let options = settings.header_options(stored.changed);
+        let options = settings.header_options(stored.mtime);
         write_header(&mut context.stdout(), &stored.read(context)?, &options)?;
     }
     if settings.header_only {

@@ -107,7 +107,7 @@ fn marker_events(
         return Ok(None);
     }
     let marker = format!("%{system}:{event}");
-    if !context.probes.are_cached(&marker, context) {
+    if !context.probes.has_cached_event(&marker, context) {
         return Ok(None);
     }
     let names = context.probes.make(&["--add", &marker], context)?;

@@ -55,7 +55,7 @@ impl<'c, 'w> FunctionCounts<'c, 'w> {
         // A function requested by name must not be omitted: it would be reported as one without samples.
         let min_percent = match self.request.symbol {
             Some(_) => 0.0,
-            None => self.request.limit,
+            None => self.request.min_percent,
         };
         let new_counts = || AddressCounts::new(resolver, select).with_min_percent(min_percent);
         let Analysis { replay, jobs, .. } = self.analysis;

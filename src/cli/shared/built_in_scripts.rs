@@ -9,7 +9,7 @@ pub(crate) struct BuiltInScript {
     pub(crate) arguments: &'static str,
     pub(crate) description: &'static str,
     /// The options of `record` for a recording that the script can read.
-    pub(crate) record: &'static [&'static str],
+    pub(crate) record_options: &'static [&'static str],
     pub(crate) kind: ScriptKind,
 }
 
@@ -88,7 +88,7 @@ pub(crate) const SCRIPTS: [BuiltInScript; 19] = [
         name: "export-to-sqlite",
         arguments: "<database> [...]",
         description: "samples, threads, objects and symbols as a database",
-        record: &[],
+        record_options: &[],
         kind: ScriptKind::Database,
     },
     native(
@@ -113,7 +113,7 @@ pub(crate) const SCRIPTS: [BuiltInScript; 19] = [
         name: "flamegraph",
         arguments: "[-f format] [-o file]",
         description: "stacks as a picture, or as a tree in JSON",
-        record: &["-g"],
+        record_options: &["-g"],
         kind: ScriptKind::Flamegraph {
             words: &[],
             options: &[
@@ -141,14 +141,14 @@ pub(crate) const SCRIPTS: [BuiltInScript; 19] = [
         name: "gecko",
         arguments: "[--save-only file]",
         description: "stacks as a profile for profiler.firefox.com",
-        record: &["-F", "99", "-g"],
+        record_options: &["-F", "99", "-g"],
         kind: ScriptKind::Firefox,
     },
     BuiltInScript {
         name: "mem-phys-addr",
         arguments: "",
         description: "samples by the region of physical memory that they access",
-        record: &["--phys-data"],
+        record_options: &["--phys-data"],
         kind: ScriptKind::PhysicalMemory,
     },
     native(
@@ -229,7 +229,7 @@ pub(crate) const SCRIPTS: [BuiltInScript; 19] = [
         name: "stackcollapse",
         arguments: "",
         description: "folded stacks: one per line, with its number of samples",
-        record: &[],
+        record_options: &[],
         kind: ScriptKind::Flamegraph {
             words: &["--folded"],
             options: &[
@@ -294,13 +294,13 @@ const READ_WRITE: &[&str] = &[
 const fn native(
     script: NativeScript,
     [name, arguments, description]: [&'static str; 3],
-    record: &'static [&'static str],
+    record_options: &'static [&'static str],
 ) -> BuiltInScript {
     BuiltInScript {
         name,
         arguments,
         description,
-        record,
+        record_options,
         kind: ScriptKind::Native(script),
     }
 }

@@ -154,7 +154,7 @@ impl ColumnOptions {
     ) -> ResolvedColumns {
         let keys = columns.iter().filter_map(|field| field.key());
         let value_of = |name| self.single_values.iter().find(|(known, _)| *known == name);
-        let values: Vec<(&'static str, String)> = keys
+        let single_values: Vec<(&'static str, String)> = keys
             .clone()
             .filter_map(|key| value_of(key.name))
             .cloned()
@@ -170,7 +170,7 @@ impl ColumnOptions {
                 .copied()
                 .collect(),
             order_by,
-            values,
+            single_values,
         }
     }
 
@@ -196,7 +196,7 @@ pub(crate) struct ResolvedColumns {
     pub(crate) columns: Vec<ReportField>,
     pub(crate) order_by: Vec<ReportField>,
     /// Columns filtered to a single value, removed or not, with that value.
-    pub(crate) values: Vec<(&'static str, String)>,
+    pub(crate) single_values: Vec<(&'static str, String)>,
 }
 
 /// Returns the fields that a word of `--sort` or `--fields` names, if it does not name a built-in field. The arguments are the
@@ -346,12 +346,12 @@ mod tests {
             .expect("known words");
         same(&resolved.columns, "overhead,sample,dso");
         same(&resolved.order_by, "overhead,comm,dso,sample");
-        assert_eq!(resolved.values, [("comm", "calc".to_owned())]);
+        assert_eq!(resolved.single_values, [("comm", "calc".to_owned())]);
         columns.single_values.push(("dso", "libc.so.6".to_owned()));
         let resolved = columns
             .resolve("sym", OWN, &mut reject)
             .expect("known words");
         same(&resolved.columns, "overhead,sample,comm,dso");
-        assert_eq!(resolved.values.len(), 2);
+        assert_eq!(resolved.single_values.len(), 2);
     }
 }

@@ -26,9 +26,9 @@ pub(crate) struct MachineEvents {
 pub(crate) struct MatchingEvents<'m> {
     pub(crate) rows: Vec<ListedEvent>,
     pub(crate) metrics: Vec<&'m VendorMetric>,
-    pub(crate) form: MetricListing,
+    pub(crate) metric_listing: MetricListing,
     /// Whether a word that is not a kind of events matched nothing.
-    pub(crate) missed: bool,
+    pub(crate) has_unmatched_word: bool,
 }
 
 impl MachineEvents {
@@ -62,7 +62,7 @@ impl MachineEvents {
     ) -> MatchingEvents<'m> {
         let sources = ListSources {
             catalogue,
-            opens: &|attr| OpenPermission::to(attr) != OpenPermission::None,
+            opens: &|attr| OpenPermission::query(attr) != OpenPermission::None,
             markers: &|| self.cache.as_ref().map(marker_names).unwrap_or_default(),
         };
         let mut tracepoint_error = None;
@@ -75,7 +75,7 @@ impl MachineEvents {
             count > 0
         };
         let mut chosen_metrics = ChosenMetrics::new(self.metrics(catalogue));
-        let mut missed = false;
+        let mut has_unmatched_word = false;
         if words.is_empty() {
             add_events(&EventSelection::All);
             chosen_metrics.select_all(MetricListing::InGroups);
@@ -96,7 +96,7 @@ impl MachineEvents {
                         && catalogue.tracepoints.systems().is_err() => {}
                 EventSelection::Kinds(kinds) => context.note(no_events(kinds)),
                 _ => {
-                    missed = true;
+                    has_unmatched_word = true;
                     context.note(no_match(word));
                 }
             }
@@ -107,8 +107,8 @@ impl MachineEvents {
         MatchingEvents {
             rows,
             metrics: chosen_metrics.chosen,
-            form: chosen_metrics.form,
-            missed,
+            metric_listing: chosen_metrics.form,
+            has_unmatched_word,
         }
     }
 
@@ -244,7 +244,7 @@ pub(crate) enum OpenPermission {
 
 impl OpenPermission {
     /// Opens an event for this process, on all CPUs, to find out. `None` also if the error is not one of permission.
-    pub(crate) fn to(attr: &Attr) -> Self {
+    pub(crate) fn query(attr: &Attr) -> Self {
         let mut attr = Attr {
             flags: AttrFlags::DISABLED,
             ..attr.clone()
@@ -264,11 +264,14 @@ impl OpenPermission {
 }
 
 /// Returns the name of a marker that several programs share, with the program's path and the first 12 digits of its build-id.
-pub(crate) fn with_program(marker: &UsdtMarker) -> String {
+pub(crate) fn name_with_program(marker: &UsdtMarker) -> String {
     let UsdtMarker {
-        name, id, program, ..
+        name,
+        build_id,
+        program,
+        ..
     } = marker;
-    format!("{name}@{}({id:.12})", program.display())
+    format!("{name}@{}({build_id:.12})", program.display())
 }
 
 /// Returns the names of the USDT markers of programs in the cache, with the program for names that are not unique.
@@ -278,7 +281,7 @@ fn marker_names(cache: &Cache) -> Vec<String> {
     let names = by_name.flat_map(|same| {
         same.iter().map(|marker| match same.len() {
             1 => marker.name.clone(),
-            _ => with_program(marker),
+            _ => name_with_program(marker),
         })
     });
     names.collect()

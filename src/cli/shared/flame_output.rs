@@ -9,7 +9,7 @@ use crate::cli::error::CliError;
 use crate::cli::output_file::write_to;
 
 /// The default of [`svg::SvgOptions::min_width`], in pixels: narrower frames are omitted.
-pub(crate) const MIN_WIDTH: f64 = 0.1;
+pub(crate) const DEFAULT_MIN_WIDTH: f64 = 0.1;
 
 /// The default output file of `--format svg`.
 const DEFAULT_SVG: &str = "flamegraph.svg";

@@ -28,7 +28,7 @@ pub(crate) struct ExistingFile {
     /// The path in the namespace that contains the file.
     pub(crate) path: PathBuf,
     /// The path at which this process can read it.
-    pub(crate) file: PathBuf,
+    pub(crate) readable_path: PathBuf,
     pub(crate) id: BuildId,
     /// The file's USDT markers, in the format of the file `probes` in the build-id cache; empty if there are none.
     pub(crate) markers: String,
@@ -89,7 +89,7 @@ impl MountNamespace {
         };
         Ok(ExistingFile {
             path,
-            file: readable,
+            readable_path: readable,
             id,
             markers,
         })

@@ -39,7 +39,7 @@ pub(crate) struct TraceContent {
 
 /// The outcome of writing all events.
 #[derive(Default)]
-pub(crate) struct TraceWalk {
+pub(crate) struct TraceOutcome {
     pub(crate) delivered: DeliveredCounts,
     pub(crate) losses: LostStretches,
     /// The times of the first and the last event, if any was written.
@@ -57,11 +57,11 @@ pub(crate) fn write_trace(
     analysis: &Analysis<'_>,
     layouts: &EventLayouts,
     content: TraceContent,
-) -> Result<TraceWalk, CliError> {
+) -> Result<TraceOutcome, CliError> {
     let data = analysis.data();
     let flags = CommonFlags::new(data.metadata())?;
     let pass = ObserverPass::new(layouts, flags).with_tasks();
-    let mut walk = TraceWalk::default();
+    let mut outcome = TraceOutcome::default();
     let mut failure: Option<Error> = None;
     let mut is_empty = false;
     let written = write_to(output, analysis.context, |out| {
@@ -81,7 +81,7 @@ pub(crate) fn write_trace(
             result: Ok(()),
         };
         match pass.run(&analysis.replay, analysis.jobs, &mut events) {
-            Ok(delivered) => walk.delivered = delivered,
+            Ok(delivered) => outcome.delivered = delivered,
             Err(error) => {
                 // The error that is returned here only makes `write_to` discard the unfinished file.
                 failure = Some(error);
@@ -89,8 +89,8 @@ pub(crate) fn write_trace(
             }
         }
         events.result?;
-        (walk.losses, walk.times) = (events.losses, events.times);
-        if walk.times.is_none() && !content.may_be_empty {
+        (outcome.losses, outcome.times) = (events.losses, events.times);
+        if outcome.times.is_none() && !content.may_be_empty {
             // As above, this error only discards the file.
             is_empty = true;
             return Err(io::ErrorKind::InvalidData.into());
@@ -99,8 +99,8 @@ pub(crate) fn write_trace(
     });
     match failure {
         Some(error) => Err(error.into()),
-        None if is_empty => Ok(walk),
-        None => written.map(|()| walk),
+        None if is_empty => Ok(outcome),
+        None => written.map(|()| outcome),
     }
 }
 

@@ -145,7 +145,7 @@ fn cached_events(
     context: &Context,
 ) -> Option<Vec<ProbeEvent>> {
     let has_search_options = matches.contains_id("max-probes") || matches.contains_id("inlines");
-    if !on(matches, "cache") || has_search_options {
+    if !is_on(matches, "cache") || has_search_options {
         return None;
     }
     cache_entry.events_for(definition, &opened.group(), context)
@@ -218,7 +218,7 @@ fn location(probe: &Probe) -> String {
 }
 
 /// Returns the names of existing probe events (`GROUP:EVENT`); empty if the lists cannot be read.
-pub(crate) fn names(context: &Context) -> BTreeSet<String> {
+pub(crate) fn existing_names(context: &Context) -> BTreeSet<String> {
     let existing = EventLists::find(context).existing().unwrap_or_default();
     existing
         .iter()
@@ -227,7 +227,7 @@ pub(crate) fn names(context: &Context) -> BTreeSet<String> {
 }
 
 /// Whether a switch is on.
-pub(crate) fn on(matches: &ArgMatches, name: &str) -> bool {
+pub(crate) fn is_on(matches: &ArgMatches, name: &str) -> bool {
     flag(matches, name) == Some(true)
 }
 

@@ -96,7 +96,7 @@ pub(crate) fn stream(
 }
 
 /// Returns the path of the output, `-` for the standard output.
-pub(crate) fn name(matches: &ArgMatches) -> PathBuf {
+pub(crate) fn output_path(matches: &ArgMatches) -> PathBuf {
     match destination(matches) {
         OutputDestination::Stdout => STDOUT.into(),
         _ => given_output(matches).unwrap_or(DEFAULT).into(),
@@ -108,9 +108,9 @@ pub(crate) fn path_origin(matches: &ArgMatches) -> PathOrigin {
     given_output(matches).map_or(PathOrigin::Default, |_| PathOrigin::Given)
 }
 
-/// Whether the output `name` is the standard output, which the workload inherits.
-pub(crate) fn takes_stdout(name: &Path) -> bool {
-    name == Path::new(STDOUT)
+/// Whether the output `path` is the standard output, which the workload inherits.
+pub(crate) fn is_stdout(path: &Path) -> bool {
+    path == Path::new(STDOUT)
 }
 
 fn given_output(matches: &ArgMatches) -> Option<&str> {

@@ -7,7 +7,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
 /// The default pattern of the key `parent`: system calls and page faults.
-pub(crate) const PARENT: &str = "^sys_|^do_page_fault";
+pub(crate) const DEFAULT_PARENT_PATTERN: &str = "^sys_|^do_page_fault";
 
 /// Parses `--percent-limit`.
 pub(crate) fn limit_option(matches: &ArgMatches) -> Result<Option<f64>, CliError> {

@@ -3,9 +3,9 @@
 use rperf_replay::Sample;
 use rperf_resolve::{AddressContext, Resolver};
 
-/// How stacks are shown.
+/// Formats the stacks of samples, each as one line.
 #[derive(Clone, Copy)]
-pub(crate) struct StackLine<'r> {
+pub(crate) struct StackLineFormatter<'r> {
     pub(crate) resolver: &'r Resolver<'r>,
     /// Functions that are not shown.
     pub(crate) hidden: &'static [&'static str],
@@ -14,7 +14,7 @@ pub(crate) struct StackLine<'r> {
     pub(crate) max_frames: usize,
 }
 
-impl StackLine<'_> {
+impl StackLineFormatter<'_> {
     /// Returns the stack of a sample; `None` if it has no callchain.
     pub(crate) fn text(&self, sample: &Sample<'_>) -> Option<String> {
         let mut frames = Vec::new();

@@ -13,7 +13,7 @@ use rperf_wire::EventType;
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::payloads::payloads;
+use crate::cli::payloads::tracepoint_printer;
 
 /// Sort keys for data types, which newer releases of perf have.
 const OF_TYPES: &[&str] = &["type", "typeoff", "typecln"];
@@ -47,7 +47,7 @@ struct ParsedFieldKey<'w> {
 }
 
 /// The key for all fields of all tracepoints.
-pub(crate) const ALL: &str = "trace_fields";
+pub(crate) const ALL_FIELDS_KEY: &str = "trace_fields";
 
 impl<'a> RecordedTracepoints<'a> {
     /// Creates the tracepoints of the recording at `path`, without reading their formats.
@@ -70,7 +70,7 @@ impl<'a> RecordedTracepoints<'a> {
     /// Reads the formats, unless they were read before.
     pub(crate) fn read(&mut self) -> Result<(), CliError> {
         if self.payloads.is_none() {
-            self.payloads = Some(payloads(self.context, self.path, self.recording)?);
+            self.payloads = Some(tracepoint_printer(self.context, self.path, self.recording)?);
         }
         Ok(())
     }
@@ -82,7 +82,9 @@ impl<'a> RecordedTracepoints<'a> {
         let unknown = || self.unknown(option, word);
         let key = ParsedFieldKey::new(word).ok_or_else(unknown)?;
         let only = match key.event {
-            Some(name) if key.field != ALL => Some(self.event(name).ok_or_else(unknown)?),
+            Some(name) if key.field != ALL_FIELDS_KEY => {
+                Some(self.event(name).ok_or_else(unknown)?)
+            }
             _ => None,
         };
         let mut selected = Vec::new();
@@ -92,7 +94,7 @@ impl<'a> RecordedTracepoints<'a> {
             }
             let format = &tracepoint.format;
             let members = match key.field {
-                ALL => &format.fields[..],
+                ALL_FIELDS_KEY => &format.fields[..],
                 "*" if only.is_some() => &format.fields[..],
                 name => format.field(name).map_or(&[][..], std::slice::from_ref),
             };
@@ -104,7 +106,7 @@ impl<'a> RecordedTracepoints<'a> {
                 raw,
             }));
         }
-        if selected.is_empty() && key.field != ALL {
+        if selected.is_empty() && key.field != ALL_FIELDS_KEY {
             return Err(self.unknown(option, word));
         }
         Ok(selected.into_iter().map(|key| self.key(key)).collect())

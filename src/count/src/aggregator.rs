@@ -149,21 +149,21 @@ impl<'a> Aggregator<'a> {
         let mut row = CountRow {
             event: index,
             unit,
-            merged: statistics.merged,
+            merged_counters: statistics.merged,
             state: CountState::NotCounted,
             metrics: Vec::new(),
         };
         if !event.supported {
             row.state = CountState::NotSupported;
             // As in perf, which tries to open such an event on the first CPU only.
-            row.merged = 1;
+            row.merged_counters = 1;
         } else if statistics.value.number() > 0 {
             let raw = statistics.value.mean();
             let value = raw * event.scale;
             row.metrics = counted.metrics(event, raw, value);
             row.state = CountState::Counted(CountValue {
                 value,
-                deviation: statistics.value.percent(),
+                error_percent: statistics.value.error_percent(),
                 enabled: statistics.enabled.mean(),
                 running: statistics.running.mean(),
             });

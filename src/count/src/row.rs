@@ -22,7 +22,7 @@ pub struct CountRow {
     pub unit: AggregationUnit,
     /// Number of counters, each of a CPU or thread, whose counts were summed up; the largest of all runs. 1 if the event is not
     /// supported.
-    pub merged: usize,
+    pub merged_counters: usize,
     /// The count, or why it is missing.
     pub state: CountState,
     /// Metrics computed from the count.
@@ -46,7 +46,7 @@ pub struct CountValue {
     /// The count in the event's unit.
     pub value: f64,
     /// Standard error of the mean, in percent.
-    pub deviation: f64,
+    pub error_percent: f64,
     /// Nanoseconds enabled, summed over CPUs and threads.
     pub enabled: f64,
     /// Nanoseconds on a counter, summed over CPUs and threads.

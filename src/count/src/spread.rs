@@ -43,7 +43,7 @@ impl Spread {
 
     /// The standard error in percent of the mean; 0 if the mean is 0.
     #[must_use]
-    pub fn percent(&self) -> f64 {
+    pub fn error_percent(&self) -> f64 {
         if self.mean == 0.0 {
             return 0.0;
         }
@@ -67,13 +67,13 @@ mod tests {
         assert_eq!(spread.mean(), 5.0);
         let sample = (32.0_f64 / 7.0).sqrt();
         assert!((spread.standard_error() - sample / 8.0_f64.sqrt()).abs() < 1e-12);
-        assert!((spread.percent() - 20.0 * spread.standard_error()).abs() < 1e-12);
+        assert!((spread.error_percent() - 20.0 * spread.standard_error()).abs() < 1e-12);
     }
 
     #[test]
     fn one_value_has_no_error_and_a_mean_of_zero_no_percentage() {
         assert_eq!((of(&[3.0]).mean(), of(&[3.0]).standard_error()), (3.0, 0.0));
         assert_eq!(of(&[]).mean(), 0.0);
-        assert_eq!(of(&[1.0, -1.0]).percent(), 0.0);
+        assert_eq!(of(&[1.0, -1.0]).error_percent(), 0.0);
     }
 }

@@ -94,7 +94,7 @@ impl Cache {
     }
 
     /// Creates a temporary file for a download, with an unpredictable name.
-    pub(crate) fn start(&self, id: &str, part: &str) -> io::Result<PartialFile> {
+    pub(crate) fn create_partial_file(&self, id: &str, part: &str) -> io::Result<PartialFile> {
         let folder = self.create_folder(id)?;
         let name = temporary_name(part.as_ref())?;
         let file = folder.create_file(&name, 0o600)?;
@@ -273,7 +273,9 @@ mod tests {
     fn files_appear_when_complete_and_private_to_the_owner() {
         let scratch = Scratch::new();
         let cache = Cache::new(scratch.path().join("cache"));
-        let mut receiving = cache.start("ab12", "debuginfo").expect("it starts");
+        let mut receiving = cache
+            .create_partial_file("ab12", "debuginfo")
+            .expect("it starts");
         assert_eq!(cache.look_up("ab12", "debuginfo"), CacheLookup::Unknown);
         receiving.file.write_all(b"bytes").expect("it is written");
         let temporary = receiving.path();

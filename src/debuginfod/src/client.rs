@@ -142,7 +142,7 @@ impl Client {
         let agent = self.agent(state, server)?;
         let mut partial = self
             .cache
-            .start(&query.id, query.part)
+            .create_partial_file(&query.id, query.part)
             .map_err(|source| self.cache_error(query, source))?;
         let transfer = DownloadTransfer {
             agent,

@@ -18,7 +18,7 @@ pub struct FunctionCode {
     /// The path of its object.
     pub object: String,
     /// Location of its first byte.
-    pub begin: CodeLocation,
+    pub start_location: CodeLocation,
     /// Start address in the object.
     pub start: u64,
     /// Its instructions, by ascending address.
@@ -122,7 +122,7 @@ impl FunctionCode {
         Ok(Self {
             name: resolver.symbol_name(function.symbol).to_owned(),
             object: resolver.world().dso(function.symbol.dso).long_name.clone(),
-            begin: CodeLocation::new(begin),
+            start_location: CodeLocation::new(begin),
             start: listing.start,
             instructions,
             sites: sites.sites,
@@ -131,11 +131,11 @@ impl FunctionCode {
         })
     }
 
-    /// The address of an instruction in the process of the sample that `begin` comes from.
+    /// The address of an instruction in the process of the sample that `start_location` comes from.
     #[must_use]
     pub fn in_memory(&self, instruction: &Instruction) -> u64 {
         let offset = instruction.address.wrapping_sub(self.start);
-        self.begin.0.ip.wrapping_add(offset)
+        self.start_location.0.ip.wrapping_add(offset)
     }
 }
 

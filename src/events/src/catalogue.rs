@@ -16,7 +16,7 @@ pub struct Catalogue<'a> {
     /// PMUs by name and `perf_event_attr::type`, from `/sys/bus/event_source/devices`.
     pub pmus: Vec<(String, u32)>,
     /// The PMU to select if a name matches several (`--cputype`, `--pmu`).
-    pub only: Option<String>,
+    pub preferred_pmu: Option<String>,
     /// Formats and events of the PMUs, kernel symbols, and vendor tables, queried on demand.
     pub machine: &'a dyn EventSources,
     /// The tracepoints, queried on demand.
@@ -140,7 +140,7 @@ impl Default for Catalogue<'_> {
     fn default() -> Self {
         Self {
             pmus: Vec::new(),
-            only: None,
+            preferred_pmu: None,
             machine: &NoSources,
             tracepoints: &NoSources,
         }
@@ -153,7 +153,7 @@ impl Catalogue<'_> {
     /// - for a pattern, all PMUs that match it;
     /// - for any other word, all PMUs whose name is the word, optionally after `uncore_`, and optionally with an instance number.
     ///
-    /// If there are several, and [`Catalogue::only`] is one of them, only that one is returned.
+    /// If there are several, and [`Catalogue::preferred_pmu`] is one of them, only that one is returned.
     pub(crate) fn pmus_of(&self, word: &str) -> Vec<&(String, u32)> {
         if let Some(pmu) = self.pmus.iter().find(|(name, _)| name == word) {
             return vec![pmu];
@@ -181,9 +181,10 @@ impl Catalogue<'_> {
         self.restrict(self.pmus.iter().filter(|(pmu, _)| has(pmu)).collect())
     }
 
-    /// Returns only [`Catalogue::only`] if it is among the PMUs found, otherwise all of them.
+    /// Returns only [`Catalogue::preferred_pmu`] if it is among the PMUs found, otherwise all of them.
     fn restrict<'p>(&self, mut found: Vec<&'p (String, u32)>) -> Vec<&'p (String, u32)> {
-        let is_wanted = |pmu: &&(String, u32)| self.only.as_deref() == Some(pmu.0.as_str());
+        let is_wanted =
+            |pmu: &&(String, u32)| self.preferred_pmu.as_deref() == Some(pmu.0.as_str());
         if found.iter().any(is_wanted) {
             found.retain(is_wanted);
         }

@@ -103,7 +103,7 @@ pub enum PrivilegeLevel {
 impl PrivilegeLevel {
     /// Restricts `event` to this level, regardless of its modifiers; the name is unchanged.
     #[must_use]
-    pub fn of(self, mut event: EventSpec) -> EventSpec {
+    pub fn restrict_event(self, mut event: EventSpec) -> EventSpec {
         self.restrict(&mut event.attr);
         event
     }
@@ -140,7 +140,7 @@ pub struct RecordDetails {
 /// Which tasks are counted, where and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TaskScope {
-    /// Restrict all events to one level, including the side-band events, which [`PrivilegeLevel::of`]
+    /// Restrict all events to one level, including the side-band events, which [`PrivilegeLevel::restrict_event`]
     /// is not applied to.
     pub level: Option<PrivilegeLevel>,
     /// Don't inherit events to child tasks (`-i`).

@@ -137,7 +137,7 @@ fn a_name_or_pattern_without_a_number_selects_several_pmus() {
     }
     assert_eq!(kinds("uncore_imc_0/event=1/"), [20]);
     let restricted = crate::Catalogue {
-        only: Some("uncore_imc_1".to_owned()),
+        preferred_pmu: Some("uncore_imc_1".to_owned()),
         ..catalogue(&FakeTracefs)
     };
     for (text, kind) in [

@@ -129,7 +129,7 @@ pub(crate) fn catalogue(tracepoints: &dyn Tracepoints) -> Catalogue<'_> {
             ("uncore_imc_0".to_owned(), 20),
             ("big".to_owned(), 4),
         ],
-        only: None,
+        preferred_pmu: None,
         machine: &FakePmus,
         tracepoints,
     }

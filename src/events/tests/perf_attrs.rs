@@ -394,7 +394,10 @@ fn opened_by_rperf(case: &Case, has_pmu: bool) -> Vec<String> {
         parse(case.events, &machine()).unwrap()
     };
     if let Some(level) = case.options.details.scope.level {
-        specs = specs.into_iter().map(|spec| level.of(spec)).collect();
+        specs = specs
+            .into_iter()
+            .map(|spec| level.restrict_event(spec))
+            .collect();
     }
     if !has_pmu {
         for spec in &mut specs {

@@ -18,7 +18,7 @@ pub struct MachinePmus {
     /// The tables.
     pub tables: MachineTables,
     /// The PMU to select if an event's name matches several PMUs (`--cputype`, `--pmu`); `None` for all of them.
-    pub only: Option<String>,
+    pub preferred_pmu: Option<String>,
 }
 
 impl MachinePmus {
@@ -28,7 +28,7 @@ impl MachinePmus {
         Self {
             sysfs,
             tables,
-            only: None,
+            preferred_pmu: None,
         }
     }
 
@@ -38,7 +38,7 @@ impl MachinePmus {
         Catalogue {
             // Empty without sysfs.
             pmus: self.sysfs.pmu_types().unwrap_or_default(),
-            only: self.only.clone(),
+            preferred_pmu: self.preferred_pmu.clone(),
             machine: self,
             tracepoints,
         }

@@ -131,7 +131,7 @@ impl StatLine<'_> {
             self.row.unit,
             AggregationUnit::All | AggregationUnit::Cpu(_) | AggregationUnit::Thread(_)
         );
-        (is_part && self.style.by != Aggregation::Cpu).then_some(self.row.merged)
+        (is_part && self.style.by != Aggregation::Cpu).then_some(self.row.merged_counters)
     }
 }
 

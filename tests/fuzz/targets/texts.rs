@@ -91,7 +91,7 @@ fuzz_target!(|bytes: &[u8]| {
 fn events(text: &str) {
     let catalogue = Catalogue {
         pmus: vec![("cpu".to_owned(), 4), ("uncore_imc_0".to_owned(), 20)],
-        only: None,
+        preferred_pmu: None,
         machine: &TestMachine,
         tracepoints: &TestMachine,
     };

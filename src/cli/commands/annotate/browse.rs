@@ -40,7 +40,7 @@ pub(super) fn run(
     commands: &CommandRunner<'_>,
     context: &Context,
 ) -> Result<(), CliError> {
-    let first = Arc::new(annotator.first(context)?);
+    let first = Arc::new(annotator.hottest_with_code(context)?);
     let mut display = BrowserTerminal::open(context)?;
     let (request_sender, requests) = channel();
     let (answer_sender, answers) = channel();

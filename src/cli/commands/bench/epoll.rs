@@ -219,7 +219,7 @@ fn control(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError
                 text.push_str(&format!(
                     "Averaged {:.0} {name} operations (+- {:.2}%)\n",
                     spread.mean(),
-                    spread.percent()
+                    spread.error_percent()
                 ));
                 values.push(Value::higher_is_better("ops", spread.mean()).with_variant(name));
             }

@@ -238,7 +238,7 @@ fn mean_line(what: &str, spread: &Spread) -> String {
     format!(
         "{what} in {:.4} ms (+-{:.2}%)\n",
         spread.mean(),
-        spread.percent()
+        spread.error_percent()
     )
 }
 

@@ -286,7 +286,7 @@ fn threads_speed(function: &str, costs: &MmapCosts, bench: &Mmap) -> RunOutput {
         Cost::Cycles(_) => format!(" {:>14.6} cycles/byte", spread.mean()),
     };
     if bench.threads > 1 {
-        text.push_str(&format!("/thread\t( +- {:6.2}% )", spread.percent()));
+        text.push_str(&format!("/thread\t( +- {:6.2}% )", spread.error_percent()));
     }
     text.push('\n');
     RunOutput {

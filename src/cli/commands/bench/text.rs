@@ -50,6 +50,6 @@ pub(super) fn mean_rate_line(spread: &Spread, seconds: u64) -> String {
     format!(
         "Averaged {:.0} operations/sec (+- {:.2}%), total secs = {seconds}\n",
         spread.mean(),
-        spread.percent()
+        spread.error_percent()
     )
 }

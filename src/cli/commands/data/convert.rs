@@ -285,7 +285,7 @@ fn estimated_start(input: &Input, profile: &Profile) -> i64 {
     let (first, last) = profile.span();
     let span = i64::try_from(last.saturating_sub(first)).unwrap_or(i64::MAX);
     input
-        .changed
+        .mtime
         .saturating_mul(1_000_000_000)
         .saturating_sub(span)
 }

@@ -21,9 +21,9 @@ use crate::cli::input::Input;
 use crate::cli::record_dump;
 use crate::cli::shared::analysis::{Analysis, sockets};
 use crate::cli::shared::columns::check;
-use crate::cli::shared::report_options::{PARENT, compile};
+use crate::cli::shared::report_options::{DEFAULT_PARENT_PATTERN, compile};
 use crate::cli::shared::tracepoints::RecordedTracepoints;
-use crate::cli::stack_folding::{StackFolding, fold, recording_info, unwinding_limit};
+use crate::cli::stack_folding::{StackFolding, fold, recording_info, take_unwinding_limit};
 
 /// The default sort keys.
 const KEYS: &str = "dso,symbol";
@@ -165,9 +165,9 @@ fn histograms(
     if options.shows_payload() {
         tracepoints.read()?;
     }
-    let symbols = settings.symbols.of_recording(&analysis.input.path);
+    let symbols = settings.symbols.with_recording(&analysis.input.path);
     let resolver = analysis.resolver(&symbols);
-    let limit = unwinding_limit(data.metadata(), &mut options);
+    let limit = take_unwinding_limit(data.metadata(), &mut options);
     let source = RecordingInfo {
         // Each event has histograms of its own, also if it was recorded in a group.
         groups: (0..data.events().len()).map(|event| vec![event]).collect(),
@@ -237,7 +237,9 @@ fn options(
         return Err(CliError::usage("--sort parallelism: not supported by diff"));
     }
     let parent = keys.any(Key::shows_parent);
-    let parent = parent.then(|| compile("parent", PARENT)).transpose()?;
+    let parent = parent
+        .then(|| compile("parent", DEFAULT_PARENT_PATTERN))
+        .transpose()?;
     Ok(HistogramOptions {
         columns: compared_columns(&resolved.columns, &resolved.order_by),
         order_by: resolved.order_by,

@@ -21,7 +21,7 @@ use crate::cli::input::OpenedInput;
 use crate::cli::options::is_given;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::stack_folding::{
-    StackFolding, add_branch_chains, fold, has_branches, recording_info, unwinding_limit,
+    StackFolding, fold, has_branches, mark_branch_chains, recording_info, take_unwinding_limit,
 };
 
 /// The columns of rows, as in perf. Rows are also sorted by them: the greatest overhead comes first.
@@ -155,10 +155,10 @@ fn streams(
     select: Option<&dyn SelectSamples>,
 ) -> Vec<HotStreams> {
     let data = analysis.data();
-    let symbols = settings.symbols.of_recording(&analysis.input.path);
+    let symbols = settings.symbols.with_recording(&analysis.input.path);
     let resolver = analysis.resolver(&symbols);
     let mut options = options();
-    let limit = unwinding_limit(data.metadata(), &mut options);
+    let limit = take_unwinding_limit(data.metadata(), &mut options);
     // `diff` has no `--inline`.
     let inlines = None;
     let mut source = RecordingInfo {
@@ -166,7 +166,7 @@ fn streams(
         groups: (0..data.events().len()).map(|event| vec![event]).collect(),
         ..recording_info(data.metadata(), inlines)
     };
-    add_branch_chains(&mut source, data.events());
+    mark_branch_chains(&mut source, data.events());
     let naming = NamingContext::new(&options, &source, &resolver, analysis.jobs);
     let folding = StackFolding {
         naming: &naming,

@@ -27,7 +27,7 @@ use crate::cli::jobs::jobs;
 use crate::cli::options::flag;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::stack_folding::{
-    StackFolding, WeighSamples, fold, recording_info, stack_copy_size, unwinding_limit,
+    StackFolding, WeighSamples, fold, recording_info, stack_copy_size, take_unwinding_limit,
     warn_of_truncated,
 };
 use crate::cli::symbol_options::SymbolSources;
@@ -182,7 +182,7 @@ impl FlamegraphInput {
         };
         let mut options = self.options();
         let resolver = analysis.resolver(&self.symbols);
-        let limit = unwinding_limit(data.metadata(), &mut options);
+        let limit = take_unwinding_limit(data.metadata(), &mut options);
         let source = recording_info(data.metadata(), self.inlines);
         let naming = NamingContext::new(&options, &source, &resolver, self.jobs);
         let select = Some(&selection as &dyn SelectSamples);

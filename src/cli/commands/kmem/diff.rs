@@ -114,7 +114,7 @@ fn recorded_usage(
     context: &Context,
 ) -> Result<RecordedUsage, CliError> {
     let force = flag(matches, "force") == Some(true);
-    let symbols = SymbolSources::new(matches, context)?.of_recording(&path);
+    let symbols = SymbolSources::new(matches, context)?.with_recording(&path);
     let input = OpenedInput::named(Some(path), force, context)?.complete(context)?;
     let data = input.parse(context)?;
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;

@@ -7,7 +7,7 @@ use rperf_resolve::{AddressContext, Resolver, TimeIntervals};
 use rperf_tracepoint::typed::TypedEvent;
 use rperf_wire::CpuMode;
 
-use crate::cli::shared::stack_line::StackLine;
+use crate::cli::shared::stack_line::StackLineFormatter;
 
 /// Selects events by time, and resolves addresses.
 pub(super) struct KworkDetails<'r> {
@@ -15,7 +15,7 @@ pub(super) struct KworkDetails<'r> {
     /// The ranges of `--time`; `None` for all times.
     pub(super) intervals: Option<TimeIntervals>,
     /// How stacks of the events that begin work are shown; `None` if they are not shown.
-    pub(super) stacks: Option<StackLine<'r>>,
+    pub(super) stacks: Option<StackLineFormatter<'r>>,
 }
 
 impl<'r> PrepareSamples for KworkDetails<'r> {

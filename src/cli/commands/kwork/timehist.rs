@@ -24,7 +24,7 @@ use crate::cli::options::{flag, number, switch, value};
 use crate::cli::output::Stdout;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::losses::conclude;
-use crate::cli::shared::stack_line::StackLine;
+use crate::cli::shared::stack_line::StackLineFormatter;
 use crate::cli::shared::time_range::time_intervals;
 use crate::cli::symbol_options::SymbolSources;
 
@@ -103,7 +103,7 @@ fn stacks<'r>(
     matches: &ArgMatches,
     analysis: &Analysis<'_>,
     resolver: &'r Resolver<'r>,
-) -> Option<StackLine<'r>> {
+) -> Option<StackLineFormatter<'r>> {
     if flag(matches, "call-graph") != Some(true) {
         return None;
     }
@@ -114,7 +114,7 @@ fn stacks<'r>(
     }
     let most = matches.get_one::<u64>("max-stack").copied();
     let most = usize::try_from(most.unwrap_or(MAX_STACK)).unwrap_or(usize::MAX);
-    Some(StackLine {
+    Some(StackLineFormatter {
         resolver,
         hidden: HIDDEN,
         // A stack without hidden functions may have more frames than `--max-stack`, by the number of these functions.

@@ -11,7 +11,7 @@ use rperf_tracepoint::{Field, Format};
 use rperf_view::list::EventRow;
 use rperf_wire::{Attr, EventType};
 
-use crate::cli::shared::event_listing::{OpenPermission, with_program};
+use crate::cli::shared::event_listing::{OpenPermission, name_with_program};
 use crate::cli::tracefs::describe;
 use crate::cli::usdt_markers::UsdtMarker;
 
@@ -55,8 +55,9 @@ impl ShownDetails<'_> {
         }
         if self.verbose && row.kind == EventKind::Sdt {
             let markers = (self.markers)();
-            let is_of_row =
-                |marker: &&UsdtMarker| marker.name == row.name || with_program(marker) == row.name;
+            let is_of_row = |marker: &&UsdtMarker| {
+                marker.name == row.name || name_with_program(marker) == row.name
+            };
             details.extend(markers.iter().filter(is_of_row).flat_map(locations));
         }
         if self.examples || self.verbose {
@@ -239,7 +240,7 @@ fn access(row: &ListedEvent) -> Option<String> {
         config,
         ..Attr::default()
     };
-    let opens = match OpenPermission::to(&attr) {
+    let opens = match OpenPermission::query(&attr) {
         OpenPermission::All => "can be opened by this user in user space and in the kernel",
         OpenPermission::User => {
             "can be opened by this user in user space only (:u); the kernel needs kernel.perf_event_paranoid at 1 or less"

@@ -13,7 +13,7 @@ use super::details::{address_context, is_kernel_address};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::given_value;
-use crate::cli::shared::flame_output::{MIN_WIDTH, PictureFormat, write_picture};
+use crate::cli::shared::flame_output::{DEFAULT_MIN_WIDTH, PictureFormat, write_picture};
 
 /// The file of `--svg`.
 pub(super) struct FlameFile(PathBuf);
@@ -80,7 +80,7 @@ impl FlameFile {
             title: title.to_owned(),
             subtitle: None,
             width: None,
-            min_width: MIN_WIDTH,
+            min_width: DEFAULT_MIN_WIDTH,
             inverted: false,
             palette: Palette::default(),
             unit: "ns".to_owned(),

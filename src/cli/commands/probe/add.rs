@@ -11,12 +11,12 @@ use super::{blacklist, tracepoint};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::shared::probing::args::ProbeSpec;
-use crate::cli::shared::probing::event_lists::{EventLists, KERNEL, list_of};
+use crate::cli::shared::probing::event_lists::{EventLists, KPROBE_EVENTS, list_of};
 use crate::cli::shared::probing::place_messages::{EXISTS, NOT_FOUND};
 use crate::cli::shared::probing::probe_cache::CacheAddition;
-use crate::cli::shared::probing::target::{ProbedObject, is_readable_word};
+use crate::cli::shared::probing::target::{ProbedObject, is_single_word};
 use crate::cli::shared::probing::{
-    BLOCKED_SIGNALS, DefinitionResult, described, events, on, probe_cache,
+    BLOCKED_SIGNALS, DefinitionResult, described, events, is_on, probe_cache,
 };
 
 /// An event with its description.
@@ -34,7 +34,7 @@ pub(super) fn run(
 ) -> Result<(), CliError> {
     let defined = added.iter().map(|given| events(given, matches, context));
     let defined = defined.collect::<Result<Vec<_>, _>>()?;
-    let is_dry = on(matches, "dry-run");
+    let is_dry = is_on(matches, "dry-run");
     let lists = EventLists::find(context);
     let _lock = lists.lock();
     let existing = match lists.existing() {
@@ -47,14 +47,14 @@ pub(super) fn run(
     for (event, _) in existing {
         names.entry(event.group).or_default().insert(event.name);
     }
-    let is_cached = on(matches, "cache");
+    let is_cached = is_on(matches, "cache");
     let additions = match is_cached {
         true => additions(&defined)?,
         false => Vec::new(),
     };
     let mut new = Vec::new();
     for defined in defined {
-        assign_names(defined, on(matches, "force"), &mut names, &mut new)?;
+        assign_names(defined, is_on(matches, "force"), &mut names, &mut new)?;
     }
     let is_verbose = context.verbosity(matches) > 0;
     for NewEvent { event, .. } in new.iter().filter(|_| is_verbose) {
@@ -62,7 +62,7 @@ pub(super) fn run(
     }
     if !is_dry {
         let created = create(&lists, &new, context);
-        created.map_err(|error| match lists.has(KERNEL) {
+        created.map_err(|error| match lists.has(KPROBE_EVENTS) {
             true => error,
             false => hint_tracepoints(error, added, context),
         })?;
@@ -192,8 +192,8 @@ fn path_hint(event: &ProbeEvent) -> Option<String> {
     let ProbeTarget::Program { object, .. } = &event.target else {
         return None;
     };
-    let is_readable = is_readable_word(Path::new(object));
-    (!is_readable).then(|| {
+    let is_usable = is_single_word(Path::new(object));
+    (!is_usable).then(|| {
         format!(
             "the kernel cannot use a path with spaces, '#' or the byte a0 (as in 'à'); make a link: 'ln -s \"{object}\" /tmp/link', then -x /tmp/link"
         )

@@ -14,7 +14,7 @@ use crate::cli::shared::probing::event_lists::EventLists;
 use crate::cli::shared::probing::place_messages::NOT_FOUND;
 use crate::cli::shared::probing::running_kernel::module_name;
 use crate::cli::shared::probing::target::{ProbedObject, resolved_target};
-use crate::cli::shared::probing::{on, probe_cache};
+use crate::cli::shared::probing::{is_on, probe_cache};
 
 /// Removes the events that match the patterns, and prints their names; with `--dry-run`, only prints them. If a pattern matches
 /// no event, nothing is removed. With `--cache`, the events stored in the build-id cache are removed instead.
@@ -24,8 +24,8 @@ pub(super) fn run(
     context: &Context,
 ) -> Result<(), CliError> {
     let within = resolved_target(matches, context)?;
-    let is_dry = on(matches, "dry-run");
-    if on(matches, "cache") {
+    let is_dry = is_on(matches, "dry-run");
+    if is_on(matches, "cache") {
         return probe_cache::delete(patterns, &within, is_dry, context);
     }
     let lists = EventLists::find(context);
@@ -56,7 +56,7 @@ pub(super) fn run(
         match lists.try_write(list, &removal) {
             Ok(()) => context.note(format_args!("Removed event: {name}")),
             Err(error) if failure.is_none() => {
-                failure = Some(lists.unremoved(&error, list, &name));
+                failure = Some(lists.removal_error(&error, list, &name));
             }
             Err(error) => context.warn(format_args!("{name} remains: {}", reason(&error))),
         }

@@ -15,7 +15,7 @@ use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::options::flag;
 use crate::cli::shared::probing::event_lists::EventLists;
 use crate::cli::shared::probing::target::{ProbedBinary, resolved_target};
-use crate::cli::shared::probing::{on, probe_cache};
+use crate::cli::shared::probing::{is_on, probe_cache};
 use rperf_input::DiskFiles;
 
 /// Prints the events that match `pattern`; with `--cache`, those stored in the build-id cache.
@@ -25,11 +25,11 @@ pub(super) fn run(
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
     let within = resolved_target(matches, context)?;
-    if on(matches, "cache") {
+    if is_on(matches, "cache") {
         return probe_cache::list(pattern, &within, context);
     }
     let lists = EventLists::find(context);
-    let mut existing = lists.listed()?;
+    let mut existing = lists.existing_to_list()?;
     let hit_counts = match context.verbosity(matches) > 0 {
         true => Some(lists.hits()),
         false => None,

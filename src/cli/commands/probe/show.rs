@@ -12,7 +12,7 @@ use super::{ProbeSearch, tracepoint};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::shared::probing::args::{self, ProbeSpec};
-use crate::cli::shared::probing::on;
+use crate::cli::shared::probing::is_on;
 use crate::cli::shared::probing::place_messages::{NOT_FOUND, problem, syntax_error};
 use crate::cli::shared::probing::running_kernel::RunningKernel;
 use crate::cli::shared::probing::target::{OpenedObject, ProbedBinary};
@@ -107,8 +107,8 @@ pub(super) fn list_variables(
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
     let variable_options = VariableOptions {
-        externs: on(matches, "externs"),
-        ranges: on(matches, "range"),
+        externs: is_on(matches, "externs"),
+        ranges: is_on(matches, "range"),
         filter: filter(matches)?,
     };
     for given in definitions {

@@ -13,7 +13,7 @@ use crate::cli::error::CliError;
 use crate::cli::kernel_copy::KernelFiles;
 use crate::cli::live::explain::reason;
 use crate::cli::options::flag;
-use crate::cli::shared::recording_output::{name, path_origin, stream};
+use crate::cli::shared::recording_output::{output_path, path_origin, stream};
 use crate::cli::shared::sampling::command_line;
 use rperf_input::DiskFiles;
 
@@ -27,7 +27,7 @@ pub(super) fn options(matches: &ArgMatches, context: &Context) -> Result<OutputO
     let rotation = rotation::rotation(matches, stream.is_some())?;
     let can_be_directory = stream.is_none() && rotation.is_none();
     Ok(OutputOptions {
-        path: name(matches),
+        path: output_path(matches),
         naming: path_origin(matches),
         kernel_code: kernel_code(matches, can_be_directory)?,
         stream,

@@ -14,7 +14,7 @@ use crate::cli::error::CliError;
 use crate::cli::live::{PROC, cgroups, events, explain, target, workload};
 use crate::cli::options::flag;
 use crate::cli::pmus::machine_pmus;
-use crate::cli::shared::recording_output::takes_stdout;
+use crate::cli::shared::recording_output::is_stdout;
 use crate::cli::shared::sampling::{
     CallchainOptions, events_to_record, real_time, ring_size, sampling, synthesis, traces,
 };
@@ -34,7 +34,10 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
     let mut events = events_to_record(matches, context, &target, &pmus, &machine)?;
     // --all-user or --all-kernel.
     if let Some(level) = details.scope.level {
-        events = events.into_iter().map(|event| level.of(event)).collect();
+        events = events
+            .into_iter()
+            .map(|event| level.restrict_event(event))
+            .collect();
     }
     let cgroups = cgroups::cgroups(matches, &target, events.len())?;
     let mut output = output::options(matches, context)?;
@@ -92,7 +95,7 @@ fn workload(
     let missing =
         |(word, cause): (String, _)| explain::workload(&events::names(events), &word, &cause);
     let program = workload::find(matches, context).map_err(missing)?;
-    Ok(match takes_stdout(output) {
+    Ok(match is_stdout(output) {
         true => program.map(Program::stdout_to_stderr),
         false => program,
     })

@@ -6,7 +6,7 @@ use clap::ArgMatches;
 use rperf_session::{RotationOptions, RotationTrigger};
 
 use crate::cli::error::CliError;
-use crate::cli::shared::sampling::size::with_unit;
+use crate::cli::shared::sampling::size::parse_with_unit;
 
 /// When the output is switched, and how many files are kept (all if `--switch-max-files` is not given or 0); `None` for a single
 /// file. `--switch-output-event` alone implies `--switch-output=signal`, as in perf.
@@ -46,7 +46,7 @@ fn parse(word: &str) -> Option<RotationTrigger> {
         'm' => 60,
         'h' => 3600,
         'd' => 86400,
-        _ => return with_unit(word).map(RotationTrigger::Size),
+        _ => return parse_with_unit(word).map(RotationTrigger::Size),
     };
     let number: u64 = word.get(..word.len() - 1)?.parse().ok()?;
     let time = number.checked_mul(seconds).filter(|seconds| *seconds > 0)?;

@@ -7,7 +7,7 @@ use clap::ArgMatches;
 use rperf_session::TimedSwitch;
 
 use crate::cli::error::CliError;
-use crate::cli::shared::sampling::size::with_unit;
+use crate::cli::shared::sampling::size::parse_with_unit;
 
 /// When events are enabled and disabled; `None` if they are enabled from the start, empty if they stay disabled.
 pub(super) fn timed_switches(matches: &ArgMatches) -> Result<Option<Vec<TimedSwitch>>, CliError> {
@@ -123,7 +123,7 @@ pub(super) fn max_size(matches: &ArgMatches) -> Result<Option<u64>, CliError> {
     let Some(word) = matches.get_one::<String>("max-size") else {
         return Ok(None);
     };
-    with_unit(word).map(Some).ok_or_else(|| {
+    parse_with_unit(word).map(Some).ok_or_else(|| {
         CliError::usage(format!("--max-size: '{word}' is not a size"))
             .hint("give bytes with a unit: 100B, 64K, 5M, 2G")
     })

@@ -13,7 +13,7 @@ pub(super) fn print(context: &Context, recorded: &Summary, is_verbose: bool) {
     if recorded.tracepoints_without_hits.is_empty() {
         return;
     }
-    let probes = probing::names(context);
+    let probes = probing::existing_names(context);
     let unhit_probes = recorded.tracepoints_without_hits.iter();
     let unhit_probes: Vec<&String> = unhit_probes.filter(|name| probes.contains(*name)).collect();
     if unhit_probes.len() > MAX_NAMED && !is_verbose {

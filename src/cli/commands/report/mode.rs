@@ -8,7 +8,7 @@ use rperf_wire::{EventType, SampleType};
 
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
-use crate::cli::shared::tracepoints::ALL;
+use crate::cli::shared::tracepoints::ALL_FIELDS_KEY;
 
 /// The default sort keys of samples.
 const SAMPLE_KEYS: &str = "comm,dso,symbol";
@@ -17,7 +17,7 @@ const SAMPLE_KEYS: &str = "comm,dso,symbol";
 const TRACEPOINT_KEYS: &str = "trace";
 
 /// The same with `--raw-trace`: all fields of the tracepoints, not formatted.
-const RAW_KEYS: &str = ALL;
+const RAW_KEYS: &str = ALL_FIELDS_KEY;
 
 /// The default sort keys of branches.
 const BRANCH_KEYS: &str = "comm,dso_from,symbol_from,symbol_to,cycles";

@@ -27,7 +27,7 @@ use crate::cli::event_tables::{TableEvents, tables};
 use crate::cli::jobs::jobs;
 use crate::cli::options::flag;
 use crate::cli::shared::columns::{self, ColumnOptions, ResolvedColumns};
-use crate::cli::shared::report_options::{PARENT, compile, separator, widths};
+use crate::cli::shared::report_options::{DEFAULT_PARENT_PATTERN, compile, separator, widths};
 use crate::cli::shared::tracepoints::RecordedTracepoints;
 use crate::cli::stack_folding::has_branches;
 use crate::cli::symbol_options::SymbolSources;
@@ -303,7 +303,7 @@ impl ReportSettings {
         }
         match &self.filters.parent {
             Some(parent) => Ok(Some(parent.clone())),
-            None => compile("parent", PARENT).map(Some),
+            None => compile("parent", DEFAULT_PARENT_PATTERN).map(Some),
         }
     }
 

@@ -22,7 +22,9 @@ use crate::cli::findings::report_symbol_problems;
 use crate::cli::input::Input;
 use crate::cli::jobs::jobs;
 use crate::cli::shared::analysis::Analysis;
-use crate::cli::shared::flame_output::{MIN_WIDTH, PictureFormat, write_picture, write_stacks};
+use crate::cli::shared::flame_output::{
+    DEFAULT_MIN_WIDTH, PictureFormat, write_picture, write_stacks,
+};
 use crate::cli::stack_folding::{
     can_complete_callchains, stack_copy_size, stack_options, warn_of_truncated,
 };
@@ -115,7 +117,7 @@ fn draw(
         title: title.unwrap_or_else(|| "Off-CPU Time Flame Graph".to_owned()),
         subtitle: None,
         width: None,
-        min_width: MIN_WIDTH,
+        min_width: DEFAULT_MIN_WIDTH,
         inverted: false,
         palette: Palette::default(),
         unit: "ns".to_owned(),

@@ -169,7 +169,7 @@ fn live(
 
 /// The options of `record` for the samples of a script.
 fn record_options(script: &BuiltInScript, context: &Context) -> Result<Vec<OsString>, CliError> {
-    let mut words: Vec<OsString> = script.record.iter().map(OsString::from).collect();
+    let mut words: Vec<OsString> = script.record_options.iter().map(OsString::from).collect();
     if matches!(script.kind, ScriptKind::PhysicalMemory) {
         words.extend(native_memory::event_options(context)?);
     }

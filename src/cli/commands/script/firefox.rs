@@ -60,7 +60,7 @@ pub(super) fn live(
     }
     let program = std::env::current_exe()?;
     let mut recorder = Command::new(&program);
-    recorder.arg("record").args(script.record);
+    recorder.arg("record").args(script.record_options);
     recorder.args(["-q", "-o", "-"]).args(record_words);
     let mut reporter = Command::new(&program);
     reporter

@@ -16,7 +16,7 @@ use super::rows::RowLayout;
 use super::settings::ScriptSettings;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::payloads::payloads;
+use crate::cli::payloads::tracepoint_printer;
 use crate::cli::stack_folding::{can_complete_callchains, stack_options};
 use crate::cli::symbols::shows_inlines;
 
@@ -152,7 +152,7 @@ impl ScriptPlan {
         let mut events = recording.events.iter();
         let payloads = match events.any(|event| selection.fields(&event.attr).has(LineField::Trace))
         {
-            true => payloads(context, path, recording)?,
+            true => tracepoint_printer(context, path, recording)?,
             false => TracepointPrinter::default(),
         };
         let shows_metrics =

@@ -140,10 +140,10 @@ impl ScriptSettings {
     }
 
     /// The options for writing the header; `changed` is the recording's modification time, in seconds since 1970.
-    pub(super) fn header_options(&self, changed: i64) -> HeaderOptions<'static> {
+    pub(super) fn header_options(&self, mtime: i64) -> HeaderOptions<'static> {
         HeaderOptions {
             full: self.full_header,
-            ..header::options(changed)
+            ..header::options(mtime)
         }
     }
 

@@ -29,7 +29,7 @@ pub(super) fn print(
     settings: &ScriptSettings,
 ) -> Result<(), CliError> {
     let path = input.path.clone();
-    let options = settings.header_options(input.changed);
+    let options = settings.header_options(input.mtime);
     if settings.records.contains(&RecordKind::FINISHED_ROUND) {
         return Err(needs_file(&path, "--show-round-events"));
     }

@@ -104,7 +104,7 @@ pub(super) fn events_to_count(
     // `--all-kernel` and `--all-user` set the privilege level of all events.
     if let Some(level) = events::level(matches)? {
         for row_event in &mut row_events {
-            row_event.event.spec = level.of(row_event.event.spec.clone());
+            row_event.event.spec = level.restrict_event(row_event.event.spec.clone());
         }
     }
     let original_count = row_events.len();

@@ -48,7 +48,7 @@ impl StatPlan {
             target => target,
         };
         let mut pmus = machine_pmus(context);
-        pmus.only = requested_pmu(matches, &pmus)?;
+        pmus.preferred_pmu = requested_pmu(matches, &pmus)?;
         let aggregation = grouping::aggregation_rules(matches, &target, &pmus.sysfs)?;
         // As in perf, -A and --per-... need -a or -C, also with --bpf-prog: they are checked with the target that was given.
         let target = in_kernel::target(matches, target)?;

@@ -51,8 +51,8 @@ pub(super) fn with_output(
         ));
     }
     let stream = recording_output::stream(matches, context, "stat record", "stat report")?;
-    let name = recording_output::name(matches);
-    if recording_output::takes_stdout(&name) {
+    let output = recording_output::output_path(matches);
+    if recording_output::is_stdout(&output) {
         // The workload's output would be mixed with the records.
         request.workload = request.workload.take().map(Program::stdout_to_stderr);
     }
@@ -68,7 +68,7 @@ pub(super) fn with_output(
         (StatConfig::SCALE, u64::from(!plan.aggregation.unscaled)),
     ];
     request.record_to = Some(CountOutput {
-        output: name,
+        output,
         naming: recording_output::path_origin(matches),
         stream,
         config: StatConfig { terms },

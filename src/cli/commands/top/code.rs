@@ -234,7 +234,7 @@ impl TopSession {
 
     /// Watches the function at `address` in the object of the watched function `seen`; returns whether one was found.
     pub(super) fn follow(&mut self, seen: FunctionKey, address: u64) -> bool {
-        let symbol = seen.begin.symbol();
+        let symbol = seen.start_location.symbol();
         let found = self.live.with_watched(|watched, resolver| {
             // Starts at a frame of the watched function, because the location in `seen` may no longer exist in the World.
             let frames = watched.iter().filter_map(WatchedFunction::frame);
@@ -249,7 +249,7 @@ impl TopSession {
 
     /// Stops counting the samples of a function by instruction. If it is watched more than once, ends only the latest watch.
     pub(super) fn stop_watching(&mut self, seen: FunctionKey) {
-        let symbol = seen.begin.symbol();
+        let symbol = seen.start_location.symbol();
         let watched = self.live.watched_mut();
         let is_seen =
             |watched: &WatchedFunction| watched.frame().is_some_and(|frame| frame.symbol == symbol);

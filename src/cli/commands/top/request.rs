@@ -43,7 +43,10 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
     events::refuse_sample_filters(&events)?;
     let level = events::level(matches)?;
     let events: Vec<EventSpec> = match level {
-        Some(level) => events.into_iter().map(|event| level.of(event)).collect(),
+        Some(level) => events
+            .into_iter()
+            .map(|event| level.restrict_event(event))
+            .collect(),
         None => events,
     };
     let cgroups = cgroups::cgroups(matches, &target, events.len())?;

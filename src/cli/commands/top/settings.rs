@@ -18,7 +18,7 @@ use crate::cli::filter::words;
 use crate::cli::options::flag;
 use crate::cli::shared::columns::ColumnOptions;
 use crate::cli::shared::report_options::{is_relative, limit_option, regex, widths};
-use crate::cli::stack_folding::{recording_info, stack_options, unwinding_limit};
+use crate::cli::stack_folding::{recording_info, stack_options, take_unwinding_limit};
 use crate::cli::symbol_options::SymbolSources;
 use crate::cli::symbols::own_vdso;
 use rperf_input::DiskFiles;
@@ -115,7 +115,7 @@ impl TopSettings {
         };
         let mut options = self.options.clone();
         // If stacks are unwound, takes the limit on frames out of `options`.
-        let limit = unwinding_limit(metadata, &mut options);
+        let limit = take_unwinding_limit(metadata, &mut options);
         let sampled = (0..)
             .zip(events)
             .filter(|(_, event)| !event.attr.is_dummy());

@@ -42,7 +42,7 @@ impl<'a, 'w> Annotator<'a, 'w> {
     /// # Errors
     ///
     /// Status 1: no function was chosen, none has code, or objdump failed.
-    pub(crate) fn first(&self, context: &Context) -> Result<Annotated, CliError> {
+    pub(crate) fn hottest_with_code(&self, context: &Context) -> Result<Annotated, CliError> {
         let mut missing = MissingCode::default();
         let mut tried = 0;
         for table in self.tables {
@@ -142,7 +142,7 @@ impl<'a, 'w> Annotator<'a, 'w> {
     /// Opens the function at an address of the object that contains the function of `key`.
     fn open_at(&self, key: FunctionKey, address: u64) -> Result<ReaderMessage, CliError> {
         let table = self.table(key.event)?;
-        let frame = key.begin.frame_at(self.printer.resolver, address);
+        let frame = key.start_location.frame_at(self.printer.resolver, address);
         let found = frame.and_then(|frame| self.printer.functions.at(&frame, &table.events));
         match found {
             Some(function) => self.open(table, &function),
@@ -157,7 +157,7 @@ impl<'a, 'w> Annotator<'a, 'w> {
     /// if the current one is not in the list.
     fn neighbour(&self, key: FunctionKey, step: isize) -> Result<ReaderMessage, CliError> {
         let table = self.table(key.event)?;
-        let symbol = key.begin.symbol();
+        let symbol = key.start_location.symbol();
         let functions = &table.functions;
         let here = functions
             .iter()

@@ -78,7 +78,7 @@ pub(crate) fn choose(
         let totals: Vec<HitCount> = events.map(|event| functions.total(*event)).collect();
         let is_hot = |function: &SampledFunction| {
             let mut by_event = function.sums.iter().zip(&totals);
-            by_event.any(|(sum, total)| sum.share_of(*total) >= request.limit)
+            by_event.any(|(sum, total)| sum.share_of(*total) >= request.min_percent)
         };
         table.functions.retain(is_hot);
     }

@@ -75,7 +75,7 @@ pub(crate) fn why_no_code(
 ) -> String {
     let mut missing = MissingCode::default();
     missing.add(function, why);
-    let lines = missing.lines(resolver).into_iter();
+    let lines = missing.messages(resolver).into_iter();
     let lines = lines.map(|(line, hint)| format!("{}\nhint: {hint}", one_line(&line)));
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -103,7 +103,7 @@ impl MissingCode {
         wanted: usize,
         context: &Context,
     ) -> Result<(), CliError> {
-        let lines = self.lines(resolver);
+        let lines = self.messages(resolver);
         let functions: usize = self.0.values().map(|(_, functions, _)| functions).sum();
         if functions < wanted {
             for (line, hint) in lines {
@@ -119,7 +119,7 @@ impl MissingCode {
     }
 
     /// Returns a message and a hint for each object with functions without code.
-    pub(crate) fn lines(&self, resolver: &Resolver<'_>) -> Vec<(String, &'static str)> {
+    pub(crate) fn messages(&self, resolver: &Resolver<'_>) -> Vec<(String, &'static str)> {
         let mut lines = Vec::new();
         for (dso, (why, functions, samples)) in &self.0 {
             let object = resolver.world().dso(*dso);

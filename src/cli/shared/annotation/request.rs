@@ -66,7 +66,7 @@ pub(crate) struct AnnotationRequest {
     pub(crate) symbol: Option<String>,
     pub(crate) percent_type: PercentType,
     /// The minimum percentage of an event's total: a function is shown if it has at least this share of any event of its table.
-    pub(crate) limit: f64,
+    pub(crate) min_percent: f64,
     pub(crate) syntax: Syntax,
     pub(crate) looks: AnnotateOptions,
     pub(crate) prefix: PathPrefix,
@@ -94,7 +94,7 @@ impl AnnotationRequest {
         Ok(Self {
             symbol: symbol(matches, context)?,
             percent_type,
-            limit: limit_option(matches)?.unwrap_or_default(),
+            min_percent: limit_option(matches)?.unwrap_or_default(),
             syntax: syntax(matches, context)?,
             looks: AnnotateOptions {
                 layout: match is_set("stdio2") {
@@ -128,7 +128,7 @@ impl AnnotationRequest {
                 global: false,
                 hits: false,
             },
-            limit: 0.0,
+            min_percent: 0.0,
             syntax: Syntax::Att,
             looks: AnnotateOptions {
                 source: true,

@@ -23,8 +23,8 @@ const ERRORS: &str = "error_log";
 const MAX_REREADS: usize = 32;
 
 /// The list files of uprobe and kprobe events.
-pub(crate) const PROGRAMS: &str = "uprobe_events";
-pub(crate) const KERNEL: &str = "kprobe_events";
+pub(crate) const UPROBE_EVENTS: &str = "uprobe_events";
+pub(crate) const KPROBE_EVENTS: &str = "kprobe_events";
 
 /// The lists of uprobe and of kprobe events in a tracefs.
 pub(crate) struct EventLists(Tracefs);
@@ -37,11 +37,11 @@ impl EventLists {
     /// Returns all events, each with the list it is in, sorted by line. The error is worded for a command that changes the lists.
     pub(crate) fn existing(&self) -> Result<Vec<(ExistingEvent, &'static str)>, CliError> {
         let read = self.read();
-        read.map_err(|error| self.refused(&error, PROGRAMS))
+        read.map_err(|error| self.refused(&error, UPROBE_EVENTS))
     }
 
     /// Like [`Self::existing`]; the error is worded for a command that only reads the lists.
-    pub(crate) fn listed(&self) -> Result<Vec<(ExistingEvent, &'static str)>, CliError> {
+    pub(crate) fn existing_to_list(&self) -> Result<Vec<(ExistingEvent, &'static str)>, CliError> {
         self.read().map_err(|error| self.unreadable(&error))
     }
 
@@ -62,7 +62,7 @@ impl EventLists {
     fn read(&self) -> io::Result<Vec<(ExistingEvent, &'static str)>> {
         let mut lines = Vec::new();
         let mut failures = Vec::new();
-        for list in [KERNEL, PROGRAMS] {
+        for list in [KPROBE_EVENTS, UPROBE_EVENTS] {
             match self.read_settled(list) {
                 Ok(text) => {
                     let text = String::from_utf8_lossy(&text).into_owned();
@@ -102,7 +102,9 @@ impl EventLists {
     /// Locks the first list that can be locked until the result is dropped, so that two runs of rperf do not choose the same
     /// event name; `None` if neither can be locked.
     pub(crate) fn lock(&self) -> Option<File> {
-        let mut locks = [PROGRAMS, KERNEL].into_iter().map(|list| self.0.lock(list));
+        let mut locks = [UPROBE_EVENTS, KPROBE_EVENTS]
+            .into_iter()
+            .map(|list| self.0.lock(list));
         locks.find_map(Result::ok)
     }
 
@@ -119,7 +121,7 @@ impl EventLists {
     }
 
     /// Returns the error for an event that could not be deleted.
-    pub(crate) fn unremoved(&self, error: &io::Error, list: &str, name: &str) -> CliError {
+    pub(crate) fn removal_error(&self, error: &io::Error, list: &str, name: &str) -> CliError {
         let failure = match error.raw_os_error() {
             Some(libc::EACCES | libc::EPERM | libc::EROFS) => self.refused(error, list),
             Some(libc::EBUSY) => CliError::message(NOT_FOUND, format!("{name} is in use"))
@@ -137,7 +139,7 @@ impl EventLists {
     /// Whether this user may not read the list of uprobe events.
     pub(crate) fn are_forbidden(&self) -> bool {
         let denied = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
-        self.0.read(PROGRAMS).is_err_and(denied)
+        self.0.read(UPROBE_EVENTS).is_err_and(denied)
     }
 
     /// Whether the list `list` exists and can be read.
@@ -148,7 +150,7 @@ impl EventLists {
     /// Returns the error for lists that cannot be read, for a command that does not change them.
     fn unreadable(&self, error: &io::Error) -> CliError {
         if error.kind() != io::ErrorKind::PermissionDenied {
-            return self.refused(error, PROGRAMS);
+            return self.refused(error, UPROBE_EVENTS);
         }
         let root = self.0.root().display();
         CliError::message(NOT_PERMITTED, "No permission to read tracefs.")
@@ -173,7 +175,7 @@ impl EventLists {
             }
             io::ErrorKind::NotFound => {
                 let option = match list {
-                    KERNEL => "CONFIG_KPROBE_EVENTS",
+                    KPROBE_EVENTS => "CONFIG_KPROBE_EVENTS",
                     _ => "CONFIG_UPROBE_EVENTS",
                 };
                 CliError::message(NOT_FOUND, format!("{root}/{list} does not exist."))
@@ -235,8 +237,8 @@ fn kernel_hits(line: &str) -> Option<((String, String), u64)> {
 /// Returns the list that an event belongs to.
 pub(crate) fn list_of(event: &ProbeEvent) -> &'static str {
     match event.target {
-        ProbeTarget::Program { .. } => PROGRAMS,
-        ProbeTarget::Kernel { .. } => KERNEL,
+        ProbeTarget::Program { .. } => UPROBE_EVENTS,
+        ProbeTarget::Kernel { .. } => KPROBE_EVENTS,
     }
 }
 

@@ -61,7 +61,7 @@ impl RunningKernel {
                 || path.to_owned(),
                 |root| root.join(path.strip_prefix("/").unwrap_or(path)),
             );
-            ProbedBinary::at_kernel(path, &paths).map(Box::new)
+            ProbedBinary::kernel_at(path, &paths).map(Box::new)
         });
         let module = module.map(module_name);
         Ok(Self {
@@ -141,7 +141,7 @@ impl RunningKernel {
                 found?.file?
             }
         };
-        let image = ProbedBinary::at_kernel(path, &self.paths).ok()?;
+        let image = ProbedBinary::kernel_at(path, &self.paths).ok()?;
         image.has_debug_info().then_some(image)
     }
 

@@ -118,7 +118,7 @@ impl ProbedBinary {
     }
 
     /// Opens the kernel's image, or a module's file.
-    pub(crate) fn at_kernel(path: PathBuf, paths: &SearchPaths) -> Result<Self, CliError> {
+    pub(crate) fn kernel_at(path: PathBuf, paths: &SearchPaths) -> Result<Self, CliError> {
         // `at` opens it as a program's file, whose names are demangled by `demangle`.
         let paths = SearchPaths {
             demangle: paths.demangle_kernel,
@@ -229,7 +229,7 @@ pub(crate) fn resolved_target(
 /// Returns the absolute path of a file. With `--target-ns`, this is a path below `/proc/PID/root`. Otherwise a name without a
 /// slash is searched in the working directory, `PATH` and the library directories, and links are resolved. Links are kept if the
 /// file is found without that search and only the path with links is one that probe definitions can contain, see
-/// [`is_readable_word`].
+/// [`is_single_word`].
 fn resolve(target: &Path, matches: &ArgMatches, context: &Context) -> Result<PathBuf, CliError> {
     if let Some(pid) = matches.get_one::<u64>("target-ns") {
         let inside = target.strip_prefix("/").unwrap_or(target);
@@ -250,8 +250,8 @@ pub(crate) fn is_file(target: &Path, context: &Context) -> bool {
 fn locate(target: &Path, context: &Context) -> Result<PathBuf, CliError> {
     if let Ok(path) = fs::canonicalize(target) {
         return match path.is_file() {
-            true if !is_readable_word(&path) => match std::path::absolute(target) {
-                Ok(given) if is_readable_word(&given) => Ok(given),
+            true if !is_single_word(&path) => match std::path::absolute(target) {
+                Ok(given) if is_single_word(&given) => Ok(given),
                 _ => Ok(path),
             },
             true => Ok(path),
@@ -273,7 +273,7 @@ fn locate(target: &Path, context: &Context) -> Result<PathBuf, CliError> {
 /// Whether the kernel parses this path as one word: blanks separate words in the lists of events, and `#` starts a comment
 /// (kernel/trace/trace.c, `trace_parse_run_command`). The kernel reads bytes as Latin-1 (lib/ctype.c), in which 0xa0 is a
 /// no-break space and thus a blank; in UTF-8, it is the second byte of `à`.
-pub(crate) fn is_readable_word(path: &Path) -> bool {
+pub(crate) fn is_single_word(path: &Path) -> bool {
     // Not in `is_ascii_whitespace`.
     const VERTICAL_TAB: u8 = 0x0b;
     const NO_BREAK_SPACE: u8 = 0xa0;

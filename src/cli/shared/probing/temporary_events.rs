@@ -115,7 +115,7 @@ impl OwnProbes {
     }
 
     /// Whether the build-id cache has `%[GROUP:]EVENT`.
-    pub(crate) fn are_cached(&self, text: &str, context: &Context) -> bool {
+    pub(crate) fn has_cached_event(&self, text: &str, context: &Context) -> bool {
         let spec = ProbeSpec {
             // As without `-x` and `-m`: the event is searched for every object in the cache.
             target: ProbedObject::Kernel,

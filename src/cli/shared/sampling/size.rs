@@ -1,13 +1,13 @@
 //! Sizes in options: `64K`, `5M`, `2G`, `100B`.
 
 /// Parses a number above 0 with the suffix `B`, `K`, `M` or `G` into bytes; `None` for anything else.
-pub(crate) fn with_unit(word: &str) -> Option<u64> {
+pub(crate) fn parse_with_unit(word: &str) -> Option<u64> {
     scaled(word)?.filter(|size| *size > 0)
 }
 
 /// Parses bytes, with or without a suffix; `None` if invalid, too large, or 0 with a suffix.
 pub(crate) fn bytes(word: &str) -> Option<u64> {
-    word.parse().ok().or_else(|| with_unit(word))
+    word.parse().ok().or_else(|| parse_with_unit(word))
 }
 
 /// Parses a number with a suffix, in upper or lower case, into bytes. The outer `None` is for a word without a suffix, the inner
@@ -37,7 +37,11 @@ mod tests {
     #[test]
     fn sizes_have_a_unit() {
         assert_eq!(
-            [with_unit("100B"), with_unit("64k"), with_unit("2G")],
+            [
+                parse_with_unit("100B"),
+                parse_with_unit("64k"),
+                parse_with_unit("2G")
+            ],
             [Some(100), Some(64 << 10), Some(2 << 30)]
         );
         for bad in [
@@ -50,7 +54,7 @@ mod tests {
             "9999999999999G",
             "é",
         ] {
-            assert_eq!(with_unit(bad), None, "{bad}");
+            assert_eq!(parse_with_unit(bad), None, "{bad}");
         }
     }
 

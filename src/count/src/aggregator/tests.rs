@@ -160,7 +160,7 @@ fn a_unit_divides_its_own_counts() {
         let units: Vec<(AggregationUnit, usize)> = table
             .rows
             .iter()
-            .map(|row| (row.unit, row.merged))
+            .map(|row| (row.unit, row.merged_counters))
             .collect();
         (metric_texts(&table), units)
     };
@@ -316,7 +316,7 @@ fn runs_give_means_with_their_deviation() {
         panic!("{table:?}")
     };
     let expected = 100.0 * 2.0 / 3.0_f64.sqrt() / 6.0;
-    assert!((faults.deviation - expected).abs() < 1e-9, "{faults:?}");
+    assert!((faults.error_percent - expected).abs() < 1e-9, "{faults:?}");
     assert_eq!(metric_texts(&table)[0], "1.000 CPUs utilized");
     assert_eq!(aggregator.elapsed().mean(), 20e6);
 }

@@ -40,7 +40,7 @@ impl Annotated {
     #[must_use]
     pub fn key(&self) -> FunctionKey {
         FunctionKey {
-            begin: self.code.begin,
+            start_location: self.code.start_location,
             event: self.event,
         }
     }

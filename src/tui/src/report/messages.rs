@@ -89,7 +89,7 @@ pub enum BrowserRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FunctionKey {
     /// Its start address.
-    pub begin: CodeLocation,
+    pub start_location: CodeLocation,
     /// The event of its samples, or the first event of their group: an index into the recording's events.
     pub event: usize,
 }

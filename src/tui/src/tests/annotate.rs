@@ -63,7 +63,7 @@ fn code() -> FunctionCode {
     FunctionCode {
         name: "leaf".to_owned(),
         object: "/opt/calc".to_owned(),
-        begin: CodeLocation::new(Frame::unknown(0x7f00_0000, Level::User)),
+        start_location: CodeLocation::new(Frame::unknown(0x7f00_0000, Level::User)),
         start: 0x1000,
         instructions: vec![instruction(0, "push %rbp", 0, 0), target, jump, call, back],
         sites: vec![site("leaf", !is_inlined, 1), site("twist", is_inlined, 2)],

@@ -112,7 +112,11 @@ fn of_first_cycles(compared: &ComparedBlock) -> String {
     for difference in differences {
         spread.add(*difference as f64);
     }
-    let text = format!("\u{b1}{:5.1}% {} ", spread.percent(), bars(differences));
+    let text = format!(
+        "\u{b1}{:5.1}% {} ",
+        spread.error_percent(),
+        bars(differences)
+    );
     let before = " ".repeat(BYTES.saturating_sub(text.len()));
     let after = " ".repeat(MAX_BARS.saturating_sub(differences.len()));
     format!("{before}{text}{after}")

@@ -62,7 +62,7 @@ fn count(line: &StatLine<'_>) -> Vec<String> {
         CountState::NotCounted => ("<not counted>".to_owned(), 0.0, 0.0, 100.0),
         CountState::Counted(value) => (
             format!("{:.*}", decimals(event), value.value),
-            value.deviation,
+            value.error_percent,
             value.running,
             value.percent_running(),
         ),

@@ -81,8 +81,8 @@ pub fn write_footer(out: &mut dyn Write, footer: &Footer<'_>) -> io::Result<()> 
             out,
             " {mean:TIME$.decimals$} +- {deviation:.decimals$} seconds time elapsed"
         )?;
-        if elapsed.percent() != 0.0 {
-            write!(out, "  ( +-{:6.2}% )", elapsed.percent())?;
+        if elapsed.error_percent() != 0.0 {
+            write!(out, "  ( +-{:6.2}% )", elapsed.error_percent())?;
         }
     }
     write!(out, "\n\n")

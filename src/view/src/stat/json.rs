@@ -81,7 +81,7 @@ fn add_count(object: &mut StatObject, line: &StatLine<'_>) {
         CountState::NotCounted => ("<not counted>".to_owned(), 0.0, 0.0, 100.0),
         CountState::Counted(value) => (
             format!("{:.6}", value.value),
-            value.deviation,
+            value.error_percent,
             value.running,
             value.percent_running(),
         ),

@@ -125,8 +125,8 @@ fn write_deviation_and_running(
     runs: u32,
     value: &CountValue,
 ) -> io::Result<()> {
-    if runs > 1 && value.deviation != 0.0 {
-        write!(out, "  ( +-{:6.2}% )", value.deviation)?;
+    if runs > 1 && value.error_percent != 0.0 {
+        write!(out, "  ( +-{:6.2}% )", value.error_percent)?;
     }
     if value.running != value.enabled {
         write!(out, "  ({:.2}%)", value.percent_running())?;

@@ -39,7 +39,7 @@ impl DataConversion<'_> {
         if all {
             text = text.with_records(data.events().iter().map(|event| &*event.name));
         }
-        let time = format!("{}Z", iso(input.changed).replace(' ', "T"));
+        let time = format!("{}Z", iso(input.mtime).replace(' ', "T"));
         let captured = CaptureInfo {
             time: &time,
             header: data.header(),

@@ -147,7 +147,7 @@ impl RequestServer<'_> {
     fn header(&self) -> Result<ReaderMessage, CliError> {
         let options = HeaderOptions {
             full: true,
-            ..header::options(self.input.changed)
+            ..header::options(self.input.mtime)
         };
         let mut text = Vec::new();
         write_header(&mut text, self.data, &options)?;

@@ -6,7 +6,7 @@ use rperf_resolve::Resolver;
 use rperf_tracepoint::typed::TypedEvent;
 use rperf_wire::SampleType;
 
-use crate::cli::shared::stack_line::StackLine;
+use crate::cli::shared::stack_line::StackLineFormatter;
 
 /// Functions of the scheduler that are not shown.
 const HIDDEN: &[&str] = &["schedule", "__schedule", "preempt_schedule"];
@@ -17,18 +17,21 @@ const HIDDEN_FRAMES: usize = 2;
 
 /// Prepares the text of the stack for each sample; empty if no stack is shown.
 pub(super) struct SwitchStacks<'r> {
-    line: StackLine<'r>,
+    formatter: StackLineFormatter<'r>,
     with_stacks: bool,
 }
 
 impl<'r> SwitchStacks<'r> {
     pub(super) fn new(resolver: &'r Resolver<'r>, with_stacks: bool, max_stack: usize) -> Self {
-        let line = StackLine {
+        let formatter = StackLineFormatter {
             resolver,
             hidden: HIDDEN,
             max_frames: max_stack.saturating_add(HIDDEN_FRAMES),
         };
-        Self { line, with_stacks }
+        Self {
+            formatter,
+            with_stacks,
+        }
     }
 }
 
@@ -50,7 +53,7 @@ impl PrepareSamples for SwitchStacks<'_> {
     ) -> Option<String> {
         let is_switch =
             matches!(event, Some(TypedEvent::SchedSwitch(event)) if event.prev_pid() != 0);
-        let text = (is_switch && self.with_stacks).then(|| self.line.text(sample));
+        let text = (is_switch && self.with_stacks).then(|| self.formatter.text(sample));
         // `None` would skip the sample, but the history needs all.
         Some(text.flatten().unwrap_or_default())
     }
