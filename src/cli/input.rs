@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches};
-use rperf_input::{DIRECTORY_HEADER, DirectoryFile, RecordingBytes, UnpackedRecords};
+use rperf_input::{DirectoryFile, HEADER_FILE_NAME, RecordingBytes, UnpackedRecords};
 use rperf_perfdata::PerfData;
 use rperf_safefs::{Folder, FoundFile, is_users};
 
@@ -234,7 +234,7 @@ impl OpenedInput {
             false => None,
         };
         if let Some(directory) = &directory {
-            let header = directory.find(DIRECTORY_HEADER.as_ref());
+            let header = directory.find(HEADER_FILE_NAME.as_ref());
             file = header.map_err(|error| no_header(&path, &error))?;
         }
         check(&path, file.metadata(), force)?;
@@ -280,7 +280,7 @@ fn check(path: &Path, metadata: &fs::Metadata, force: bool) -> Result<(), CliErr
 fn no_header(path: &Path, error: &io::Error) -> CliError {
     let cause = without_error_numbers(&error.to_string());
     let path = path.display();
-    let message = format!("{path} is a directory: {path}/{DIRECTORY_HEADER}: {cause}");
+    let message = format!("{path} is a directory: {path}/{HEADER_FILE_NAME}: {cause}");
     CliError::message(255, message)
 }
 

@@ -126,7 +126,7 @@ pub(crate) fn fold(
     let stacks = UserStacks::new(resolver, options);
     let fold_samples = || {
         let samples = replay.fold(jobs, || WeightedFold {
-            inner: stacks.fold(naming.samples(select)),
+            inner: stacks.fold(naming.sample_fold(select)),
             weight,
         });
         samples.inner.into_inner().finish(jobs)

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rperf_input::{EVENT_TABLES, MachineTables};
+use rperf_input::{EVENT_TABLES_FOLDER, MachineTables};
 use rperf_names::counted;
 
 use crate::cli::context::Context;
@@ -19,7 +19,11 @@ pub(super) fn machine_tables(context: &Context, sysfs: &Path) -> MachineTables {
     let folder = context.var(FOLDER_VARIABLE).map(PathBuf::from);
     let cpuid = context.var(CPUID_VARIABLE);
     let cpuid = cpuid.and_then(|id| id.into_string().ok());
-    MachineTables::new(folder.unwrap_or_else(|| EVENT_TABLES.into()), cpuid, sysfs)
+    MachineTables::new(
+        folder.unwrap_or_else(|| EVENT_TABLES_FOLDER.into()),
+        cpuid,
+        sysfs,
+    )
 }
 
 /// Reports problems with the tables, if they have been loaded.

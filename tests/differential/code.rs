@@ -65,7 +65,7 @@ impl CodeMapping {
             let insn = decode(self.isa, self.at(ip)?)?;
             if insn.is_branch {
                 let to = |by: i64| ip.wrapping_add_signed(by);
-                return Some((ip, insn.displacement.map(to)));
+                return Some((ip, insn.target_offset.map(to)));
             }
             ip += insn.len as u64;
         }

@@ -165,7 +165,11 @@ fn warn_of_truncated_stacks(
     request: &rperf_session::RecordRequest,
 ) {
     if let rperf_events::CallGraph::Dwarf { stack_size, .. } = request.observe.call_graph {
-        warn_of_truncated(context, session.live.stacks(), Some(stack_size.bytes()));
+        warn_of_truncated(
+            context,
+            session.live.stack_summary(),
+            Some(stack_size.bytes()),
+        );
     }
 }
 

@@ -248,12 +248,12 @@ pub(crate) fn check<'f>(
     counted: CountedItems,
 ) -> Result<(), CliError> {
     let mut keys = fields.into_iter().filter_map(|field| field.key());
-    let unsuitable = keys.find(|key| key.needs().is_some_and(|needed| needed != counted));
+    let unsuitable = keys.find(|key| key.required_items().is_some_and(|needed| needed != counted));
     let Some(key) = unsuitable else {
         return Ok(());
     };
     let error = CliError::usage(format!("Invalid --sort key: `{}'", key.name));
-    Err(error.hint(match key.needs() {
+    Err(error.hint(match key.required_items() {
         Some(CountedItems::Branches) => {
             "the key needs branch stacks: 'record -b', then 'report -b'"
         }

@@ -138,7 +138,7 @@ impl Client {
     ) -> Result<Option<PathBuf>, Error> {
         let url = server.url_of(&query.id, query.part);
         // With a time limit, ureq resolves host names in a thread, and panics if it cannot start one.
-        rperf_http::check_threads().map_err(|error| explain(error, server))?;
+        rperf_http::check_thread_start().map_err(|error| explain(error, server))?;
         let agent = self.agent(state, server)?;
         let mut partial = self
             .cache

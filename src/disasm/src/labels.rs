@@ -125,7 +125,7 @@ impl<'l> Labels<'l> {
     /// replaces.
     fn operands(&self, operands: &str, line: &InstructionLine<'_>) -> String {
         let head = operands.trim_end_matches(|letter: char| letter.is_ascii_hexdigit());
-        match (line.flow, &line.target, &line.refers) {
+        match (line.flow, &line.target, &line.referenced) {
             (InsnFlow::Jump, Some(target), _) => match self.jump_within(line) {
                 Some(address) => format!("{head}{:x}", address - self.listing.start),
                 // As in perf, a target before the function keeps its address, followed by its symbol.
@@ -195,7 +195,7 @@ mod tests {
             text: text.to_owned(),
             flow,
             target: None,
-            refers: None,
+            referenced: None,
             hits: Vec::new(),
             site: None,
         }
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn memory_operands_are_labelled_by_symbol() {
         let refers = |text: &str, symbol: &'static str, flow| InstructionLine {
-            refers: named(0x4010, symbol, 8),
+            referenced: named(0x4010, symbol, 8),
             ..line(0x1000, text, flow)
         };
         let lines = vec![

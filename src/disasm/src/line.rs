@@ -51,7 +51,7 @@ pub struct InstructionLine<'r> {
     /// The target of a direct jump or call.
     pub target: Option<OperandAddress<'r>>,
     /// The address of an operand that is relative to the program counter, other than [`InstructionLine::target`].
-    pub refers: Option<OperandAddress<'r>>,
+    pub referenced: Option<OperandAddress<'r>>,
     /// Samples by event, indexed as [`SampledFunction::sums`](crate::SampledFunction::sums).
     pub hits: Vec<HitCount>,
     /// Its source location.
@@ -70,7 +70,7 @@ impl InstructionLine<'_> {
         if let Some(target) = &self.target {
             text.push_str(&suffix(target));
         }
-        if let Some(referred) = &self.refers {
+        if let Some(referred) = &self.referenced {
             text.push_str(&format!(
                 "        # {:x}{}",
                 referred.address,

@@ -200,7 +200,9 @@ impl<'r> Walk<'r, '_, '_> {
                 text,
                 flow: printed.flow,
                 target: printed.target.map(|address| self.operand_address(address)),
-                refers: printed.refers.map(|address| self.operand_address(address)),
+                referenced: printed
+                    .referenced
+                    .map(|address| self.operand_address(address)),
                 hits: Vec::new(),
                 site: site.flatten(),
             });
@@ -225,7 +227,7 @@ impl<'r> Walk<'r, '_, '_> {
         text.clear();
         match printed.filter(|printed| printed.len == len) {
             // objdump's symbol and comment are removed: `full_text` adds them, as for text of `printer`.
-            Some(printed) if printed.target.or(printed.refers).is_some() => {
+            Some(printed) if printed.target.or(printed.referenced).is_some() => {
                 let without_symbol = instruction.split(" <").next().unwrap_or(instruction);
                 let without_comment = without_symbol.split("  #").next();
                 text.push_str(without_comment.unwrap_or(without_symbol).trim_end());
@@ -237,7 +239,7 @@ impl<'r> Walk<'r, '_, '_> {
                     len,
                     flow: printed.map_or(InsnFlow::Next, |printed| printed.flow),
                     target: None,
-                    refers: None,
+                    referenced: None,
                 })
             }
         }

@@ -13,7 +13,7 @@ use crate::sites::SiteFinder;
 pub(crate) struct ChainResolver {
     endian: Endian,
     max_stack: usize,
-    order: Direction,
+    direction: Direction,
     /// Whether the sample's branches precede its callchain.
     leads_with_branches: bool,
     cache: ChainCache,
@@ -27,7 +27,7 @@ impl ChainResolver {
         Self {
             endian,
             max_stack: options.max_stack,
-            order: options.order,
+            direction: options.direction,
             leads_with_branches: options.leads_with_branches(),
             cache: ChainCache::default(),
             frames: Vec::new(),
@@ -45,7 +45,7 @@ impl ChainResolver {
         let cache = &mut self.cache;
         cache.begin(sample_key.epoch, sample_key.event);
         // If call graphs start with the outermost caller, perf counts the limit from there.
-        let max_frames = match self.order {
+        let max_frames = match self.direction {
             Direction::Caller => usize::MAX,
             Direction::Callee => self.max_stack,
         };
@@ -54,7 +54,7 @@ impl ChainResolver {
             false => (Vec::new(), chain),
         };
         let chain = U64s::new(chain, self.endian);
-        let mut covered = match self.order {
+        let mut covered = match self.direction {
             Direction::Callee => branch_chain::overlap(&branches, self.max_stack, chain),
             // As in perf, callers shown by branches are not skipped in this order.
             Direction::Caller => 0,
@@ -72,12 +72,12 @@ impl ChainResolver {
         let sites = cache.resolve(|mode, ip, sites| finder.append(mode, ip, sites));
         self.frames.clear();
         self.frames.extend_from_slice(sites);
-        match self.order {
+        match self.direction {
             Direction::Caller => self.frames.truncate(self.max_stack),
             Direction::Callee => self.frames.reverse(),
         }
         if !branches.is_empty() {
-            let steps = branch_chain::steps(&branches, self.order, self.max_stack);
+            let steps = branch_chain::steps(&branches, self.direction, self.max_stack);
             let ends = steps.iter().flat_map(ChainBranch::frames);
             let ends = ends.filter_map(|(ip, mark)| finder.branch_end(ip, mark));
             self.frames.splice(..0, ends.collect::<Vec<_>>());

@@ -14,7 +14,7 @@ pub(crate) struct RankColumn {
 impl RankColumn {
     pub(crate) fn new<T: Copy + Ord + Hash>(values: impl Iterator<Item = T>) -> Self {
         let mut distinct = Interner::default();
-        let numbers: Vec<u32> = values.map(|value| distinct.number(value)).collect();
+        let numbers: Vec<u32> = values.map(|value| distinct.intern(value)).collect();
         let mut sorted: Vec<(T, u32)> = distinct.into_items().into_iter().zip(0..).collect();
         sorted.sort_unstable();
         let mut rank_of_number = vec![0; sorted.len()];

@@ -278,7 +278,7 @@ impl Entry {
             level: self.first.level,
             samples: self.weights.samples,
             // Not used by these keys.
-            field: 0,
+            field_number: 0,
         }
     }
 }

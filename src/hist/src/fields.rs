@@ -79,7 +79,7 @@ impl NumberField {
     /// The value in `weights`, the sums of a row. For an average this is the sum, which the caller divides by the number of
     /// samples.
     #[must_use]
-    pub fn of(self, weights: &Weights) -> u64 {
+    pub fn value_in(self, weights: &Weights) -> u64 {
         match self {
             Self::Own | Self::Period => weights.own,
             Self::Kernel => weights.modes[0],

@@ -13,7 +13,7 @@ use crate::keys::Thread;
 use crate::namer::FrameNamer;
 use crate::options::{CountedItems, HistogramOptions};
 use crate::parallel;
-use crate::preload::objects;
+use crate::preload::sampled_objects;
 use crate::properties::{self, RawProperties};
 use crate::sample_key::{LAST_KEYS, LastKey, SampleKey, UsedParts, slot_of};
 use crate::select::{SampleTreatment, SelectSamples};
@@ -21,13 +21,13 @@ use crate::slices::SliceMap;
 use crate::stacks::{Interner, OptionalSums, StackWeight, UniqueStacks};
 
 /// Samples folded by their raw contents. Created for each worker of [`rperf_replay::Replay::fold`]
-/// by [`NamingContext::samples`].
+/// by [`NamingContext::sample_fold`].
 ///
 /// Workers resolve their unique stacks from time to time: the resolved stacks are fewer, and equal
 /// names in different processes are merged, so that memory doesn't grow with the recording. Stacks
 /// of several workers are merged after they are resolved.
 ///
-/// [`NamingContext::samples`]: crate::NamingContext::samples
+/// [`NamingContext::sample_fold`]: crate::NamingContext::sample_fold
 pub struct SampleFold<'n, 'w> {
     used_parts: UsedParts,
     counted: CountedItems,
@@ -111,8 +111,8 @@ impl<'n, 'w> SampleFold<'n, 'w> {
             counted: options.counted,
             is_flat: counts_samples
                 && !has_variable_part
-                && !properties.any()
-                && !properties.any_extra(),
+                && !properties.any_used()
+                && !properties.any_optional_sum(),
             properties,
             branch_counts: BranchCounts::default(),
             select,
@@ -139,14 +139,14 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         let resolver = parts.first().map(|part| part.namer.resolver());
         if let Some(resolver) = resolver {
             let raw = parts.iter().map(|part| &part.raw).collect();
-            let objects = parallel::map(raw, threads, |raw| objects(raw, resolver.world()));
+            let objects = parallel::map(raw, threads, |raw| sampled_objects(raw, resolver.world()));
             let objects: BTreeSet<DsoId> = objects.into_iter().flatten().collect();
             let objects = objects.into_iter().collect();
             parallel::map(objects, threads, |dso| resolver.read(dso));
         }
         let parts = parallel::map(parts, threads, |mut part| {
             part.resolve();
-            part.namer.events
+            part.namer.stacks_by_event
         });
         FoldedSamples {
             branch_counts: self.branch_counts,
@@ -197,7 +197,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
     /// Latency and costs, if used.
     #[inline]
     fn extras(&self, sample: &Sample<'_>, period: u64) -> Option<Box<OptionalSums>> {
-        if !self.properties.any_extra() {
+        if !self.properties.any_optional_sum() {
             return None;
         }
         Some(Box::new(OptionalSums {
@@ -214,7 +214,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         if let Some(last) = &self.last[slot_of(sample)]
             && let Some((same, index)) = last.flat
             && same == ip
-            && last.is_of(self.used_parts, world, sample)
+            && last.matches(self.used_parts, world, sample)
             && let Some(sum) = self.own.raw.weights.at_mut(index)
         {
             sum.add_sample(sample);
@@ -302,7 +302,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
     /// Resolves the stacks if they are larger than `max_bytes`.
     #[inline]
     fn limit_size(&mut self) {
-        if self.own.raw.weights.size() > self.max_bytes {
+        if self.own.raw.weights.byte_size() > self.max_bytes {
             self.resolve();
         }
     }
@@ -322,7 +322,9 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         branch: Option<BranchEntry>,
     ) -> u32 {
         match &self.last[slot_of(sample)] {
-            Some(last) if !self.properties.any() && last.is_of(self.used_parts, world, sample) => {
+            Some(last)
+                if !self.properties.any_used() && last.matches(self.used_parts, world, sample) =>
+            {
                 last.number
             }
             _ => self.new_sample_key(world, sample, branch),
@@ -339,14 +341,14 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         let who = sample.who();
         let (state, span) = self.recent.state_span(world, who, sample.order);
         let mut sample_key = SampleKey::new(self.used_parts, state, sample);
-        if self.properties.any() {
+        if self.properties.any_used() {
             let properties = self.properties.properties(world, sample, branch);
-            sample_key.properties = Some(self.own.raw.properties.number(properties));
+            sample_key.properties = Some(self.own.raw.properties.intern(properties));
         }
         let last = &mut self.last[slot_of(sample)];
         let (number, flat) = match last {
             Some(last) if last.head == sample_key => (last.number, last.flat),
-            _ => (self.own.raw.sample_keys.number(sample_key), None),
+            _ => (self.own.raw.sample_keys.intern(sample_key), None),
         };
         *last = Some(LastKey {
             thread: Thread {
@@ -376,7 +378,7 @@ impl Fold for SampleFold<'_, '_> {
     fn fields(&self) -> SampleType {
         let used_parts = self.used_parts;
         let counts_samples = self.counted != CountedItems::Branches && !self.counts_accesses();
-        if !counts_samples || self.properties.any() || self.properties.any_extra() {
+        if !counts_samples || self.properties.any_used() || self.properties.any_optional_sum() {
             return SampleType::ALL;
         }
         // Whether a field is used, and the field: the address always is.

@@ -24,7 +24,7 @@ pub(crate) struct GraphBuilder<'a> {
     /// The event's total period, for thresholds.
     total: u64,
     /// For each site, the index of the first site that call graphs do not distinguish from it.
-    alike: Vec<u32>,
+    representatives: Vec<u32>,
 }
 
 /// The properties by which call graphs distinguish sites.
@@ -51,15 +51,15 @@ impl<'a> GraphBuilder<'a> {
             names,
             options,
             total,
-            alike: Vec::new(),
+            representatives: Vec::new(),
         };
         let mut first_alike: FxHashMap<SiteProperties<'_>, u32> = FxHashMap::default();
         let numbered = (0..).zip(&merged.sites);
-        let alike = numbered.map(|(number, site)| {
+        let representatives = numbered.map(|(number, site)| {
             let properties = graphs.site_properties(site);
             *first_alike.entry(properties).or_insert(number)
         });
-        graphs.alike = alike.collect();
+        graphs.representatives = representatives.collect();
         graphs
     }
 
@@ -90,8 +90,8 @@ impl<'a> GraphBuilder<'a> {
         let is_list = self.options.form.is_list();
         let builder = TreeBuilder {
             merged: self.merged,
-            alike: &self.alike,
-            least: self.min_branch_weight(),
+            representatives: &self.representatives,
+            min_weight: self.min_branch_weight(),
             siblings: if is_list {
                 SiblingOrder::ByRank
             } else {
@@ -114,8 +114,8 @@ impl<'a> GraphBuilder<'a> {
     pub(crate) fn streams(&self, chains: &[ChainTail], limit: usize) -> (Vec<Stream>, u64) {
         let builder = TreeBuilder {
             merged: self.merged,
-            alike: &self.alike,
-            least: MinBranchWeight::Period(0),
+            representatives: &self.representatives,
+            min_weight: MinBranchWeight::Period(0),
             siblings: SiblingOrder::ByRank,
             annotates_branches: true,
             rank: |site| self.rank(site),

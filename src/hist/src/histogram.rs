@@ -77,7 +77,7 @@ impl HistogramRow {
     /// The value of the column `number` for each event, a group's leader first.
     pub fn numbers(&self, number: NumberField) -> impl Iterator<Item = u64> {
         let all = std::iter::once(&self.weights).chain(&self.others);
-        all.map(move |weights| number.of(weights))
+        all.map(move |weights| number.value_in(weights))
     }
 
     /// The values of the column `number` in the order in which rows are compared by it.
@@ -92,7 +92,7 @@ impl HistogramRow {
                 None => Some(&self.weights),
                 Some(other) => self.others.get(other),
             };
-            weights.map(|weights| number.of(weights))
+            weights.map(|weights| number.value_in(weights))
         })
     }
 

@@ -161,7 +161,7 @@ impl Key {
 
     /// The kind of items that must be counted for this key; `None` if the key can be used with every kind.
     #[must_use]
-    pub fn needs(&self) -> Option<CountedItems> {
+    pub fn required_items(&self) -> Option<CountedItems> {
         match self.reads {
             KeyDependency::Property(Property::Branch) => Some(CountedItems::Branches),
             KeyDependency::Property(Property::Access) => Some(CountedItems::Accesses),
@@ -222,7 +222,7 @@ impl Key {
 
     /// Whether samples of the event with this index have a value for the key: tracepoint fields
     /// belong to one event.
-    pub(crate) fn is_of(&self, event: usize) -> bool {
+    pub(crate) fn applies_to(&self, event: usize) -> bool {
         match self.reads {
             KeyDependency::Field(field) => field.event == event,
             _ => true,
@@ -230,7 +230,7 @@ impl Key {
     }
 
     /// The index of the key among the keys of tracepoint fields; 0 for other keys.
-    pub(crate) fn field(&self) -> usize {
+    pub(crate) fn field_number(&self) -> usize {
         match self.reads {
             KeyDependency::Field(field) => field.number,
             _ => 0,
@@ -336,8 +336,8 @@ pub(crate) struct KeyInput<'a> {
     pub(crate) level: Level,
     /// Number of samples of the row.
     pub(crate) samples: u64,
-    /// Index of the requested tracepoint field: [`Key::field`].
-    pub(crate) field: usize,
+    /// Index of the requested tracepoint field: [`Key::field_number`].
+    pub(crate) field_number: usize,
 }
 
 /// A level in brackets and an address, formatted like C's `%#.16x`: no 0x for zero.

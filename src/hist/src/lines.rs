@@ -195,7 +195,7 @@ impl SortColumns<'_, '_> {
         for event in number.compared_events(self.event, self.lines.entries_by_event.len()) {
             let lines = self.lines.iter();
             let column = RankColumn::new(
-                lines.map(|line| Reverse(number.of(&self.lines.weights(line, event)))),
+                lines.map(|line| Reverse(number.value_in(&self.lines.weights(line, event)))),
             );
             codes.push(column.ranks.into_iter(), column.count);
         }

@@ -51,8 +51,8 @@ pub struct LiveCounts {
     pub exact: u64,
     /// Number of records lost because a ring was full.
     pub lost: u64,
-    /// Number of LOST records.
-    pub losses: u64,
+    /// Number of LOST records, each of which reports one or more of these losses.
+    pub loss_reports: u64,
     /// Number of samples that could not be decoded.
     pub damaged: u64,
 }
@@ -158,7 +158,7 @@ impl LiveHistograms {
 
     /// Statistics of unwound user stacks.
     #[must_use]
-    pub fn stacks(&self) -> &StackSummary {
+    pub fn stack_summary(&self) -> &StackSummary {
         &self.stacks
     }
 
@@ -193,7 +193,7 @@ impl LiveHistograms {
                 RecordKind::LOST => {
                     if let Ok(Record::Lost(lost)) = Record::decode(&raw, self.live_world.endian()) {
                         counts.lost = counts.lost.saturating_add(lost.lost);
-                        counts.losses += 1;
+                        counts.loss_reports += 1;
                     }
                 }
                 _ => {}
@@ -217,7 +217,7 @@ impl LiveHistograms {
             };
             let naming = NamingContext::new(&setup.options, &setup.source, &resolver, one_thread);
             let stacks = UserStacks::new(&resolver, setup.stacks.clone());
-            let mut samples = stacks.fold(naming.samples(Some(&filter)));
+            let mut samples = stacks.fold(naming.sample_fold(Some(&filter)));
             let mut position = self.position;
             for (raw, record) in RawRecord::all(&self.ready, self.live_world.endian()) {
                 if raw.kind == RecordKind::SAMPLE {

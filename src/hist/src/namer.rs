@@ -48,7 +48,7 @@ pub(crate) struct FrameNamer<'a, 'w> {
     /// Whether frames of inlined functions are added, by event.
     inlines: Vec<bool>,
     /// The resolved stacks of each event.
-    pub(crate) events: Vec<UniqueStacks>,
+    pub(crate) stacks_by_event: Vec<UniqueStacks>,
     /// Cached sites of each event.
     known: Vec<KnownSites>,
 }
@@ -61,7 +61,7 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
         source: &RecordingInfo<'a>,
         pools: SharedPools<'a>,
     ) -> Self {
-        let events = empty_stacks(source);
+        let stacks_by_event = empty_stacks(source);
         let resolver = site_builder.resolver();
         Self {
             site_builder,
@@ -77,8 +77,11 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
             text: Vec::new(),
             chains: ChainResolver::new(options, source.endian),
             inlines: source.inlines.clone(),
-            known: events.iter().map(|_| KnownSites::default()).collect(),
-            events,
+            known: stacks_by_event
+                .iter()
+                .map(|_| KnownSites::default())
+                .collect(),
+            stacks_by_event,
         }
     }
 
@@ -98,8 +101,8 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
         let payload = self.payload(head.event, key.payload);
         let values = self.values(head.event, key.payload);
         let event = head.event as usize;
-        let (Some(stacks), Some(known)) = (self.events.get_mut(event), self.known.get_mut(event))
-        else {
+        let stacks = self.stacks_by_event.get_mut(event);
+        let (Some(stacks), Some(known)) = (stacks, self.known.get_mut(event)) else {
             return;
         };
         let mode = head.misc.cpu_mode();
@@ -116,21 +119,21 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
             false => finder.leaf(mode, key.ip),
         };
         let pool = self.pools.properties;
-        let properties = properties.map(|raw| pool.number(finder.properties(mode, raw, key.ip)));
+        let properties = properties.map(|raw| pool.intern(finder.properties(mode, raw, key.ip)));
         match treatment {
             SampleTreatment::Counted => {}
             SampleTreatment::Filtered => return stacks.filtered.add(weight.sum()),
             SampleTreatment::Ignored => return,
         }
         let frames = self.chains.resolve(head, key.chain, &mut finder);
-        let matched = self.patterns.find(frames, &stacks.sites);
+        let matched = self.patterns.apply(frames, &stacks.sites);
         if self.exclude_other && matched.parent.is_none() {
             return stacks.filtered.add(weight.sum());
         }
         if !self.keeps_chains {
             frames.clear();
         }
-        let context = stacks.contexts.number(SampleContext {
+        let context = stacks.contexts.intern(SampleContext {
             comm: head.comm,
             thread: head.thread,
             cpu: head.cpu,
@@ -160,7 +163,7 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
         }
         self.text.clear();
         self.payload_text.write(event, raw, &mut self.text);
-        Some(self.pools.payloads.number(&self.text))
+        Some(self.pools.payloads.intern(&self.text))
     }
 
     fn values(&self, event: u32, raw: &[u8]) -> Option<ValuesId> {
@@ -169,7 +172,7 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
             return None;
         }
         let values = self.payload_text.fields(event, raw);
-        Some(self.pools.values.number(values))
+        Some(self.pools.values.intern(values))
     }
 }
 

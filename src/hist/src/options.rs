@@ -20,7 +20,7 @@ pub struct HistogramOptions {
     /// Whether callers have rows, to whose totals the samples of their callees are added.
     pub children: bool,
     /// Direction of call graphs.
-    pub order: Direction,
+    pub direction: Direction,
     /// Call graph options; `None` for no call graphs.
     pub graph: Option<GraphOptions>,
     /// Whether events without callchains use the call graphs of an event with callchains.
@@ -68,7 +68,7 @@ impl Default for HistogramOptions {
             columns: Vec::new(),
             order_by: Vec::new(),
             children: false,
-            order: Direction::default(),
+            direction: Direction::default(),
             graph: None,
             reference_call_graphs: false,
             max_stack: usize::MAX,
@@ -176,11 +176,11 @@ impl HistogramOptions {
 
     /// The options for the report of `event`, or of the group that it leads: without sort keys for fields of other tracepoints.
     pub(crate) fn of_event(&self, event: usize) -> Self {
-        let is_of = |field: &ReportField| field.key().is_none_or(|key| key.is_of(event));
+        let applies = |field: &ReportField| field.key().is_none_or(|key| key.applies_to(event));
         let fields_of_event = |fields: &[ReportField]| {
             fields
                 .iter()
-                .filter(|field| is_of(field))
+                .filter(|field| applies(field))
                 .copied()
                 .collect()
         };

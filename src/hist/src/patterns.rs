@@ -13,7 +13,7 @@ pub(crate) struct ReportPatterns<'w, 'a> {
     resolver: &'a Resolver<'w>,
     parent: Option<Pattern>,
     root: Option<Pattern>,
-    order: Direction,
+    direction: Direction,
 }
 
 /// Matches in a callchain.
@@ -53,13 +53,13 @@ impl<'w, 'a> ReportPatterns<'w, 'a> {
             resolver,
             parent: options.parent.as_ref().map(Pattern::new),
             root: options.ignore_callees.as_ref().map(Pattern::new),
-            order: options.order,
+            direction: options.direction,
         }
     }
 
     /// Searches `frames`, indices of `sites` in call graph order, and removes the callees of the
     /// root.
-    pub(crate) fn find(
+    pub(crate) fn apply(
         &mut self,
         frames: &mut Vec<u32>,
         sites: &Interner<CodeSite>,
@@ -78,7 +78,7 @@ impl<'w, 'a> ReportPatterns<'w, 'a> {
         };
         let is_inlined = |site: &u32| symbol(*site).is_some_and(|id| self.resolver.is_inlined(id));
         // The root is the outermost match. It is kept with its callers and the functions inlined in it.
-        match self.order {
+        match self.direction {
             Direction::Callee => {
                 let Some(index) = frames.iter().rposition(is_root) else {
                     return matched;

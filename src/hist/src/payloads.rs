@@ -59,7 +59,7 @@ pub(crate) struct PooledTexts {
 
 impl TextPool {
     /// The index of `text`; invalid UTF-8 is replaced.
-    pub(crate) fn number(&self, text: &[u8]) -> TextId {
+    pub(crate) fn intern(&self, text: &[u8]) -> TextId {
         let text = String::from_utf8_lossy(text);
         let mut texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(number) = texts.numbers.get(&*text) {
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn equal_texts_have_one_number() {
         let payloads = TextPool::default();
-        let numbers = [b"one", b"two", b"one"].map(|text| payloads.number(text));
+        let numbers = [b"one", b"two", b"one"].map(|text| payloads.intern(text));
         assert_eq!(numbers[0], numbers[2]);
         let texts = payloads.finish();
         assert_eq!(texts.get(numbers[1]), "two");

@@ -14,7 +14,7 @@ use crate::namer::address_context;
 const PAGE_SHIFT: u32 = 12;
 
 /// The objects of sampled addresses.
-pub(crate) fn objects(stacks: &RawStacks, world: &World) -> BTreeSet<DsoId> {
+pub(crate) fn sampled_objects(stacks: &RawStacks, world: &World) -> BTreeSet<DsoId> {
     // Each page of an address space is looked up once.
     let mut seen = FxHashSet::default();
     let mut objects = BTreeSet::new();

@@ -58,7 +58,7 @@ pub(crate) struct RawProperties {
     /// Device and inode of the cgroup namespace.
     cgroup_id: (u64, u64),
     transaction: u64,
-    code_page: u64,
+    code_page_size: u64,
     access: Option<RawAccess>,
     /// Source, target and flags of the branch.
     branch: Option<(u64, u64, u64)>,
@@ -85,7 +85,7 @@ struct RawAccess {
     /// `PERF_MEM_*`.
     source: u64,
     /// Page size of the data in bytes.
-    page: u64,
+    data_page_size: u64,
 }
 
 impl UsedProperties {
@@ -112,7 +112,7 @@ impl UsedProperties {
     }
 
     /// Whether sums other than periods and samples are used.
-    pub(crate) fn any_extra(&self) -> bool {
+    pub(crate) fn any_optional_sum(&self) -> bool {
         self.counts_costs || self.parallelism.is_some()
     }
 
@@ -124,7 +124,7 @@ impl UsedProperties {
     }
 
     /// Whether any property is used by a sort key.
-    pub(crate) fn any(&self) -> bool {
+    pub(crate) fn any_used(&self) -> bool {
         !self.properties.is_empty()
     }
 
@@ -169,13 +169,13 @@ impl UsedProperties {
                 Property::Cgroup => raw.cgroup = wire.cgroup.unwrap_or_default(),
                 Property::CgroupId => raw.cgroup_id = cgroup_id(world, sample),
                 Property::Transaction => raw.transaction = wire.transaction.unwrap_or_default(),
-                Property::CodePage => raw.code_page = wire.code_page_size.unwrap_or_default(),
+                Property::CodePage => raw.code_page_size = wire.code_page_size.unwrap_or_default(),
                 Property::Access => {
                     raw.access = Some(RawAccess {
                         address: wire.addr.unwrap_or_default(),
                         physical: wire.phys_addr.unwrap_or_default(),
                         source: wire.data_src.unwrap_or_default(),
-                        page: wire.data_page_size.unwrap_or_default(),
+                        data_page_size: wire.data_page_size.unwrap_or_default(),
                     });
                 }
                 Property::Parallelism => {
@@ -218,7 +218,7 @@ pub(crate) struct Properties {
     /// `PERF_TXN_*`.
     pub(crate) transaction: u64,
     /// Page size of the code in bytes.
-    pub(crate) code_page: u64,
+    pub(crate) code_page_size: u64,
     pub(crate) access: Option<MemoryAccess>,
     pub(crate) branch: Option<BranchProperty>,
     /// Number of running threads.
@@ -236,7 +236,7 @@ pub(crate) struct MemoryAccess {
     pub(crate) physical: u64,
     pub(crate) source: DataSource,
     /// Page size of the data in bytes.
-    pub(crate) page: u64,
+    pub(crate) data_page_size: u64,
 }
 
 /// Identity of the cache line of an access.
@@ -294,7 +294,7 @@ impl PropertyResolver<'_, '_, '_> {
             cgroup: raw.cgroup,
             cgroup_id: raw.cgroup_id,
             transaction: raw.transaction,
-            code_page: raw.code_page,
+            code_page_size: raw.code_page_size,
             parallelism: raw.parallelism,
             access: raw.access.map(|access| self.access(&access, ip)),
             branch: raw.branch.map(|(from, to, flags)| BranchProperty {
@@ -328,7 +328,7 @@ impl PropertyResolver<'_, '_, '_> {
             cacheline: self.cacheline(&data),
             physical: raw.physical,
             source: DataSource(raw.source),
-            page: raw.page,
+            data_page_size: raw.data_page_size,
         }
     }
 
@@ -377,9 +377,9 @@ pub(crate) struct PropertyPool(Mutex<Interner<Properties>>);
 
 impl PropertyPool {
     /// The index of `properties`.
-    pub(crate) fn number(&self, properties: Properties) -> PropertiesId {
+    pub(crate) fn intern(&self, properties: Properties) -> PropertiesId {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        PropertiesId(all.number(properties))
+        PropertiesId(all.intern(properties))
     }
 
     /// The properties by index.

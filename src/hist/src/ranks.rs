@@ -122,7 +122,7 @@ impl KeyRanks {
                 site,
                 level: Level::User,
                 samples: 0,
-                field: key.field(),
+                field_number: key.field_number(),
             };
             value_of(&input, names)
         };

@@ -86,12 +86,12 @@ impl<'r, 'w> NamingContext<'r, 'w> {
     /// Whether call graphs start with the outermost caller.
     #[must_use]
     pub fn begins_with_callers(&self) -> bool {
-        self.options.order == Direction::Caller
+        self.options.direction == Direction::Caller
     }
 
     /// A worker's fold over the samples that `select` does not ignore.
     #[must_use]
-    pub fn samples<'n>(&'n self, select: Option<&'n dyn SelectSamples>) -> SampleFold<'n, 'w> {
+    pub fn sample_fold<'n>(&'n self, select: Option<&'n dyn SelectSamples>) -> SampleFold<'n, 'w> {
         let site_builder = SiteBuilder::new(self.resolver, self.options, &self.lines);
         let site_builder = site_builder.with_select(select);
         let pools = SharedPools {
@@ -265,7 +265,7 @@ impl RecordingNames for RecordingSymbols<'_, '_> {
 
     fn field(&self, input: &KeyInput<'_>) -> Option<&FieldValue> {
         let values = self.values.get(input.context.values?.0 as usize)?;
-        values.get(input.field)?.as_ref()
+        values.get(input.field_number)?.as_ref()
     }
 
     fn properties(&self, input: &KeyInput<'_>) -> &Properties {

@@ -123,7 +123,7 @@ fn caller_graph_direction(
 ) -> Option<Direction> {
     let callchains = events.first().is_some_and(|event| event.callchains);
     let graphs = callchains && options.children && options.graph.is_some();
-    graphs.then_some(options.order)
+    graphs.then_some(options.direction)
 }
 
 /// Formats rows.
@@ -154,8 +154,11 @@ impl RowFormatter<'_> {
         let columns = self.options.columns.iter();
         let keys = columns.filter_map(|field| field.key());
         let cell = |key: &Key| {
-            let field = key.field();
-            (key.text)(&KeyInput { field, ..input }, self.names)
+            let input = KeyInput {
+                field_number: key.field_number(),
+                ..input
+            };
+            (key.text)(&input, self.names)
         };
         let leader = 0;
         HistogramRow {

@@ -98,7 +98,7 @@ impl LastKey {
     /// Whether a sample has this key, apart from its properties. Machine, address space and comm follow from thread, mode
     /// and order.
     #[inline(always)]
-    pub(crate) fn is_of(&self, used: UsedParts, world: &World, sample: &Sample<'_>) -> bool {
+    pub(crate) fn matches(&self, used: UsedParts, world: &World, sample: &Sample<'_>) -> bool {
         let thread = Thread {
             pid: sample.pid,
             tid: sample.tid,

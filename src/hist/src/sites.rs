@@ -158,7 +158,7 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
                 false => source_line.file_name(),
             };
             let text = format!("{file}:{}", source_line.line);
-            return LocationText::Known(self.lines.number(text.as_bytes()));
+            return LocationText::Known(self.lines.intern(text.as_bytes()));
         }
         if !self.keys_show_lines {
             return LocationText::None;
@@ -177,7 +177,7 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
             }
             (None, None) => return LocationText::None,
         };
-        LocationText::Address(self.lines.number(text.as_bytes()))
+        LocationText::Address(self.lines.intern(text.as_bytes()))
     }
 }
 
@@ -241,7 +241,7 @@ impl SiteFinder<'_, '_, '_> {
         let (builder, sites, at) = (&self.builder, &mut self.sites, self.at);
         *self.known.leaves.entry(lookup).or_insert_with(|| {
             let frame = builder.resolver.locate(at, mode, ip);
-            let site = sites.number(builder.leaf(&frame));
+            let site = sites.intern(builder.leaf(&frame));
             (site, builder.treatment(&frame))
         })
     }
@@ -252,7 +252,7 @@ impl SiteFinder<'_, '_, '_> {
         // perf shows targets without a function by their address in the process.
         let no_source_line = None;
         let site = self.builder.caller(&frame, no_source_line);
-        (self.sites.number(site), self.builder.treatment(&frame))
+        (self.sites.intern(site), self.builder.treatment(&frame))
     }
 
     /// The index of the site of a frame at which a branch starts or ends; `None` if it is hidden.
@@ -265,7 +265,7 @@ impl SiteFinder<'_, '_, '_> {
             .builder
             .caller(&frame, self.builder.source_line(&frame));
         let mark = Some(mark);
-        Some(self.sites.number(CodeSite { mark, ..site }))
+        Some(self.sites.intern(CodeSite { mark, ..site }))
     }
 
     /// Appends the indices of a frame's sites to `frames`; none if it is hidden.
@@ -285,7 +285,7 @@ impl SiteFinder<'_, '_, '_> {
         let sites = &mut *self.sites;
         if !self.builder.hides(&frame) {
             self.builder.chain(&frame, self.inlines, |site| {
-                frames.push(sites.number(site));
+                frames.push(sites.intern(site));
             });
         }
         let range = match frames[from..] {

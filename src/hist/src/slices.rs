@@ -80,7 +80,7 @@ impl<T: Copy + Eq, V> SliceMap<T, V> {
 
     /// Approximate size in bytes.
     #[inline]
-    pub(crate) fn size(&self) -> usize {
+    pub(crate) fn byte_size(&self) -> usize {
         size_of_val(&*self.keys) + size_of_val(&*self.entries) + size_of_val(&*self.slots)
     }
 

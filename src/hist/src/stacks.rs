@@ -130,7 +130,7 @@ impl<T> Default for Interner<T> {
 
 impl<T: Copy + Eq + Hash> Interner<T> {
     /// The index of `item`, which is added if it is new.
-    pub(crate) fn number(&mut self, item: T) -> u32 {
+    pub(crate) fn intern(&mut self, item: T) -> u32 {
         *self.numbers.entry(item).or_insert_with(|| {
             let number = self.items.len() as u32;
             self.items.push(item);
@@ -204,7 +204,7 @@ impl UniqueStacks {
 
 /// Adds the items of `from` to `into`, and returns their new indices.
 fn renumber<T: Copy + Eq + Hash>(into: &mut Interner<T>, from: &Interner<T>) -> Vec<u32> {
-    from.items.iter().map(|item| into.number(*item)).collect()
+    from.items.iter().map(|item| into.intern(*item)).collect()
 }
 
 /// The merged stacks of one event. Unordered; a stack from several parts of the recording occurs

@@ -30,7 +30,9 @@ pub(crate) struct TreeNode {
 /// The part of a stack's callchain from one frame to the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChainTail {
+    /// Index of the stack.
     pub(crate) stack: u32,
+    /// Index of its first frame in the callchain, in call graph order.
     pub(crate) from: u32,
 }
 
@@ -66,8 +68,8 @@ pub(crate) enum SiblingOrder {
 pub(crate) struct TreeBuilder<'a, F> {
     pub(crate) merged: &'a MergedStacks,
     /// For each site, the first of the sites that are not distinguished from it.
-    pub(crate) alike: &'a [u32],
-    pub(crate) least: MinBranchWeight,
+    pub(crate) representatives: &'a [u32],
+    pub(crate) min_weight: MinBranchWeight,
     pub(crate) siblings: SiblingOrder,
     /// Whether the ends of taken branches (of branch stacks, not of the tree) are annotated.
     pub(crate) annotates_branches: bool,
@@ -93,7 +95,7 @@ impl<K: Ord, F: Fn(u32) -> K> TreeBuilder<'_, F> {
                 None => ended.add(sum),
             }
         }
-        let least = self.least.period(fork.period);
+        let least = self.min_weight.period(fork.period);
         sums.retain(|_, sum| sum.period >= least);
         let mut heavy: Vec<(u32, ColumnSum)> = sums.into_iter().collect();
         heavy.sort_by_cached_key(|(site, sum)| {
@@ -152,7 +154,7 @@ impl<K: Ord, F: Fn(u32) -> K> TreeBuilder<'_, F> {
 
     /// The next site of a chain, represented by the first site that is not distinguished from it.
     fn site(&self, chain: ChainTail) -> Option<u32> {
-        Some(self.alike[self.actual_site(chain)? as usize])
+        Some(self.representatives[self.actual_site(chain)? as usize])
     }
 
     /// The next site of a chain, even if [`Self::site`] represents it by another one.

@@ -35,7 +35,7 @@ struct PoolState {
 
 impl ValuePool {
     /// The index of `values`.
-    pub(crate) fn number(&self, values: FieldValues) -> ValuesId {
+    pub(crate) fn intern(&self, values: FieldValues) -> ValuesId {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(number) = all.numbers.get(&values) {
             return *number;
@@ -70,7 +70,7 @@ mod tests {
             ]
         };
         let pool = ValuePool::default();
-        let numbers = ["1", "2", "1"].map(|text| pool.number(value(text)));
+        let numbers = ["1", "2", "1"].map(|text| pool.intern(value(text)));
         assert_eq!(numbers[0], numbers[2]);
         assert_ne!(numbers[0], numbers[1]);
         assert_eq!(*pool.finish()[1], value("2"));

@@ -63,7 +63,7 @@ pub fn agent(limits: ClientLimits, authorities: Option<&[PathBuf]>) -> Result<Ag
 /// # Errors
 ///
 /// [`AgentError::NoThread`].
-pub fn check_threads() -> Result<(), AgentError> {
+pub fn check_thread_start() -> Result<(), AgentError> {
     let spawned = thread::Builder::new().spawn(|| ());
     let thread = spawned.map_err(AgentError::NoThread)?;
     // The thread does nothing, so it cannot panic.

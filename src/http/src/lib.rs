@@ -9,5 +9,5 @@ mod client;
 mod tls;
 mod upload;
 
-pub use client::{AgentError, ClientLimits, agent, check_threads};
+pub use client::{AgentError, ClientLimits, agent, check_thread_start};
 pub use upload::{Upload, UploadError};

@@ -8,7 +8,7 @@ use rperf_names::counted;
 use ureq::Agent;
 use ureq::http::Response;
 
-use crate::client::{AgentError, ClientLimits, agent, check_threads};
+use crate::client::{AgentError, ClientLimits, agent, check_thread_start};
 
 /// Delays before further attempts, unless the server sends `Retry-After`.
 const DELAYS: [Duration; 4] = [
@@ -136,7 +136,7 @@ impl Upload<'_> {
     /// Sends the data once. `attempts` is the number of attempts, with this one. An error ends the upload; after
     /// [`Attempt::Failed`] another attempt may follow.
     fn attempt(&self, agent: &Agent, attempts: usize) -> Result<Attempt, UploadError> {
-        check_threads()?;
+        check_thread_start()?;
         let mut request = agent.post(self.url);
         for (name, value) in self.headers {
             request = request.header(*name, *value);

@@ -10,7 +10,7 @@ use rperf_events::vendor::{
 use rperf_safefs::FoundFile;
 
 /// The default folder of tables.
-pub const EVENT_TABLES: &str = "/usr/share/rperf/events";
+pub const EVENT_TABLES_FOLDER: &str = "/usr/share/rperf/events";
 
 /// Tables that are read on first use.
 #[derive(Debug)]

@@ -13,9 +13,9 @@ mod spool;
 mod unmapped;
 mod unpacked;
 
-pub use event_tables::{EVENT_TABLES, MachineTables};
+pub use event_tables::{EVENT_TABLES_FOLDER, MachineTables};
 pub use files::DiskFiles;
 pub use local_events::{MachinePmus, MachineTracepoints};
 pub use spool::{RecordingBytes, Spool};
 pub use unmapped::UnmappedObjects;
-pub use unpacked::{DIRECTORY_HEADER, DirectoryFile, PartError, UnpackedRecords};
+pub use unpacked::{DirectoryFile, HEADER_FILE_NAME, PartError, UnpackedRecords};

@@ -14,7 +14,7 @@ use rperf_sys::MappedFile;
 use crate::{RecordingBytes, Spool};
 
 /// Name of the file with the header in a directory created by `record --threads`. The names of the other files start with it.
-pub const DIRECTORY_HEADER: &str = "data";
+pub const HEADER_FILE_NAME: &str = "data";
 
 /// A file of a directory of `record --threads` that contains only records.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl DirectoryFile {
 }
 
 fn part_number(name: &OsStr) -> Option<u32> {
-    let name = name.to_str()?.strip_prefix(DIRECTORY_HEADER)?;
+    let name = name.to_str()?.strip_prefix(HEADER_FILE_NAME)?;
     name.strip_prefix('.')?.parse().ok()
 }
 

@@ -61,7 +61,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Insn> {
     Some(Insn {
         len: 4,
         is_branch: branch.is_some(),
-        displacement: offset.map(|field| byte_offset(word, field)),
+        target_offset: offset.map(|field| byte_offset(word, field)),
     })
 }
 
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn branches_and_others() {
-        for (word, is_branch, displacement) in [
+        for (word, is_branch, target_offset) in [
             (0x9400_0003_u32, true, Some(12)), // bl .+12
             (0x17ff_ffff, true, Some(-4)),     // b .-4
             (0x54ff_ffe1, true, Some(-4)),     // b.ne .-4
@@ -94,7 +94,7 @@ mod tests {
         ] {
             let insn = decode(&word.to_le_bytes()).unwrap();
             assert_eq!((insn.len, insn.is_branch), (4, is_branch), "{word:#x}");
-            assert_eq!(insn.displacement, displacement, "{word:#x}");
+            assert_eq!(insn.target_offset, target_offset, "{word:#x}");
         }
         assert_eq!(decode(&[0x1f, 0x20, 0x03]), None);
     }

@@ -18,7 +18,7 @@ pub struct Insn {
     /// Whether it is a branch, such as a jump, call, return, system call or software interrupt.
     pub is_branch: bool,
     /// Offset of the branch target from the start of the instruction, for direct near branches.
-    pub displacement: Option<i64>,
+    pub target_offset: Option<i64>,
 }
 
 /// The kind of a branch instruction.

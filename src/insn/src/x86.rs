@@ -23,13 +23,13 @@ pub(crate) fn decode(bits: u32, bytes: &[u8]) -> Option<Insn> {
     Some(Insn {
         len: insn.len(),
         is_branch: is_branch(&insn),
-        displacement: is_near.then(|| displacement(&insn)),
+        target_offset: is_near.then(|| target_offset(&insn)),
     })
 }
 
 /// The target of a near branch, sign-extended if it has only 16 or 32 bits. As [`instruction`] decodes at address 0, the target
-/// is the displacement.
-fn displacement(insn: &Instruction) -> i64 {
+/// is its offset from the start of the instruction.
+fn target_offset(insn: &Instruction) -> i64 {
     match insn.op0_kind() {
         OpKind::NearBranch16 => insn.near_branch16().cast_signed().into(),
         OpKind::NearBranch32 => insn.near_branch32().cast_signed().into(),
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn lengths_and_branches() {
-        for (bytes, is_branch, displacement) in [
+        for (bytes, is_branch, target_offset) in [
             (&[0x89, 0xc8][..], false, None),                     // mov eax, ecx
             (&[0xc3], true, None),                                // ret
             (&[0xeb, 0xfe], true, Some(0)),                       // jmp .
@@ -160,7 +160,7 @@ mod tests {
                 (bytes.len(), is_branch),
                 "{bytes:x?}"
             );
-            assert_eq!(insn.displacement, displacement, "{bytes:x?}");
+            assert_eq!(insn.target_offset, target_offset, "{bytes:x?}");
             assert_eq!(decode64(bytes), Some(insn));
             assert_eq!(decode64(&bytes[..bytes.len() - 1]), None, "{bytes:x?}");
         }
@@ -175,7 +175,7 @@ mod tests {
         // More prefixes than an instruction can have.
         assert_eq!(decode64(&[0x66; 16]), None);
         // A jump backwards, by its 32-bit target.
-        assert_eq!(decode(32, &[0xeb, 0xfc]).unwrap().displacement, Some(-2));
+        assert_eq!(decode(32, &[0xeb, 0xfc]).unwrap().target_offset, Some(-2));
         // pop ss and aam are invalid in 64-bit mode: they are decoded as in 32-bit mode.
         assert_eq!(decode64(&[0x17]).unwrap().len, 1);
         assert_eq!(decode64(&[0xd4, 0x0a]).unwrap().len, 2);

@@ -24,7 +24,7 @@ pub struct SampleLine<'a> {
     /// The flags of the record header.
     pub misc: Misc,
     /// The flags of the branch, if it is decoded from a hardware trace and the flags are shown; otherwise 0.
-    pub branch: BranchFlags,
+    pub branch_flags: BranchFlags,
 }
 
 /// A resolved address.
@@ -34,13 +34,13 @@ pub struct ResolvedAddress<'a> {
     pub ip: u64,
     /// The address shown in stacks: [`Frame::address`] for user objects, the sampled address for the
     /// kernel and without an object.
-    pub in_stack: u64,
+    pub shown_address: u64,
     /// The symbol, if known.
     pub symbol: Option<SymbolOffset<'a>>,
     /// The object's name, if known.
     pub object: Option<&'a str>,
-    /// Whether [`Self::in_stack`] is an offset in [`Self::object`].
-    pub in_object: bool,
+    /// Whether [`Self::shown_address`] is an offset in [`Self::object`].
+    pub is_object_offset: bool,
     /// Whether the symbol is an inlined function.
     pub inlined: bool,
     /// The source location, if requested.
@@ -69,10 +69,10 @@ impl ResolvedAddress<'_> {
     pub const fn unknown(ip: u64) -> Self {
         Self {
             ip,
-            in_stack: ip,
+            shown_address: ip,
             symbol: None,
             object: None,
-            in_object: false,
+            is_object_offset: false,
             inlined: false,
             source: SourceLocation::None,
         }
@@ -126,7 +126,7 @@ impl<'r, 'w> LineBuilder<'r, 'w> {
             time: sample.wire.time.unwrap_or(u64::MAX),
             period: sample.period,
             misc: sample.misc,
-            branch: BranchFlags::default(),
+            branch_flags: BranchFlags::default(),
         }
     }
 
@@ -145,13 +145,14 @@ impl<'r, 'w> LineBuilder<'r, 'w> {
         });
         ResolvedAddress {
             ip: frame.ip,
-            in_stack: if shows_ip { frame.ip } else { frame.address },
+            shown_address: if shows_ip { frame.ip } else { frame.address },
             symbol,
             object: dso.map(|dso| match self.kernel_paths {
                 true => dso.long_name.as_str(),
                 false => dso.name.as_str(),
             }),
-            in_object: dso.is_some_and(|dso| !shows_ip && !matches!(dso.kind, DsoKind::PerfMap(_))),
+            is_object_offset: dso
+                .is_some_and(|dso| !shows_ip && !matches!(dso.kind, DsoKind::PerfMap(_))),
             inlined: frame
                 .symbol
                 .is_some_and(|symbol| self.resolver.is_inlined(symbol)),

@@ -187,15 +187,15 @@ impl FieldSelection {
         choice.fields.has(LineField::Addr) || by_default
     }
 
-    /// Compares the selection with the events of a file: removes fields that the first event of each class lacks, unless a
-    /// `-F` for all classes names them. If any tracepoint has callchains, adds the fields of frames to tracepoints, unless a
-    /// `-F` applied to them or callchains are hidden.
+    /// Fits the selection to the events of a file: removes fields that the first event of each class lacks, unless a `-F` for
+    /// all classes names them. If any tracepoint has callchains, adds the fields of frames to tracepoints, unless a `-F` applied
+    /// to them or callchains are hidden.
     ///
     /// # Errors
     ///
     /// A field that a `-F` for all classes names, but that was not recorded; a class without events for which `-F` names no
     /// fields (`hw:`); a field that requires another field, or data that the samples lack.
-    pub fn check<'a>(
+    pub fn fit_to_events<'a>(
         &mut self,
         events: impl Iterator<Item = (&'a Attr, &'a str)> + Clone,
     ) -> Result<(), Error> {
@@ -209,7 +209,7 @@ impl FieldSelection {
                     return Err(Error::NoSuchEvents { class });
                 }
                 Some((attr, name)) if !choice.fields.is_empty() => {
-                    choice.check(attr, name, all_branches)?;
+                    choice.fit_to(attr, name, all_branches)?;
                 }
                 _ => {}
             }
@@ -232,14 +232,14 @@ impl FieldSelection {
         Ok(())
     }
 
-    /// Like [`FieldSelection::check`] in pipe mode, where more events may follow. As in perf, if any event has callchains, all
-    /// events then show addresses and symbols, unless these fields are removed by name or callchains are hidden.
+    /// Like [`FieldSelection::fit_to_events`] in pipe mode, where more events may follow. As in perf, if any event has
+    /// callchains, all events then show addresses and symbols, unless these fields are removed by name or callchains are hidden.
     ///
     /// # Errors
     ///
     /// A field that a `-F` for all classes names, but that was not recorded; a field that requires another field, or data that
     /// the samples lack.
-    pub fn check_stream<'a>(
+    pub fn fit_to_stream<'a>(
         &mut self,
         events: impl Iterator<Item = (&'a Attr, &'a str)> + Clone,
     ) -> Result<(), Error> {
@@ -252,7 +252,7 @@ impl FieldSelection {
                 continue;
             };
             let choice = self.choice(class);
-            choice.check(attr, name, all_branches)?;
+            choice.fit_to(attr, name, all_branches)?;
             for field in [LineField::Ip, LineField::Sym] {
                 if chains && !choice.removed.has(field) {
                     choice.fields.set(field, true);
@@ -361,8 +361,9 @@ fn default_and(more: &[LineField]) -> LineFields {
 }
 
 impl ClassFields {
-    /// Compares the fields with the first event of the class. `all_branches` is the result of [`has_all_branches`].
-    fn check(&mut self, attr: &Attr, event: &str, all_branches: bool) -> Result<(), Error> {
+    /// Fits the fields to the first event of the class: removes fields that it lacks, and reports those that cannot be shown.
+    /// `all_branches` is the result of [`has_all_branches`].
+    fn fit_to(&mut self, attr: &Attr, event: &str, all_branches: bool) -> Result<(), Error> {
         let addresses = [SampleType::IP, SampleType::ADDR];
         let no_address = !addresses.iter().any(|bit| attr.sample_type.contains(*bit));
         let mut need = |field, bits, name| self.need(attr, event, field, bits, name);

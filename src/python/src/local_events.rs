@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rperf_events::Catalogue;
-use rperf_input::{EVENT_TABLES, MachinePmus, MachineTables, MachineTracepoints};
+use rperf_input::{EVENT_TABLES_FOLDER, MachinePmus, MachineTables, MachineTracepoints};
 use rperf_sys::Sysfs;
 use rperf_tracepoint::{Abi, Tracepoint};
 
@@ -18,7 +18,8 @@ impl LocalEvents {
     pub(crate) fn find() -> Self {
         let sysfs = Sysfs::new("/sys");
         let of_this_processor = None;
-        let tables = MachineTables::new(EVENT_TABLES.into(), of_this_processor, sysfs.root());
+        let tables =
+            MachineTables::new(EVENT_TABLES_FOLDER.into(), of_this_processor, sysfs.root());
         let at_mount_point = None;
         Self {
             pmus: MachinePmus::new(sysfs, tables),

@@ -10,7 +10,7 @@ use pyo3::exceptions::PyPermissionError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rperf_input::{
-    DIRECTORY_HEADER, DirectoryFile, PartError, RecordingBytes, Spool, UnpackedRecords,
+    DirectoryFile, HEADER_FILE_NAME, PartError, RecordingBytes, Spool, UnpackedRecords,
 };
 use rperf_perfdata::PerfData;
 use rperf_safefs::{Folder, FoundFile, is_users};
@@ -124,9 +124,9 @@ impl RecordingFile {
         let mut parts = Vec::new();
         if file.metadata().is_dir() {
             let folder = Folder::open(&path_to_open).map_err(|error| failed(&error))?;
-            let header = path.join(DIRECTORY_HEADER);
+            let header = path.join(HEADER_FILE_NAME);
             file = folder
-                .find(DIRECTORY_HEADER.as_ref())
+                .find(HEADER_FILE_NAME.as_ref())
                 .map_err(|error| file_error(&header, &error))?;
             let check_part = |metadata: &Metadata| check(&path, metadata, force).map_err(OpenError);
             parts = DirectoryFile::of_directory(&folder, check_part).map_err(|error| error.0)?;

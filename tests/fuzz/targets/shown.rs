@@ -163,7 +163,7 @@ fn write_sample(layout: &ScriptLayout, sample: &Sample<'_>, block: &mut ScriptBl
         time: sample.wire.time.unwrap_or(u64::MAX),
         period: sample.period,
         misc: sample.misc,
-        branch: BranchFlags(sample.period as u32),
+        branch_flags: BranchFlags(sample.period as u32),
     };
     let resolved = |address: Option<u64>| ResolvedAddress::unknown(address.unwrap_or_default());
     layout.start(&line, block);

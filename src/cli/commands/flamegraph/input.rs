@@ -218,7 +218,7 @@ impl FlamegraphInput {
         };
         HistogramOptions {
             order_by: parse_fields(keys).unwrap_or_default(),
-            order: Direction::Caller,
+            direction: Direction::Caller,
             graph: Some(GraphOptions {
                 form: GraphForm::Graph,
                 min_percent: 0.0,

@@ -197,7 +197,7 @@ impl ReportSettings {
         HistogramOptions {
             counted: shape.counted,
             children: shape.children,
-            order: self.chains.graph.order.unwrap_or(shape.order),
+            direction: self.chains.graph.order.unwrap_or(shape.order),
             graph: self.graph(shape),
             reference_call_graphs: self.chains.reference_call_graphs,
             max_stack: self.chains.max_stack,

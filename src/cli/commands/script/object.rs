@@ -39,7 +39,7 @@ pub(super) fn check(fields: LineFields, option: &str) -> Result<(), CliError> {
 /// Appends a frame and a comma.
 pub(super) fn frame(fields: LineFields, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
     let mut object = JsonObject::new(out);
-    object.hex("address", address.in_stack);
+    object.hex("address", address.shown_address);
     location(fields, address, &mut object);
     object.finish();
     out.push(b',');
@@ -55,8 +55,8 @@ fn location(fields: LineFields, address: &ResolvedAddress<'_>, object: &mut Json
     }
     if let Some(name) = address.object.filter(|_| fields.has(LineField::Dso)) {
         object.text("dso", name);
-        if address.in_object && fields.has(LineField::Dsoff) {
-            object.hex(LineField::Dsoff.name(), address.in_stack);
+        if address.is_object_offset && fields.has(LineField::Dsoff) {
+            object.hex(LineField::Dsoff.name(), address.shown_address);
         }
     }
     if address.inlined {

@@ -209,8 +209,8 @@ fn check_fields(recording: Metadata<'_>, selection: &mut FieldSelection) -> Resu
     let events = events.filter(|event| !traced || !has_no_samples(&event.attr));
     let events = events.map(|event| (&event.attr, event.name.as_str()));
     let checked = match recording.is_pipe {
-        true => selection.check_stream(events),
-        false => selection.check(events),
+        true => selection.fit_to_stream(events),
+        false => selection.fit_to_events(events),
     };
     checked.map_err(super::field_error)
 }

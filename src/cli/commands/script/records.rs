@@ -78,7 +78,7 @@ impl SampleText<'_, '_> {
             time: source.id.time.unwrap_or(u64::MAX),
             period: 0,
             misc: source.raw.misc,
-            branch: BranchFlags::default(),
+            branch_flags: BranchFlags::default(),
         };
         if self.plan.separates_samples {
             let sampled_event = None;

@@ -465,7 +465,7 @@ impl Render for SampleText<'_, '_> {
         let state = scratch.recent.state_at(world, sample.who(), sample.order);
         let mut line = self.lines.line(sample, state.comm_at);
         if event.shows_kind {
-            line.branch = self.lines.branch_flags(sample);
+            line.branch_flags = self.lines.branch_flags(sample);
         }
         let shown = ShownSample {
             event,

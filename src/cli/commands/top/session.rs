@@ -292,7 +292,7 @@ impl TopSession {
 impl IntervalResult {
     /// Whether the last interval has LOST records.
     pub(super) fn has_losses(&self) -> bool {
-        self.counts.losses > 0
+        self.counts.loss_reports > 0
     }
 
     fn begin() -> Self {

@@ -131,7 +131,7 @@ impl TopSettings {
                 ..recording_info(metadata, no_inline_option)
             },
             stacks: StackOptions {
-                keeps_outermost: options.order == Direction::Caller,
+                keeps_outermost: options.direction == Direction::Caller,
                 ..stack_options(metadata, limit)
             },
             options,
@@ -165,7 +165,7 @@ impl ChainCounting {
         let sort_event = count("group-sort-idx");
         Ok(HistogramOptions {
             children: self.children,
-            order: match self.children {
+            direction: match self.children {
                 true => Direction::Caller,
                 false => Direction::Callee,
             },
@@ -208,7 +208,7 @@ fn check_sort_keys(order_by: &[ReportField]) -> Result<(), CliError> {
     let mut keys = order_by.iter().filter_map(|field| field.key());
     let unavailable = keys.find(|key| {
         let needs_more = key.shows_payload() || key.shows_parent() || key.shows_parallelism();
-        key.needs().is_some() || needs_more
+        key.required_items().is_some() || needs_more
     });
     let Some(key) = unavailable else {
         return Ok(());

@@ -1,6 +1,6 @@
 //! Keys of `--mem-mode`: addresses, data source and properties of memory accesses.
 
-use super::size::page_text;
+use super::size::page_size_text;
 use super::{
     CellPadding, Key, KeyDependency, KeyInput, KeyLabel, KeyValue, Property, ShownCode,
     address_text, label,
@@ -150,8 +150,8 @@ pub(super) static PHYS_DADDR: Key = key(
 pub(super) static DATA_PAGE_SIZE: Key = key(
     label("data_page_size", "Data Page Size"),
     CellPadding::Always,
-    |input, names| number(access(input, names).map(|access| access.page)),
-    |input, names| access_text(input, names, |access| page_text(access.page)),
+    |input, names| number(access(input, names).map(|access| access.data_page_size)),
+    |input, names| access_text(input, names, |access| page_size_text(access.data_page_size)),
 );
 
 fn access<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> Option<&'n MemoryAccess> {

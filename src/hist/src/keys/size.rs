@@ -24,8 +24,8 @@ pub(super) static CODE_PAGE_SIZE: Key = Key::plain(
     label("code_page_size", "Code Page Size"),
     KeyDependency::Property(Property::CodePage),
     CellPadding::Always,
-    |input, names| KeyValue::Number(names.properties(input).code_page.cast_signed()),
-    |input, names| page_text(names.properties(input).code_page),
+    |input, names| KeyValue::Number(names.properties(input).code_page_size.cast_signed()),
+    |input, names| page_size_text(names.properties(input).code_page_size),
 );
 
 fn symbol_size(input: &KeyInput<'_>, names: &dyn RecordingNames) -> Option<u64> {
@@ -38,7 +38,7 @@ fn size_text(size: Option<u64>) -> String {
 }
 
 /// The size of a page, such as `4K`; `N/A` for 0.
-pub(super) fn page_text(bytes: u64) -> String {
+pub(super) fn page_size_text(bytes: u64) -> String {
     if bytes == 0 {
         return "N/A".to_owned();
     }

@@ -36,7 +36,7 @@ fn histograms(data: &PerfData<'_>, options: &HistogramOptions, max_bytes: usize)
     let mut naming = NamingContext::new(options, &source, &resolver, threads);
     naming.max_bytes = max_bytes;
     let every_sample = None;
-    let samples = replay.fold(threads, || naming.samples(every_sample));
+    let samples = replay.fold(threads, || naming.sample_fold(every_sample));
     let folded = samples.finish(threads);
     naming.histograms(folded)
 }
@@ -48,7 +48,7 @@ fn rows_do_not_depend_on_when_stacks_are_named() {
         order_by: columns.clone(),
         columns,
         children: true,
-        order: Direction::Caller,
+        direction: Direction::Caller,
         graph: Some(GraphOptions {
             form: GraphForm::Graph,
             min_percent: 0.5,

@@ -112,7 +112,7 @@ fn find<'n>(
         site: &site,
         level,
         samples: 0,
-        field: 0,
+        field_number: 0,
     };
     let keys = options.keys();
     let keys = || keys.iter();

@@ -137,11 +137,11 @@ fn fold(fake: &Fake, samples: &[Sample]) -> UniqueStacks {
     for sample in samples {
         let frames = sample.frames.iter();
         let frames: Vec<u32> = frames
-            .map(|site| stacks.sites.number(fake.site(*site)))
+            .map(|site| stacks.sites.intern(fake.site(*site)))
             .collect();
         let key = StackKey {
-            context: stacks.contexts.number(sample.context),
-            leaf: stacks.sites.number(fake.site(sample.leaf)),
+            context: stacks.contexts.intern(sample.context),
+            leaf: stacks.sites.intern(fake.site(sample.leaf)),
             level: sample.level,
             frames: &frames,
         };

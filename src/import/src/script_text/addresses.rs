@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use rperf_wire::Mmap;
 
 use super::frame::TextFrame;
-use super::kernel::INLINED_SIZE;
+use super::kernel::INLINED_DISTANCE;
 use super::objects::{CodeOwner, LOW_END, Objects};
 
 /// Mappings of one process.
@@ -51,7 +51,9 @@ impl<'o, 't> Mappings<'o, 't> {
             let address = match self.objects.owner(frames, number) {
                 CodeOwner::Kernel if frame.is_inlined => {
                     let kernel = &self.objects.kernel;
-                    let inlined = frame.symbol.and_then(|symbol| kernel.inlined(symbol));
+                    let inlined = frame
+                        .symbol
+                        .and_then(|symbol| kernel.inlined_address(symbol));
                     inlined.unwrap_or(frame.address)
                 }
                 CodeOwner::Kernel | CodeOwner::Unknown => frame.address,
@@ -91,7 +93,9 @@ impl<'o, 't> Mappings<'o, 't> {
                 is_low: true,
             };
         }
-        let place = frame.symbol.and_then(|symbol| object.place(symbol));
+        let place = frame
+            .symbol
+            .and_then(|symbol| object.function_offset(symbol));
         let (Some(symbol), Some(place)) = (frame.symbol, place) else {
             // The object's functions are normally at lower offsets, so readers find none at this one.
             return Piece {
@@ -100,7 +104,7 @@ impl<'o, 't> Mappings<'o, 't> {
             };
         };
         if frame.is_inlined {
-            let next = INLINED_BASE + INLINED_SIZE * self.inlined.len() as u64;
+            let next = INLINED_BASE + INLINED_DISTANCE * self.inlined.len() as u64;
             let start = *self.inlined.entry((index, symbol)).or_insert(next);
             return Piece {
                 pgoff: place,
@@ -110,7 +114,7 @@ impl<'o, 't> Mappings<'o, 't> {
         match frame.offset {
             Some(offset) => Piece {
                 start: frame.address - offset,
-                len: object.size(symbol),
+                len: object.function_size(symbol),
                 pgoff: place,
                 address: frame.address,
                 is_low: false,

@@ -119,7 +119,7 @@ impl<'t> TextEvents<'t> {
     }
 
     /// The index of an event in `list`.
-    pub(super) fn number(&self, name: &str) -> Option<usize> {
+    pub(super) fn index_of(&self, name: &str) -> Option<usize> {
         self.numbers.get(name).copied()
     }
 

@@ -73,7 +73,7 @@ struct SectionHeader {
 /// Builds an ELF file (System V ABI, 64 bits, little-endian) with these functions: address, size, name. Mappings refer to a
 /// function by its address as file offset, although the file has no code: `.text` has no bytes (`SHT_NOBITS`). Returns the file
 /// and its build-id.
-pub(super) fn object(functions: &[(u64, u64, &str)]) -> (Vec<u8>, [u8; 20]) {
+pub(super) fn elf_file(functions: &[(u64, u64, &str)]) -> (Vec<u8>, [u8; 20]) {
     let mut strings = vec![0];
     let mut symbols = vec![0; SYMBOL as usize];
     // End of the code: at least a page.

@@ -10,7 +10,7 @@ const CORE: &str = "[kernel";
 const PAGE: u64 = 0x1000;
 /// Distance in bytes between the addresses that inlined functions get: the text has only the addresses of the functions that
 /// contain them.
-pub(super) const INLINED_SIZE: u64 = 16;
+pub(super) const INLINED_DISTANCE: u64 = 16;
 /// The name of code without a function: otherwise the function at the next lower address would be shown.
 const UNKNOWN: &str = "[unknown]";
 
@@ -87,7 +87,7 @@ impl<'t> KernelCode<'t> {
         for (name, address) in &mut self.inlined {
             *address = next;
             self.functions.entry(next).or_insert((name, None));
-            next += INLINED_SIZE;
+            next += INLINED_DISTANCE;
         }
         let (first, last) = self.ranges.entry(None).or_insert((start, next));
         *first = (*first).min(start);
@@ -100,7 +100,7 @@ impl<'t> KernelCode<'t> {
     }
 
     /// The address of an inlined function.
-    pub(super) fn inlined(&self, symbol: &str) -> Option<u64> {
+    pub(super) fn inlined_address(&self, symbol: &str) -> Option<u64> {
         self.inlined.get(symbol).copied()
     }
 

@@ -232,12 +232,12 @@ impl<'t> UserObject<'t> {
     }
 
     /// The offset in the object of a function in `named`.
-    pub(super) fn place(&self, symbol: &str) -> Option<u64> {
+    pub(super) fn function_offset(&self, symbol: &str) -> Option<u64> {
         self.places.get(symbol).copied()
     }
 
     /// The known size in bytes of a function in `named`; 1 if unknown.
-    pub(super) fn size(&self, symbol: &str) -> u64 {
+    pub(super) fn function_size(&self, symbol: &str) -> u64 {
         self.named.get(symbol).copied().unwrap_or(1)
     }
 
@@ -247,7 +247,9 @@ impl<'t> UserObject<'t> {
         let placed = placed.map(|(start, (name, size))| (*start, *size, *name));
         // A place below `LOW_END` is that of a function in `placed`.
         let named = self.named.iter().filter_map(|(name, size)| {
-            let place = self.place(name).filter(|place| *place >= LOW_END)?;
+            let place = self
+                .function_offset(name)
+                .filter(|place| *place >= LOW_END)?;
             Some((place, *size, *name))
         });
         placed.chain(named).collect()

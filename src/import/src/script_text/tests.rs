@@ -275,9 +275,13 @@ fn callchains_lead_to_functions() {
     // The offsets in /a are also its addresses; only /b, the second object, gets other addresses.
     assert_eq!((a.1, a.3, b.3), (0x1000, 0x1000, 0x1000));
     assert_eq!((c.1, c.2), (0x7fff_0000_1000, 0x11));
-    let names: Vec<&str> = imported.symbols.iter().map(|file| &*file.name).collect();
+    let names: Vec<&str> = imported
+        .symbol_files
+        .iter()
+        .map(|file| &*file.name)
+        .collect();
     assert_eq!(names, ["[kernel.kallsyms]", "/a", "/b", "/c"]);
-    let kallsyms = String::from_utf8_lossy(&imported.symbols[0].bytes);
+    let kallsyms = String::from_utf8_lossy(&imported.symbol_files[0].bytes);
     assert!(kallsyms.contains("ffffffff81000100 T sys\n"), "{kallsyms}");
 }
 
@@ -287,7 +291,7 @@ fn frames_at_the_last_address_are_kept() {
         \tffffffffffffffff end+0x1 ([kernel.kallsyms])\n\t0 low+0x0 ([module])\n\tffffffffffffffff high+0x0 ([module])\n\n";
     let imported = ScriptText::new(text.as_bytes()).write(Cursor::new(Vec::new()), &[]);
     let kallsyms =
-        String::from_utf8_lossy(&imported.expect("a recording").symbols[0].bytes).into_owned();
+        String::from_utf8_lossy(&imported.expect("a recording").symbol_files[0].bytes).into_owned();
     assert!(
         kallsyms.contains("fffffffffffffffe T end\n") && kallsyms.contains(" T inner\n"),
         "{kallsyms}"

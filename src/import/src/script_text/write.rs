@@ -14,7 +14,7 @@ use super::ScriptText;
 use super::addresses::Mappings;
 use super::events::TextEvents;
 use super::frame::is_kernel;
-use super::image::{SymbolFile, SymbolFileKind, object};
+use super::image::{SymbolFile, SymbolFileKind, elf_file};
 use super::objects::Objects;
 use super::parse::{LineProblem, TextItem, TextSample};
 use crate::Error;
@@ -37,9 +37,9 @@ pub struct ImportedText {
     /// Size of the perf.data in bytes.
     pub bytes: u64,
     /// Number of lines with records other than samples, which are not converted.
-    pub skipped: u64,
+    pub skipped_lines: u64,
     /// Files with the functions, which readers find by the build-ids in the recording.
-    pub symbols: Vec<SymbolFile>,
+    pub symbol_files: Vec<SymbolFile>,
 }
 
 /// Results of the first pass over the text.
@@ -98,8 +98,8 @@ impl ScriptText<'_> {
         Ok(ImportedText {
             samples: survey.events.samples(),
             bytes: finished.file_bytes,
-            skipped: survey.skipped,
-            symbols,
+            skipped_lines: survey.skipped,
+            symbol_files: symbols,
         })
     }
 
@@ -140,7 +140,7 @@ fn symbol_files(objects: &Objects<'_>, kernel: Option<&KernelSymbols<'_>>) -> Ve
         if functions.is_empty() {
             return None;
         }
-        let (bytes, build_id) = object(&functions);
+        let (bytes, build_id) = elf_file(&functions);
         Some(SymbolFile {
             kind: match owner.is_vdso() {
                 true => SymbolFileKind::Vdso,
@@ -274,7 +274,7 @@ impl<'s, 't, O: Output> TextWriter<'s, 't, O> {
     /// Adds a sample, after the comm and the mappings that it needs.
     fn put(&mut self, sample: &TextSample<'t>) -> Result<(), PutFailure> {
         let head = &sample.head;
-        let Some(number) = self.events.number(head.event) else {
+        let Some(number) = self.events.index_of(head.event) else {
             return Ok(());
         };
         let id = SampleId {

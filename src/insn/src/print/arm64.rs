@@ -24,7 +24,7 @@ pub(super) fn print(address: u64, bytes: &[u8], text: &mut String) -> Printed {
         len: LEN.min(bytes.len()),
         flow: InsnFlow::Next,
         target: None,
-        refers: None,
+        referenced: None,
     };
     let Some(word) = bytes.first_chunk::<LEN>() else {
         text.push_str("(bad)");
@@ -52,7 +52,7 @@ pub(super) fn print(address: u64, bytes: &[u8], text: &mut String) -> Printed {
     rewritten.rewrite(operands);
     rewritten.finish(u32::from_le_bytes(*word));
     match printed.flow {
-        InsnFlow::Next => printed.refers = rewritten.pc_relative,
+        InsnFlow::Next => printed.referenced = rewritten.pc_relative,
         _ => printed.target = rewritten.pc_relative,
     }
     lay_out(text, branch_name(name).unwrap_or(name), &rewritten.text);

@@ -40,7 +40,7 @@ pub struct Printed {
     /// The target of a direct jump or call, or of `xbegin`, whose flow is [`InsnFlow::Next`]; the text ends with this address.
     pub target: Option<u64>,
     /// The absolute address of an operand that is relative to the program counter.
-    pub refers: Option<u64>,
+    pub referenced: Option<u64>,
 }
 
 /// Disassembles instructions one by one.

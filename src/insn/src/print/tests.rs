@@ -74,14 +74,17 @@ fn targets_and_operand_addresses_are_computed() {
     let (_, call) = text(Isa::X86, Syntax::Att, &[0xe8, 0xfb, 0xff, 0xff, 0xff]);
     assert_eq!((call.flow, call.target), (InsnFlow::Call, Some(0x1000)));
     let (_, memory) = text(Isa::X86_64, Syntax::Att, &[0x8b, 0x05, 0, 1, 0, 0]);
-    assert_eq!((memory.flow, memory.refers), (InsnFlow::Next, Some(0x1106)));
+    assert_eq!(
+        (memory.flow, memory.referenced),
+        (InsnFlow::Next, Some(0x1106))
+    );
     assert_eq!(
         text(Isa::X86_64, Syntax::Att, &[0xc3]).1.flow,
         InsnFlow::Return
     );
     let (page_text, page) = text(Isa::Arm64, Syntax::Att, &[0xc1, 0, 0, 0x90]);
     assert_eq!(
-        (page_text.as_str(), page.refers),
+        (page_text.as_str(), page.referenced),
         ("adrp   x1, 19000", Some(0x19000))
     );
 }

@@ -53,7 +53,7 @@ impl X86 {
                 len: 1,
                 flow: InsnFlow::Next,
                 target: None,
-                refers: None,
+                referenced: None,
             };
         }
         let bytes = &bytes[..insn.len().min(bytes.len())];
@@ -64,7 +64,7 @@ impl X86 {
             len: insn.len(),
             flow: flow(&insn),
             target: is_direct(&insn).then(|| insn.near_branch_target()),
-            refers: insn
+            referenced: insn
                 .is_ip_rel_memory_operand()
                 .then(|| insn.ip_rel_memory_address()),
         }

@@ -34,7 +34,7 @@ fn applied(lists: &[&str]) -> Result<FieldSelection, Error> {
 /// The names of the fields selected for a file's only event, `attr`: `lists` are applied, then checked against the event.
 fn fields(lists: &[&str], attr: &Attr) -> Result<Vec<&'static str>, Error> {
     let mut selection = applied(lists)?;
-    selection.check([(attr, "an-event")].into_iter())?;
+    selection.fit_to_events([(attr, "an-event")].into_iter())?;
     let selected = selection.fields(attr);
     let names = LineFields::ALL.iter().filter(|field| selected.has(**field));
     Ok(names.map(LineField::name).collect())
@@ -244,7 +244,7 @@ fn frames_of_tracepoints_are_shown_only_without_an_f_that_applies_to_them() {
 fn streamed(lists: &[&str], events: &[&Attr]) -> Vec<&'static str> {
     let mut selection = applied(lists).unwrap();
     let named = events.iter().map(|attr| (*attr, "event"));
-    selection.check_stream(named).unwrap();
+    selection.fit_to_stream(named).unwrap();
     let selected = selection.fields(events[0]);
     let names = LineFields::ALL.iter().filter(|field| selected.has(**field));
     names.map(LineField::name).collect()

@@ -36,7 +36,7 @@ fn line(
         text: text.to_owned(),
         flow: InsnFlow::Next,
         target: None,
-        refers: None,
+        referenced: None,
         hits: vec![hit(samples)],
         site: Some(LineSite {
             function,

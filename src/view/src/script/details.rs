@@ -138,7 +138,7 @@ impl ScriptLayout {
                 let address = if is_runtime_address {
                     end.ip
                 } else {
-                    end.in_stack
+                    end.shown_address
                 };
                 digits::hexadecimal(out, address, 0);
             }

@@ -127,7 +127,7 @@ impl ScriptLayout {
         out.extend_from_slice(&self.event);
         if self.fields.has(LineField::Flags) {
             digits::blanks(out, FLAGS_INDENT);
-            let name = line.branch.name();
+            let name = line.branch_flags.name();
             out.extend_from_slice(name.as_bytes());
             digits::blanks(out, FLAGS_COLUMNS - FLAGS_INDENT - name.len());
         }
@@ -219,7 +219,7 @@ impl ScriptLayout {
     /// Appends one frame of a callchain and a newline; the source location is on a line of its own.
     pub fn frame(&self, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
         out.push(b'\t');
-        digits::hexadecimal(out, address.in_stack, ADDRESS_COLUMNS);
+        digits::hexadecimal(out, address.shown_address, ADDRESS_COLUMNS);
         self.names(address, out);
         self.source(address, b"\n  ", out);
         if address.inlined {
@@ -301,9 +301,9 @@ impl ScriptLayout {
     fn object(&self, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
         out.push(b'(');
         out.extend_from_slice(address.object.unwrap_or("[unknown]").as_bytes());
-        if address.in_object && self.fields.has(LineField::Dsoff) {
+        if address.is_object_offset && self.fields.has(LineField::Dsoff) {
             out.extend_from_slice(b"+0x");
-            digits::hexadecimal(out, address.in_stack, 0);
+            digits::hexadecimal(out, address.shown_address, 0);
         }
         out.push(b')');
     }

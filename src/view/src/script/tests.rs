@@ -34,20 +34,20 @@ fn line() -> SampleLine<'static> {
         time: 2_859_727_373_999,
         period: 1_001_001,
         misc: Misc(2),
-        branch: BranchFlags::default(),
+        branch_flags: BranchFlags::default(),
     }
 }
 
 fn resolved() -> ResolvedAddress<'static> {
     ResolvedAddress {
         ip: 0x55ff_b970_0157,
-        in_stack: 0x1157,
+        shown_address: 0x1157,
         symbol: Some(SymbolOffset {
             name: "leaf",
             offset: 0x1e,
         }),
         object: Some("/opt/demo/calc"),
-        in_object: true,
+        is_object_offset: true,
         inlined: false,
         source: SourceLocation::None,
     }
@@ -56,10 +56,10 @@ fn resolved() -> ResolvedAddress<'static> {
 /// An address without a known symbol or object.
 const NOWHERE: ResolvedAddress<'static> = ResolvedAddress {
     ip: 0,
-    in_stack: 0,
+    shown_address: 0,
     symbol: None,
     object: None,
-    in_object: false,
+    is_object_offset: false,
     inlined: false,
     source: SourceLocation::None,
 };
@@ -163,7 +163,7 @@ fn missing_values_print_as_in_perf() {
         time: u64::MAX,
         period: 0,
         misc: Misc(0),
-        branch: BranchFlags::default(),
+        branch_flags: BranchFlags::default(),
     };
     let fields = [
         LineField::Comm,

@@ -126,13 +126,13 @@ fn script_text(
     let command = command_line(context);
     let imported = write(target, |out| text.write(out, &command))
         .map_err(|failure| failure.error(given, target))?;
-    if imported.skipped > 0 {
+    if imported.skipped_lines > 0 {
         context.warn(format_args!(
             "{given}: records other than samples are left out ({})",
-            counted(imported.skipped, "line")
+            counted(imported.skipped_lines, "line")
         ));
     }
-    keep_symbols(&imported.symbols, context);
+    keep_symbols(&imported.symbol_files, context);
     Ok(ConversionSummary {
         samples: imported.samples,
         bytes: Some(imported.bytes),
