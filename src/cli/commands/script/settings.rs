@@ -139,7 +139,7 @@ impl ScriptSettings {
         report_symbol_problems(context, resolver, self.verbose);
     }
 
-    /// The options for writing the header; `changed` is the recording's modification time, in seconds since 1970.
+    /// The options for writing the header; `mtime` is the recording's modification time, in seconds since 1970.
     pub(super) fn header_options(&self, mtime: i64) -> HeaderOptions<'static> {
         HeaderOptions {
             full: self.full_header,

@@ -88,7 +88,7 @@ pub enum BrowserRequest {
 /// The identity of a displayed function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FunctionKey {
-    /// Its start address.
+    /// Location of its first byte.
     pub start_location: CodeLocation,
     /// The event of its samples, or the first event of their group: an index into the recording's events.
     pub event: usize,
