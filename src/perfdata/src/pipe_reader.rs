@@ -234,8 +234,8 @@ impl<R: StreamInput> PipeReader<R> {
         self.expand();
     }
 
-    /// Decompresses the complete records available. At the end of input, also outputs the records that the decompressor holds back:
-    /// uncompressed ones that follow an incomplete decompressed record.
+    /// Decompresses the complete records available. At the end of input, also outputs the records that the decompressor holds
+    /// back: uncompressed ones that follow an incomplete decompressed record.
     fn expand(&mut self) {
         let Some(compressed) = &mut self.compressed else {
             return;

@@ -82,7 +82,7 @@ impl OrderedSamples for Replay<'_> {
         &self.scan.deferred
     }
 
-    fn bad(&self) -> MutexGuard<'_, DecodeErrors> {
-        Replay::bad(self)
+    fn bad_samples(&self) -> MutexGuard<'_, DecodeErrors> {
+        Replay::bad_samples(self)
     }
 }

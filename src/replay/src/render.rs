@@ -43,7 +43,7 @@ pub(crate) trait OrderedSamples: Sync {
     }
 
     /// The samples that could not be decoded.
-    fn bad(&self) -> MutexGuard<'_, DecodeErrors>;
+    fn bad_samples(&self) -> MutexGuard<'_, DecodeErrors>;
 }
 
 /// A block of samples for a worker, and the channel for its output.

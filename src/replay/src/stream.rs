@@ -470,7 +470,7 @@ impl OrderedSamples for SampleBatch<'_> {
         self.deferred
     }
 
-    fn bad(&self) -> MutexGuard<'_, DecodeErrors> {
+    fn bad_samples(&self) -> MutexGuard<'_, DecodeErrors> {
         locked(self.bad)
     }
 }
