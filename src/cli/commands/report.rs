@@ -497,7 +497,7 @@ fn blocks(
     let blocks = || Blocks::new(resolver, select, any_branch);
     let folded = analysis.replay.fold(analysis.jobs, blocks);
     let tables = folded.tables(events.len());
-    match tables.iter().all(|table| table.cycles == 0) {
+    match tables.iter().all(|table| table.total_cycles == 0) {
         true => Err(CliError::message(
             255,
             "--total-cycles: the branch records contain no cycle counts",

@@ -37,7 +37,7 @@ pub(crate) fn request(
         let cause = explain::exec_reason(&cause);
         CliError::message(255, format!("{word}: {cause}"))
     })?;
-    let events = vec![EventSpec::task_reports()];
+    let events = vec![EventSpec::side_band_only()];
     let observe = ObserveOptions {
         workload: program,
         // Has no effect on an event without samples.

@@ -10,7 +10,7 @@ pub(crate) mod traces;
 use std::path::Path;
 
 use clap::ArgMatches;
-use rperf_events::{EventSpec, default_event, on_all_cores};
+use rperf_events::{EventSpec, default_event, on_each_core_pmu};
 use rperf_session::{Target, may_profile_kernel};
 use rperf_sys::{Sysctl, cpuid};
 
@@ -34,7 +34,7 @@ pub(crate) fn events_to_record(
 ) -> Result<Vec<EventSpec>, CliError> {
     let events = match events::events(matches, context, pmus, machine)? {
         Some(events) => events,
-        None => on_all_cores(default_event_of(context, target), &pmus.catalogue(machine)),
+        None => on_each_core_pmu(default_event_of(context, target), &pmus.catalogue(machine)),
     };
     if let Some(tool) = events.iter().find(|event| event.tool.is_some()) {
         let message = format!("event {} can only be counted, by 'stat'", tool.name);

@@ -155,7 +155,7 @@ fn events(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
             tracks
                 .clone()
                 .filter(|track| track.event == number)
-                .flat_map(|track| &track.rows)
+                .flat_map(|track| &track.samples)
         };
         sink(&[
             Cell::Text(&dataset.recording.id),
@@ -186,7 +186,7 @@ fn samples(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
             continue;
         };
         let process = processes.get(&thread.pid).copied().unwrap_or_default();
-        for row in &track.rows {
+        for row in &track.samples {
             sink(&[
                 Cell::Text(&dataset.recording.id),
                 Cell::number(row.time),
@@ -210,7 +210,7 @@ fn samples(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
 fn stacks(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
     let profile = dataset.profile;
     let mut is_used = vec![false; profile.stacks.len()];
-    for row in profile.tracks.iter().flat_map(|track| &track.rows) {
+    for row in profile.tracks.iter().flat_map(|track| &track.samples) {
         if let Some(is_used) = row.stack.and_then(|stack| is_used.get_mut(stack as usize)) {
             *is_used = true;
         }

@@ -68,7 +68,7 @@ fn profile() -> Profile {
         tracks: vec![Track {
             thread: 0,
             event: 0,
-            rows: vec![
+            samples: vec![
                 sample(100, Some(1)),
                 sample(200, Some(1)),
                 sample(300, None),
@@ -198,7 +198,7 @@ fn parquet_has_the_cells_of_ndjson() {
 fn rows_beyond_a_row_group_are_written() {
     let mut profile = profile();
     let row_count = 251;
-    profile.tracks[0].rows = (0..row_count)
+    profile.tracks[0].samples = (0..row_count)
         .map(|time| ProfileSample {
             time,
             period: time % 7,

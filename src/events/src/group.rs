@@ -1,6 +1,6 @@
 //! `name{a,b}:modifiers`: groups of events that are scheduled together.
 
-use crate::hybrid::core_pmus;
+use crate::hybrid::hybrid_core_pmus;
 use crate::modifier::Modifiers;
 use crate::parse::{ListWord, split};
 use crate::{Catalogue, EventSpec, SelectorFault};
@@ -74,7 +74,7 @@ pub(crate) fn group(
 /// Splits a group with events of several core PMUs into one group per PMU, because a group must be of one PMU: first the groups
 /// of the core PMUs, then those of other PMUs. Each group of a core PMU also contains the events without a PMU.
 fn by_cores(events: Vec<EventSpec>, catalogue: &Catalogue<'_>) -> Vec<Vec<EventSpec>> {
-    let mut cores = core_pmus(catalogue);
+    let mut cores = hybrid_core_pmus(catalogue);
     cores.retain(|(core, _)| events.iter().any(|event| event.pmu.as_ref() == Some(core)));
     if cores.len() < 2 {
         return vec![events];

@@ -14,7 +14,7 @@ const CORE_PMUS: [&str; 2] = ["cpu_core", "cpu_atom"];
 const PMU_TYPE_SHIFT: u32 = 32;
 
 /// The core PMUs of a hybrid x86 machine in sysfs order; empty on other machines.
-pub(crate) fn core_pmus<'a>(catalogue: &'a Catalogue<'_>) -> Vec<&'a (String, u32)> {
+pub(crate) fn hybrid_core_pmus<'a>(catalogue: &'a Catalogue<'_>) -> Vec<&'a (String, u32)> {
     let pmus = catalogue.pmus.iter();
     let cores: Vec<_> = pmus
         .filter(|(name, _)| CORE_PMUS.contains(&name.as_str()))
@@ -28,12 +28,12 @@ pub(crate) fn core_pmus<'a>(catalogue: &'a Catalogue<'_>) -> Vec<&'a (String, u3
 /// Returns one event per kind of cores for a hardware, cache or raw event of no particular PMU on a hybrid machine: `cycles:u`
 /// becomes `cpu_core/cycles/u` and `cpu_atom/cycles/u`. Returns any other event unchanged.
 #[must_use]
-pub fn on_all_cores(event: EventSpec, catalogue: &Catalogue<'_>) -> Vec<EventSpec> {
+pub fn on_each_core_pmu(event: EventSpec, catalogue: &Catalogue<'_>) -> Vec<EventSpec> {
     let is_of_cores = matches!(
         event.attr.kind,
         EventType::HARDWARE | EventType::HW_CACHE | EventType::RAW
     );
-    let pmus = core_pmus(catalogue);
+    let pmus = hybrid_core_pmus(catalogue);
     if !is_of_cores || event.pmu.is_some() || pmus.is_empty() {
         return vec![event];
     }
@@ -47,7 +47,7 @@ pub fn on_all_cores(event: EventSpec, catalogue: &Catalogue<'_>) -> Vec<EventSpe
 }
 
 /// The attr of a generic event for one core PMU; `None` for other names and other PMUs.
-pub(crate) fn known_on(
+pub(crate) fn generic_event_attr(
     pmu: &str,
     pmu_type: u32,
     name: &str,
@@ -66,7 +66,7 @@ pub(crate) fn known_on(
         config,
         ..Attr::default()
     };
-    Some(match core_pmus(catalogue).is_empty() {
+    Some(match hybrid_core_pmus(catalogue).is_empty() {
         true => attr,
         false => attr_on(&attr, pmu_type),
     })

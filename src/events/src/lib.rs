@@ -45,15 +45,15 @@ pub use details::{
 pub use error::{ParseError, SelectorFault};
 pub use filter::{EventFilter, FilterError};
 pub use group::GroupPosition;
-pub use hybrid::on_all_cores;
+pub use hybrid::on_each_core_pmu;
 pub use modifier::split_modifiers;
-pub use off_cpu::{OFF_CPU, describe_off_cpu, off_cpu_event, off_cpu_output};
+pub use off_cpu::{OFF_CPU, describe_off_cpu, off_cpu_bpf_output, off_cpu_event};
 pub use parse::parse;
 pub use record_attr::{
     DEFAULT_FREQUENCY, RecordEvent, RecordOptions, Sampling, SamplingTarget, record_events,
     trigger_events,
 };
-pub use sample_filter::{KernelTest, Operator, SampleFilter, SampleFilterError};
+pub use sample_filter::{BpfComparison, Operator, SampleFilter, SampleFilterError};
 pub use settings::{EventSettings, SamplingRate};
 pub use spec::{
     EventSpec, TracePmu, TracepointName, default_event, fallback_to_cpu_clock,

@@ -102,11 +102,11 @@ impl Modifiers {
             *flags |= all_levels;
         }
         let all_machines = AttrFlags::EXCLUDE_GUEST | AttrFlags::EXCLUDE_HOST;
-        if (self.has('G') || self.has('H')) && !event.has_machine_modifier {
+        if (self.has('G') || self.has('H')) && !event.has_guest_or_host_modifier {
             *flags |= all_machines;
-            event.has_machine_modifier = true;
+            event.has_guest_or_host_modifier = true;
         }
-        if !event.has_machine_modifier && (self.has('u') || self.has('p')) {
+        if !event.has_guest_or_host_modifier && (self.has('u') || self.has('p')) {
             *flags |= AttrFlags::EXCLUDE_GUEST;
         }
         for (letter, flag, on) in [

@@ -32,7 +32,7 @@ pub fn off_cpu_event(call_graph: CallGraph) -> EventSpec {
 
 /// Returns the off-CPU event for BPF programs that sum up the waits of tasks and write them to it.
 #[must_use]
-pub fn off_cpu_output() -> EventSpec {
+pub fn off_cpu_bpf_output() -> EventSpec {
     let settings = EventSettings {
         call_graph: Some(CallGraph::None),
         ..EventSettings::default()

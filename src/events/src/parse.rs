@@ -14,7 +14,9 @@ use crate::number::number;
 use crate::pmu_event::{BadTerm, PmuEvent};
 use crate::select::{MissingTracepoint, select};
 use crate::terms::{SlashedWord, Term};
-use crate::{Catalogue, EventSpec, ParseError, SelectorFault, Tool, TracepointName, on_all_cores};
+use crate::{
+    Catalogue, EventSpec, ParseError, SelectorFault, Tool, TracepointName, on_each_core_pmu,
+};
 
 /// Parses a list such as `cycles:u,{cs,page-faults}:S,sched:sched_process_*`. Order and duplicates are kept. A pattern gives one
 /// event per matching tracepoint, a word that selects several PMUs one per PMU, and on hybrid machines a generic event one per
@@ -111,7 +113,10 @@ impl ListWord<'_> {
         if let Some(attr) = self.plain(name)? {
             let event = EventSpec::new(self.text.to_owned(), attr);
             let modifiers = self.modifiers(name.len(), after)?;
-            return Ok(on_all_cores(self.modified(event, &modifiers), catalogue));
+            return Ok(on_each_core_pmu(
+                self.modified(event, &modifiers),
+                catalogue,
+            ));
         }
         // Tool events take no modifiers: the whole word is the name.
         if let Some(tool) = Tool::named(self.text) {
@@ -202,8 +207,8 @@ impl ListWord<'_> {
         let modifiers = self.modifiers(parts.modifiers.start - 1, letters)?;
         let name = self.text.get(..parts.open).unwrap_or_default();
         if let Some(attr) = self.plain(name)? {
-            let event = self.spec_of(PmuEvent::general(attr, &terms), &modifiers)?;
-            return Ok(on_all_cores(event, catalogue));
+            let event = self.spec_of(PmuEvent::without_pmu(attr, &terms), &modifiers)?;
+            return Ok(on_each_core_pmu(event, catalogue));
         }
         if let Some(event) = self.of_software_or_tool(name, &terms, &modifiers)? {
             return Ok(vec![event]);
@@ -254,7 +259,7 @@ impl ListWord<'_> {
             return Err(self.fault(colon, "modifiers come after the terms".to_owned()));
         }
         let add_terms = |event: EventSpec| {
-            let changed = PmuEvent::general(event.attr.clone(), terms);
+            let changed = PmuEvent::without_pmu(event.attr.clone(), terms);
             let changed = self.spec_of(changed, modifiers)?;
             // Unless a term `name` is given, each tracepoint that a pattern matches keeps its own name.
             let name = match terms.iter().any(|term| term.key == "name") {
@@ -292,7 +297,7 @@ impl ListWord<'_> {
                     config,
                     ..Attr::default()
                 };
-                let event = PmuEvent::general(attr, rest);
+                let event = PmuEvent::without_pmu(attr, rest);
                 self.spec_of(event, modifiers).map(Some)
             }
             (TOOL_PMU, ..) => {
@@ -394,7 +399,7 @@ impl ListWord<'_> {
             sample_read: modifiers.has('S'),
             weak: modifiers.has('W'),
             bpf: modifiers.has('b'),
-            has_machine_modifier: modifiers.has('G') || modifiers.has('H'),
+            has_guest_or_host_modifier: modifiers.has('G') || modifiers.has('H'),
             position: self.position.clone(),
             ..event
         }

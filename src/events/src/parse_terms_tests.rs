@@ -278,12 +278,12 @@ fn settings_of_terms_are_parsed() {
 fn settings_of_terms_override_general_ones() {
     let frames = CallGraph::FramePointers;
     assert_eq!(
-        settings("cs/max-stack=3/").call_graph(CallGraph::None),
+        settings("cs/max-stack=3/").effective_call_graph(CallGraph::None),
         frames
     );
     assert_eq!(
-        settings("cs/call-graph=no/").call_graph(frames),
+        settings("cs/call-graph=no/").effective_call_graph(frames),
         CallGraph::None
     );
-    assert_eq!(settings("cs").call_graph(frames), frames);
+    assert_eq!(settings("cs").effective_call_graph(frames), frames);
 }

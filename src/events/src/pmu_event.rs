@@ -4,7 +4,7 @@ use rperf_names::nearest;
 use rperf_wire::{Attr, EventType};
 
 use crate::Catalogue;
-use crate::hybrid::known_on;
+use crate::hybrid::generic_event_attr;
 use crate::names::raw_code;
 use crate::number::number;
 use crate::pmu_format::{FieldBits, config_word};
@@ -19,7 +19,7 @@ pub(crate) struct PmuEvent {
     pub(crate) settings: EventSettings,
     /// The value of the term `name`.
     pub(crate) name: Option<String>,
-    /// The PMU of the event; `None` for events of [`PmuEvent::general`].
+    /// The PMU of the event; `None` for events of [`PmuEvent::without_pmu`].
     pub(crate) pmu: Option<String>,
     /// Factor and unit of counts.
     pub(crate) scale: Option<UnitScale>,
@@ -64,7 +64,7 @@ impl PmuEvent {
             ..Self::default()
         };
         for term in terms {
-            event.take(term, pmu, kind, catalogue)?;
+            event.apply_term(term, pmu, kind, catalogue)?;
         }
         Ok(event)
     }
@@ -91,7 +91,7 @@ impl PmuEvent {
 
     /// Builds an event without a PMU from the attr that its name gives. It accepts only terms that need no format of a PMU, and
     /// not `config`.
-    pub(crate) fn general(attr: Attr, terms: &[Term<'_>]) -> Result<Self, BadTerm> {
+    pub(crate) fn without_pmu(attr: Attr, terms: &[Term<'_>]) -> Result<Self, BadTerm> {
         let mut event = Self {
             attr,
             ..Self::default()
@@ -114,7 +114,7 @@ impl PmuEvent {
     }
 
     /// Applies a term of an event of `pmu`, whose type is `kind`.
-    fn take(
+    fn apply_term(
         &mut self,
         term: &Term<'_>,
         pmu: &str,
@@ -141,7 +141,7 @@ impl PmuEvent {
             self.attr.config |= config;
             return Ok(());
         }
-        let known = || known_on(pmu, kind, term.key, catalogue);
+        let known = || generic_event_attr(pmu, kind, term.key, catalogue);
         if let Some(attr) = term.value.is_none().then(known).flatten() {
             self.attr.kind = attr.kind;
             self.attr.config |= attr.config;
@@ -152,7 +152,7 @@ impl PmuEvent {
 
     /// Applies a term that needs no format of a PMU (`config…`, `name`, `period`, …); returns false for other terms.
     fn apply_common(&mut self, term: &Term<'_>) -> Result<bool, BadTerm> {
-        let taken = self.settings.take(term);
+        let taken = self.settings.read_term(term);
         let taken = taken.map_err(|reason| BadTerm::new(term.value_offset(), reason))?;
         match taken {
             None => return Ok(false),

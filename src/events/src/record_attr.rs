@@ -73,7 +73,7 @@ pub fn record_events(specs: &[EventSpec], options: &RecordOptions) -> Vec<Record
     let mut specs = specs.to_vec();
     let mut tracking_index = 0;
     let details = &options.details;
-    let traced = specs.iter().any(|spec| spec.tracer().is_some());
+    let traced = specs.iter().any(|spec| spec.trace_pmu().is_some());
     // `--overwrite` keeps only the last samples, but they may need any mapping, so side-band records are not overwritten.
     let needs_dummy = on_cpus || details.scope.delayed || details.overwrite || traced;
     if needs_dummy && !specs.first().is_some_and(EventSpec::is_dummy) {
@@ -167,7 +167,7 @@ fn record_attr(spec: &EventSpec, tracking: bool, options: &RecordOptions) -> Att
         attr.sample_type |= SampleType::RAW | SampleType::CPU | SampleType::PERIOD;
         attr.sample_period = 1;
     }
-    if spec.tracer().is_some() {
+    if spec.trace_pmu().is_some() {
         // Every branch is recorded, not a sample of them.
         attr.sample_period = 1;
     }
@@ -182,7 +182,7 @@ fn record_attr(spec: &EventSpec, tracking: bool, options: &RecordOptions) -> Att
     }
     set_rate(&mut attr, options.sampling);
     set_flags(&mut attr, tracking, options);
-    let call_graph = spec.settings.call_graph(options.call_graph);
+    let call_graph = spec.settings.effective_call_graph(options.call_graph);
     options.details.apply(call_graph, tracking, &mut attr);
     spec.settings.apply(&mut attr);
     if spec.is_off_cpu() {

@@ -80,7 +80,7 @@ const FIELDS: [(&str, ComparedField); 23] = [
 
 /// A comparison that BPF programs can make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KernelTest {
+pub struct BpfComparison {
     /// The field.
     pub field: FilterField,
     /// How it is compared.
@@ -151,9 +151,9 @@ impl SampleFilter {
     /// Returns the comparisons by group, if BPF programs can make all of them. In each group, at least one comparison must
     /// hold.
     #[must_use]
-    pub fn kernel_tests(&self) -> Option<Vec<Vec<KernelTest>>> {
+    pub fn bpf_comparisons(&self) -> Option<Vec<Vec<BpfComparison>>> {
         let test = |test: &Comparison| {
-            Some(KernelTest {
+            Some(BpfComparison {
                 field: test.field.in_kernel()?,
                 operator: test.operator,
                 value: test.value,
@@ -165,7 +165,7 @@ impl SampleFilter {
 
     /// Returns the name of a compared field that only BPF programs can compare, if there is one.
     #[must_use]
-    pub fn kernel_only(&self) -> Option<&'static str> {
+    pub fn bpf_only_field(&self) -> Option<&'static str> {
         let mut fields = self.groups.iter().flatten().map(|test| test.field);
         fields.find_map(|field| match field {
             ComparedField::User => Some("uid"),
@@ -453,13 +453,13 @@ mod tests {
     #[test]
     fn some_fields_can_be_compared_by_bpf_programs() {
         let filter = |text: &str| SampleFilter::parse(text).unwrap();
-        let test = |field, operator, value| KernelTest {
+        let test = |field, operator, value| BpfComparison {
             field,
             operator,
             value,
         };
         assert_eq!(
-            filter("uid == 3 || period > 5, pid != 7").kernel_tests(),
+            filter("uid == 3 || period > 5, pid != 7").bpf_comparisons(),
             Some(vec![
                 vec![
                     test(FilterField::User, Operator::Equal, 3),
@@ -472,8 +472,8 @@ mod tests {
             ("ip > 1, gid == 1", Some("gid")),
             ("cpu == 1 || time > 0", None),
         ] {
-            assert_eq!(filter(text).kernel_tests(), None, "{text}");
-            assert_eq!(filter(text).kernel_only(), only);
+            assert_eq!(filter(text).bpf_comparisons(), None, "{text}");
+            assert_eq!(filter(text).bpf_only_field(), only);
         }
         assert!(!filter("uid == 0 || gid == 0").matches(&sample(), FIXED_PERIOD));
     }

@@ -87,8 +87,8 @@ const UNSUPPORTED_TERMS: [(&str, &str); 4] = [
 type Reason = String;
 
 impl EventSettings {
-    /// Processes a term that needs no format of a PMU; returns `None` for another key.
-    pub(crate) fn take(&mut self, term: &Term<'_>) -> Result<Option<CommonTerm>, Reason> {
+    /// Stores or returns the value of a term that needs no format of a PMU; returns `None` for another key.
+    pub(crate) fn read_term(&mut self, term: &Term<'_>) -> Result<Option<CommonTerm>, Reason> {
         let unsupported = UNSUPPORTED_TERMS.iter().find(|(key, _)| *key == term.key);
         if let Some((key, why)) = unsupported {
             return Err(format!("`{key}' is not available here: {why}"));
@@ -143,7 +143,7 @@ impl EventSettings {
     }
 
     /// The call graph mode of this event; `general` is the command's.
-    pub(crate) fn call_graph(&self, general: CallGraph) -> CallGraph {
+    pub(crate) fn effective_call_graph(&self, general: CallGraph) -> CallGraph {
         match (self.call_graph, general) {
             (Some(own), _) => own,
             (None, CallGraph::None) if self.max_stack.is_some() => CallGraph::FramePointers,

@@ -34,7 +34,7 @@ pub struct EventSpec {
     /// `:W`: the group may be split.
     pub weak: bool,
     /// Whether the modifier `G` or `H` is given.
-    pub(crate) has_machine_modifier: bool,
+    pub(crate) has_guest_or_host_modifier: bool,
     /// `:b`: BPF programs sum up its counts. Only for counting commands.
     pub bpf: bool,
     /// Position in a group.
@@ -83,7 +83,7 @@ impl EventSpec {
             precise_max: false,
             sample_read: false,
             weak: false,
-            has_machine_modifier: false,
+            has_guest_or_host_modifier: false,
             bpf: false,
             group: GroupPosition::None,
             position: 0..0,
@@ -118,7 +118,7 @@ impl EventSpec {
     /// only `dummy` has no records of kernel text and modules. Unlike [`Self::bpf_output`], the event is opened for the target,
     /// so that the end of the target is noticed.
     #[must_use]
-    pub fn task_reports() -> Self {
+    pub fn side_band_only() -> Self {
         Self {
             all_tasks: false,
             ..Self::bpf_output()
@@ -153,7 +153,7 @@ impl EventSpec {
 
     /// The type of hardware trace, by PMU; `None` for events that count or sample.
     #[must_use]
-    pub fn tracer(&self) -> Option<TracePmu> {
+    pub fn trace_pmu(&self) -> Option<TracePmu> {
         let pmu = self.pmu.as_deref()?;
         let begins = |(name, _): &&(&str, TracePmu)| pmu.starts_with(name);
         TRACERS.iter().find(begins).map(|(_, tracer)| *tracer)

@@ -16,8 +16,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::column::Column;
 use crate::gather::OFF_CPU;
+use crate::lazy_seq::LazySeq;
 use crate::profile::{PeriodUnit, Profile, ProfileEvent};
 
 pub use self::meta::MetaInputs;
@@ -39,11 +39,11 @@ pub fn write(profile: &Profile, about: &MetaInputs<'_>, mut out: impl Write) -> 
     };
     let file = File {
         meta: Meta::new(&view, about),
-        libs: Column(|| profile.objects.iter().map(|object| Lib::new(object, about))),
+        libs: LazySeq(|| profile.objects.iter().map(|object| Lib::new(object, about))),
         pages: [],
         counters: [],
         profiler_overhead: [],
-        threads: Column(|| {
+        threads: LazySeq(|| {
             let threads = (0..).zip(&profile.threads);
             threads.map(|(number, thread)| Tracks::of(&view, number).thread(thread))
         }),

@@ -18,8 +18,8 @@ const CYCLES: u64 = 0;
 /// The event of `record --off-cpu`, whose periods are nanoseconds.
 pub(crate) const OFF_CPU: &str = "offcpu-time";
 
-/// The conversion of one recording. [`ProfileFold::worker`] creates the fold of each worker.
-pub struct ProfileFold<'r, 'w> {
+/// The conversion of one recording. [`ProfileConversion::worker`] creates the fold of each worker.
+pub struct ProfileConversion<'r, 'w> {
     resolver: &'r Resolver<'w>,
     endian: Endian,
     events: Vec<EventProperties>,
@@ -34,7 +34,7 @@ struct EventProperties {
     inlines: bool,
 }
 
-impl<'r, 'w> ProfileFold<'r, 'w> {
+impl<'r, 'w> ProfileConversion<'r, 'w> {
     /// Creates the conversion of `recording`, with inlined functions for the events selected by
     /// `inlines`.
     #[must_use]
@@ -98,7 +98,7 @@ struct TrackKey {
 
 /// The converted samples of a part of a recording.
 pub struct GatheredProfile<'r, 'w> {
-    conversion: &'r ProfileFold<'r, 'w>,
+    conversion: &'r ProfileConversion<'r, 'w>,
     recent: ThreadCache,
     code: CodeTables<'r, 'w>,
     /// Results of [`GatheredProfile::callers()`] by their inputs: epochs, mode, inlines and raw callers.

@@ -1,7 +1,7 @@
 //! Recordings in the formats of other tools.
 //!
 //! ```text
-//! samples --ProfileFold--> Profile (tables of frames and stacks, samples by thread)
+//! samples --ProfileConversion--> Profile (tables of frames and stacks, samples by thread)
 //!     --> firefox | perfetto | otlp | pprof | speedscope
 //! samples --json::JsonText--> a JSON object for each sample, as Linux perf writes it
 //! records in order of time --ctf::CtfWriter--> packets for each CPU
@@ -13,12 +13,12 @@
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 
-mod column;
 pub mod ctf;
 pub mod firefox;
 mod gather;
 mod intern;
 pub mod json;
+mod lazy_seq;
 mod locations;
 pub mod otlp;
 pub mod perfetto;
@@ -26,7 +26,7 @@ pub mod pprof;
 mod profile;
 pub mod speedscope;
 
-pub use gather::{GatheredProfile, ProfileFold};
+pub use gather::{GatheredProfile, ProfileConversion};
 pub use profile::{
     CodeKind, PeriodUnit, Process, Profile, ProfileEvent, ProfileFrame, ProfileFunction,
     ProfileLocation, ProfileObject, ProfileSample, ProfileStack, Thread, Track,

@@ -41,7 +41,7 @@ pub struct OtlpRecording<'r> {
 pub fn encode(profile: &Profile, recording: &OtlpRecording<'_>) -> Vec<u8> {
     let mut builder = Builder::new(profile, recording);
     let profiles = profile
-        .sampled()
+        .sampled_events()
         .map(|(number, event)| builder.event(number, event))
         .collect();
     let attributes = recording.resource.iter().map(|(key, text)| KeyValue {
@@ -170,7 +170,7 @@ impl<'p> Builder<'p> {
         let mut groups: BTreeMap<SampleKey, TimesAndValues> = BTreeMap::new();
         let tracks = self.profile.tracks.iter();
         for track in tracks.filter(|track| track.event == event) {
-            for row in &track.rows {
+            for row in &track.samples {
                 let key = (track.thread, row.cpu, row.stack);
                 let (times, values) = groups.entry(key).or_default();
                 times.push(self.wall_time(row.time));

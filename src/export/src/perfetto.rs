@@ -43,7 +43,7 @@ pub fn write(profile: &Profile, out: impl Write) -> io::Result<()> {
         buffer: Vec::new(),
     };
     writer.write_threads()?;
-    for (number, event) in profile.sampled() {
+    for (number, event) in profile.sampled_events() {
         writer.write_event(number, event)?;
     }
     writer.out.flush()
@@ -68,7 +68,7 @@ impl<W: Write> Writer<'_, W> {
         let mut last_times = vec![0; self.profile.threads.len()];
         for track in &self.profile.tracks {
             if let Some(last) = last_times.get_mut(track.thread as usize) {
-                *last = track.rows.last().map_or(0, |row| row.time).max(*last);
+                *last = track.samples.last().map_or(0, |row| row.time).max(*last);
             }
         }
         let mut threads: Vec<_> = self.profile.threads.iter().zip(last_times).collect();
@@ -137,7 +137,7 @@ impl<W: Write> Writer<'_, W> {
         // The next sample of each track: its time, and the indices of the track and the sample.
         let mut next: BinaryHeap<_> = (0..tracks.len())
             .filter_map(|track_index| {
-                let first = tracks.get(track_index)?.rows.first()?;
+                let first = tracks.get(track_index)?.samples.first()?;
                 Some(Reverse((first.time, track_index, 0)))
             })
             .collect();
@@ -146,10 +146,10 @@ impl<W: Write> Writer<'_, W> {
             let Some(track) = tracks.get(track_index) else {
                 continue;
             };
-            let Some(row) = track.rows.get(index) else {
+            let Some(row) = track.samples.get(index) else {
                 continue;
             };
-            if let Some(later) = track.rows.get(index + 1) {
+            if let Some(later) = track.samples.get(index + 1) {
                 next.push(Reverse((later.time, track_index, index + 1)));
             }
             count = count.saturating_add(row.period);
@@ -199,7 +199,7 @@ impl Callstacks {
             stacks: Vec::new(),
         };
         for track in profile.tracks.iter().filter(|track| track.event == event) {
-            for stack in track.rows.iter().filter_map(|row| row.stack) {
+            for stack in track.samples.iter().filter_map(|row| row.stack) {
                 callstacks.numbers.entry(stack).or_insert_with(|| {
                     callstacks.stacks.push(stack);
                     callstacks.stacks.len() as u64
@@ -215,7 +215,7 @@ impl Callstacks {
             callstacks: chunk
                 .map(|(iid, stack)| {
                     let mut path = Vec::new();
-                    profile.path(Some(*stack), &mut path);
+                    profile.frames_outermost_first(Some(*stack), &mut path);
                     Callstack {
                         iid,
                         frames: path.iter().map(|frame| u64::from(*frame) + 1).collect(),
@@ -345,10 +345,10 @@ mod tests {
             tid,
             name: name.to_owned(),
         };
-        let track = |thread, rows| Track {
+        let track = |thread, samples| Track {
             thread,
             event: 0,
-            rows,
+            samples,
         };
         Profile {
             events: vec![ProfileEvent {

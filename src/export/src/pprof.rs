@@ -86,7 +86,7 @@ impl<'p, W: Write> Writer<'p, W> {
     /// Writes the types of the values, and the default type: the periods of the first event with samples. The period of the
     /// profile is the mean of these periods.
     fn write_types(&mut self) -> io::Result<()> {
-        let events: Vec<_> = self.profile.sampled().collect();
+        let events: Vec<_> = self.profile.sampled_events().collect();
         let single = events.len() == 1;
         let mut default_kind = None;
         for (number, event) in events {
@@ -141,13 +141,17 @@ impl<'p, W: Write> Writer<'p, W> {
 
     /// Returns the sums, with the two values of each event in the order of [`Profile::sampled`].
     fn sums(&self) -> StackSums {
-        let events: Vec<u32> = self.profile.sampled().map(|(event, _)| event).collect();
+        let events: Vec<u32> = self
+            .profile
+            .sampled_events()
+            .map(|(event, _)| event)
+            .collect();
         let mut sums = StackSums::default();
         for track in &self.profile.tracks {
             let Some(index) = events.iter().position(|event| *event == track.event) else {
                 continue;
             };
-            for row in &track.rows {
+            for row in &track.samples {
                 let key = (track.thread, row.stack);
                 let zeros = || vec![0; 2 * events.len()].into_boxed_slice();
                 let values = sums.entry(key).or_insert_with(zeros);
@@ -216,7 +220,7 @@ impl<'p, W: Write> Writer<'p, W> {
         let mut samples: FxHashMap<&str, usize> = FxHashMap::default();
         for track in &self.profile.tracks {
             let thread = self.profile.threads.get(track.thread as usize)?;
-            *samples.entry(&thread.name).or_default() += track.rows.len();
+            *samples.entry(&thread.name).or_default() += track.samples.len();
         }
         let all: usize = samples.values().sum();
         let (program, most) = samples
@@ -339,7 +343,7 @@ mod tests {
         let track = |(thread, (_, samples)): (u32, &(&str, usize))| Track {
             thread,
             event: 0,
-            rows: vec![row; *samples],
+            samples: vec![row; *samples],
         };
         let profile = Profile {
             objects: ["libc.so.6", "sh", "shapes", "gnome-terminal-server"]

@@ -143,7 +143,7 @@ pub struct Track {
     /// The event.
     pub event: u32,
     /// The samples, by time.
-    pub rows: Vec<ProfileSample>,
+    pub samples: Vec<ProfileSample>,
 }
 
 /// One sample.
@@ -170,11 +170,11 @@ impl Profile {
         }
     }
 
-    /// Replaces `path` with the frames of a stack, outermost first.
-    pub(crate) fn path(&self, stack: Option<u32>, path: &mut Vec<u32>) {
-        path.clear();
-        self.walk(stack, |frame| path.push(frame));
-        path.reverse();
+    /// Replaces `frames` with the frames of a stack, outermost first.
+    pub(crate) fn frames_outermost_first(&self, stack: Option<u32>, frames: &mut Vec<u32>) {
+        frames.clear();
+        self.walk(stack, |frame| frames.push(frame));
+        frames.reverse();
     }
 
     /// The name of a process; empty if it is unknown.
@@ -185,7 +185,7 @@ impl Profile {
     }
 
     /// The events that have samples, with their indices.
-    pub(crate) fn sampled(&self) -> impl Iterator<Item = (u32, &ProfileEvent)> {
+    pub(crate) fn sampled_events(&self) -> impl Iterator<Item = (u32, &ProfileEvent)> {
         let has_samples = |event: u32| self.tracks.iter().any(|track| track.event == event);
         (0..)
             .zip(&self.events)
@@ -209,7 +209,7 @@ impl Profile {
     /// The mean period of an event's samples; 0 without samples.
     pub(crate) fn mean_period(&self, event: u32) -> i64 {
         let tracks = self.tracks.iter().filter(|track| track.event == event);
-        let rows = || tracks.clone().flat_map(|track| &track.rows);
+        let rows = || tracks.clone().flat_map(|track| &track.samples);
         let sum: u128 = rows().map(|row| u128::from(row.period)).sum();
         let mean = sum.checked_div(rows().count() as u128);
         mean.map_or(0, |mean| i64::try_from(mean).unwrap_or(i64::MAX))
@@ -219,9 +219,9 @@ impl Profile {
     pub(crate) fn main_event(&self) -> Option<u32> {
         let samples = |event: u32| -> usize {
             let tracks = self.tracks.iter().filter(|track| track.event == event);
-            tracks.map(|track| track.rows.len()).sum()
+            tracks.map(|track| track.samples.len()).sum()
         };
-        self.sampled()
+        self.sampled_events()
             .map(|(event, _)| event)
             .max_by_key(|event| (samples(*event), Reverse(*event)))
     }
@@ -237,10 +237,10 @@ impl Profile {
     pub fn span(&self) -> (u64, u64) {
         let tracks = || self.tracks.iter();
         let first = tracks()
-            .filter_map(|track| track.rows.first())
+            .filter_map(|track| track.samples.first())
             .map(|row| row.time);
         let last = tracks()
-            .filter_map(|track| track.rows.last())
+            .filter_map(|track| track.samples.last())
             .map(|row| row.time);
         (
             first.min().unwrap_or_default(),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::column::Column;
+use crate::lazy_seq::LazySeq;
 use crate::profile::{PeriodUnit, Profile, ProfileFunction, Track};
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
@@ -16,7 +16,7 @@ const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 ///
 /// Errors of `out`.
 pub fn write(profile: &Profile, name: &str, exporter: &str, mut out: impl Write) -> io::Result<()> {
-    let has_several_events = profile.sampled().count() > 1;
+    let has_several_events = profile.sampled_events().count() > 1;
     let weights = profile.tracks.iter().map(weight).enumerate();
     // Of tracks with the same weight, the first one.
     let heaviest = weights.max_by_key(|(index, weight)| (*weight, Reverse(*index)));
@@ -26,14 +26,14 @@ pub fn write(profile: &Profile, name: &str, exporter: &str, mut out: impl Write)
         exporter,
         active_profile_index: heaviest.map(|(index, _)| index),
         shared: SharedFrames {
-            frames: Column(|| {
+            frames: LazySeq(|| {
                 profile
                     .functions
                     .iter()
                     .map(|function| shared_frame(profile, function))
             }),
         },
-        profiles: Column(|| {
+        profiles: LazySeq(|| {
             profile
                 .tracks
                 .iter()
@@ -111,14 +111,14 @@ fn sampled_profile(profile: &Profile, track: &Track, has_several_events: bool) -
         },
         start_value: 0,
         end_value: weight(track),
-        samples: Column(move || {
+        samples: LazySeq(move || {
             let mut path = Vec::new();
-            track.rows.iter().map(move |row| {
-                profile.path(row.stack, &mut path);
+            track.samples.iter().map(move |row| {
+                profile.frames_outermost_first(row.stack, &mut path);
                 functions(profile, &path)
             })
         }),
-        weights: Column(move || track.rows.iter().map(|row| row.period)),
+        weights: LazySeq(move || track.samples.iter().map(|row| row.period)),
     }
 }
 
@@ -131,6 +131,6 @@ fn functions(profile: &Profile, frames: &[u32]) -> Vec<u32> {
 
 /// Returns the sum of the periods.
 fn weight(track: &Track) -> u64 {
-    let periods = track.rows.iter().map(|row| row.period);
+    let periods = track.samples.iter().map(|row| row.period);
     periods.fold(0, u64::saturating_add)
 }

@@ -83,7 +83,7 @@ struct SvgWriter<'a> {
     /// Minimum width of drawn frames, in units of [`FlameFrame::width`].
     min_width: f64,
     rows: usize,
-    /// Maximum growth or decline of a frame.
+    /// Maximum growth or decline of the own weight of a frame.
     max_change: u64,
 }
 
@@ -93,7 +93,10 @@ impl<'a> SvgWriter<'a> {
         let root_width = flame.frames.first().map_or(0, |root| root.width);
         let scale = (width - 2.0 * MARGIN) / root_width.max(1) as f64;
         let min_width = options.min_width / scale;
-        let changes = flame.frames.iter().map(|frame| frame.growth.unsigned_abs());
+        let changes = flame
+            .frames
+            .iter()
+            .map(|frame| frame.own_growth.unsigned_abs());
         Self {
             flame,
             options,
@@ -202,7 +205,7 @@ impl<'a> SvgWriter<'a> {
 
     fn color(&self, frame: &FlameFrame) -> Rgb {
         if self.flame.compares {
-            return difference(frame.growth, self.max_change);
+            return difference(frame.own_growth, self.max_change);
         }
         if frame.depth == 0 {
             return ROOT_COLOR;

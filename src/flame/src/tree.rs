@@ -24,7 +24,7 @@ pub struct FlameFrame {
     pub before: u64,
     /// The frame's own weight (without its children) in the displayed recording, minus its own weight in the recording that the
     /// displayed one is compared with, scaled if requested. Without a comparison, the own weight.
-    pub growth: i64,
+    pub own_growth: i64,
 }
 
 /// Which of two recordings determines the widths.
@@ -290,7 +290,7 @@ impl Tree {
 }
 
 fn frame(node: &Node, start: u64, width: u64) -> FlameFrame {
-    let growth = i128::from(node.own.after) - i128::from(node.own.before);
+    let own_growth = i128::from(node.own.after) - i128::from(node.own.before);
     let lowest = i128::from(i64::MIN);
     FlameFrame {
         depth: node.depth,
@@ -299,7 +299,7 @@ fn frame(node: &Node, start: u64, width: u64) -> FlameFrame {
         width,
         total: node.total.after,
         before: node.total.before,
-        growth: growth.clamp(lowest, i128::from(i64::MAX)) as i64,
+        own_growth: own_growth.clamp(lowest, i128::from(i64::MAX)) as i64,
     }
 }
 

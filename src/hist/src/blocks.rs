@@ -29,8 +29,8 @@ pub struct Blocks<'a, 'w> {
 struct EventBlocks {
     /// The blocks by function and by the address of the branch that ends them.
     blocks: FxHashMap<(SymbolId, u64), BlockCounts>,
-    /// As in [`BlockTable::cycles`].
-    cycles: u64,
+    /// As in [`BlockTable::total_cycles`].
+    total_cycles: u64,
 }
 
 /// The executions of blocks with the same end.
@@ -43,8 +43,8 @@ struct BlockCounts {
     /// branches are not consecutive.
     start: Option<u64>,
     cycles: u64,
-    times: u64,
-    first: FirstCycles,
+    executions: u64,
+    first_cycles: FirstCycles,
 }
 
 /// The cycles of the first executions that began at the lowest start, in the order of the recording. If no start is known,
@@ -61,7 +61,7 @@ pub struct Block {
     /// Cycles of all executions.
     pub cycles: u64,
     /// Number of executions, at least 1.
-    pub times: u64,
+    pub executions: u64,
     /// Start and end, as source lines or `FUNCTION+OFFSET`. An unknown start is shown as the start of the function.
     pub range: [String; 2],
     /// The object's short name.
@@ -72,7 +72,7 @@ pub struct Block {
     pub offsets: [u64; 2],
     /// The cycles of the first 8 executions that began at the lowest start, in the order of the recording. If no start is known,
     /// those of the first 8 executions.
-    pub first: Vec<u64>,
+    pub first_cycles: Vec<u64>,
 }
 
 /// The blocks of one event, sorted by cycles, descending.
@@ -81,7 +81,7 @@ pub struct BlockTable {
     /// The blocks.
     pub blocks: Vec<Block>,
     /// Cycles of all branches of the selected samples, also of branches outside known and selected functions.
-    pub cycles: u64,
+    pub total_cycles: u64,
 }
 
 impl BlockTable {
@@ -96,7 +96,7 @@ impl Block {
     /// Average number of cycles of an execution.
     #[must_use]
     pub fn average(&self) -> u64 {
-        self.cycles / self.times.max(1)
+        self.cycles / self.executions.max(1)
     }
 }
 
@@ -136,7 +136,7 @@ impl<'a, 'w> Blocks<'a, 'w> {
         let blocks = blocks.map(|((symbol, _), counts)| self.block(*symbol, counts));
         BlockTable {
             blocks: blocks.collect(),
-            cycles: event.cycles,
+            total_cycles: event.total_cycles,
         }
     }
 
@@ -154,7 +154,7 @@ impl<'a, 'w> Blocks<'a, 'w> {
         let world = self.resolver.world();
         Block {
             cycles: counts.cycles,
-            times: counts.times,
+            executions: counts.executions,
             range: [self.location(symbol, &start), self.location(symbol, &end)],
             object: world.dso(symbol.dso).short_name.clone(),
             function: self.resolver.symbol_name(symbol).to_string(),
@@ -162,7 +162,7 @@ impl<'a, 'w> Blocks<'a, 'w> {
                 let function = function.map_or(0, |function| function.start);
                 frame.address.wrapping_sub(function)
             }),
-            first: counts.first.cycles[..counts.first.count].to_vec(),
+            first_cycles: counts.first_cycles.cycles[..counts.first_cycles.count].to_vec(),
         }
     }
 
@@ -221,7 +221,7 @@ impl Fold for Blocks<'_, '_> {
             let Some(event) = self.events.get_mut(event_index) else {
                 continue;
             };
-            event.cycles = event.cycles.saturating_add(cycles);
+            event.total_cycles = event.total_cycles.saturating_add(cycles);
             let Some((symbol, end)) = end.filter(|_| cycles > 0) else {
                 continue;
             };
@@ -233,8 +233,8 @@ impl Fold for Blocks<'_, '_> {
                 end,
                 start: start.map(|start| start.address),
                 cycles,
-                times: 1,
-                first: FirstCycles::of(cycles),
+                executions: 1,
+                first_cycles: FirstCycles::of(cycles),
             };
             event.add(symbol, end.address, counts);
         }
@@ -244,7 +244,7 @@ impl Fold for Blocks<'_, '_> {
         let events = self.events.len().max(later.events.len());
         self.events.resize_with(events, EventBlocks::default);
         for (event, more) in self.events.iter_mut().zip(later.events) {
-            event.cycles = event.cycles.saturating_add(more.cycles);
+            event.total_cycles = event.total_cycles.saturating_add(more.total_cycles);
             for ((symbol, end), counts) in more.blocks {
                 event.add(symbol, end, counts);
             }
@@ -261,12 +261,12 @@ impl EventBlocks {
             return;
         };
         counts.cycles = counts.cycles.saturating_add(more.cycles);
-        counts.times += more.times;
+        counts.executions += more.executions;
         // Unlike in the order of Option, None is last: an unknown start never replaces a known one.
         let sort_key = |start: Option<u64>| start.map_or((true, 0), |start| (false, start));
         match sort_key(more.start).cmp(&sort_key(counts.start)) {
-            Ordering::Less => counts.first = more.first,
-            Ordering::Equal => counts.first.append(&more.first),
+            Ordering::Less => counts.first_cycles = more.first_cycles,
+            Ordering::Equal => counts.first_cycles.append(&more.first_cycles),
             Ordering::Greater => {}
         }
         counts.start = match (counts.start, more.start) {
@@ -322,8 +322,8 @@ mod tests {
             end,
             start,
             cycles,
-            times: 1,
-            first: FirstCycles::of(cycles),
+            executions: 1,
+            first_cycles: FirstCycles::of(cycles),
         };
         let mut seen = [(Some(0x120), 3), (None, 50), (Some(0x110), 7)];
         for _ in 0..seen.len() {
@@ -333,8 +333,11 @@ mod tests {
                 event.add(symbol, end.address, counts(start, cycles));
             }
             let sum = event.blocks[&(symbol, end.address)];
-            assert_eq!((sum.start, sum.cycles, sum.times), (Some(0x110), 60, 3));
-            assert_eq!(sum.first.cycles[..sum.first.count], [7]);
+            assert_eq!(
+                (sum.start, sum.cycles, sum.executions),
+                (Some(0x110), 60, 3)
+            );
+            assert_eq!(sum.first_cycles.cycles[..sum.first_cycles.count], [7]);
         }
     }
 }

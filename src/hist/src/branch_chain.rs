@@ -29,8 +29,8 @@ const BRANCH_WORDS: usize = 3;
 /// Size of an encoded branch in bytes.
 const BRANCH_SIZE: usize = BRANCH_WORDS * size_of::<u64>();
 
-/// Encodes the number of branches, the branches and the callchain, for [`split`].
-pub(crate) fn write(branches: Option<BranchStack<'_>>, chain: &[u8], out: &mut Vec<u8>) {
+/// Encodes the number of branches, the branches and the callchain, for [`decode`].
+pub(crate) fn encode(branches: Option<BranchStack<'_>>, chain: &[u8], out: &mut Vec<u8>) {
     let count = branches.map_or(0, |branches| branches.len() as u64);
     out.extend_from_slice(&count.to_le_bytes());
     for branch in branches.iter().flat_map(BranchStack::iter) {
@@ -41,8 +41,8 @@ pub(crate) fn write(branches: Option<BranchStack<'_>>, chain: &[u8], out: &mut V
     out.extend_from_slice(chain);
 }
 
-/// Decodes the output of [`write`]: the branches, newest first, and the callchain.
-pub(crate) fn split(bytes: &[u8]) -> (Vec<BranchEntry>, &[u8]) {
+/// Decodes the output of [`encode`]: the branches, newest first, and the callchain.
+pub(crate) fn decode(bytes: &[u8]) -> (Vec<BranchEntry>, &[u8]) {
     let Some((count, rest)) = bytes.split_at_checked(size_of::<u64>()) else {
         return (Vec::new(), bytes);
     };
@@ -193,16 +193,16 @@ mod tests {
     #[test]
     fn bytes_are_decoded() {
         let mut bytes = Vec::new();
-        write(None, &[1, 2], &mut bytes);
-        assert_eq!(split(&bytes), (Vec::new(), &[1, 2][..]));
+        encode(None, &[1, 2], &mut bytes);
+        assert_eq!(decode(&bytes), (Vec::new(), &[1, 2][..]));
         let mut bytes = 1u64.to_le_bytes().to_vec();
         for word in [10u64, 11, 0x30] {
             bytes.extend(word.to_le_bytes());
         }
         bytes.push(7);
-        assert_eq!(split(&bytes), (vec![branch(10)], &[7][..]));
+        assert_eq!(decode(&bytes), (vec![branch(10)], &[7][..]));
         for end in 0..bytes.len() {
-            let _ = split(&bytes[..end]);
+            let _ = decode(&bytes[..end]);
         }
     }
 

@@ -35,7 +35,7 @@ impl ChainResolver {
     }
 
     /// The site numbers of `chain` in call graph order. If the sample's branches precede its callchain, `chain` is the output of
-    /// [`branch_chain::write`]. The frames of a corrupted callchain are dropped, but not those of the branches.
+    /// [`branch_chain::encode`]. The frames of a corrupted callchain are dropped, but not those of the branches.
     pub(crate) fn resolve(
         &mut self,
         sample_key: &SampleKey,
@@ -50,7 +50,7 @@ impl ChainResolver {
             Direction::Callee => self.max_stack,
         };
         let (branches, chain) = match self.leads_with_branches {
-            true => branch_chain::split(chain),
+            true => branch_chain::decode(chain),
             false => (Vec::new(), chain),
         };
         let chain = U64s::new(chain, self.endian);

@@ -50,7 +50,7 @@ pub struct ComparisonOptions {
     /// How files are compared.
     pub method: ComparisonMethod,
     /// The index of the file whose values decide the order of rows; 0: the order of shares in the baseline.
-    pub order: usize,
+    pub order_file: usize,
     /// Whether to keep only rows that both the baseline and another file have.
     pub baseline_only: bool,
 }
@@ -115,7 +115,7 @@ impl Comparison {
         let totals: Vec<u64> = files.iter().map(|file| total(*file)).collect();
         let mut rows = pairing::pair_rows(files);
         if options.baseline_only {
-            rows.retain(|row| row.period(0).is_some() && row.has_pair());
+            rows.retain(|row| row.period(0).is_some() && row.is_in_other_file());
         }
         let kept = rows.iter().filter_map(|row| row.period(0));
         let kept_total = kept.fold(0_u64, u64::saturating_add);
@@ -129,7 +129,7 @@ impl Comparison {
             totals,
             rows: Vec::new(),
         };
-        comparison.sort(&mut rows, options.order);
+        comparison.sort(&mut rows, options.order_file);
         comparison.rows = rows;
         comparison
     }
@@ -182,10 +182,10 @@ impl Comparison {
         })
     }
 
-    fn sort(&self, rows: &mut [ComparedRow], order: usize) {
+    fn sort(&self, rows: &mut [ComparedRow], order_file: usize) {
         let row_order = order::RowOrder {
             comparison: self,
-            chosen: order,
+            chosen: order_file,
         };
         rows.sort_by(|one, other| row_order.compare(one, other));
     }
@@ -207,7 +207,7 @@ impl ComparedRow {
 
     /// Whether a file other than the baseline has the row.
     #[must_use]
-    pub fn has_pair(&self) -> bool {
+    pub fn is_in_other_file(&self) -> bool {
         self.periods.iter().skip(1).any(Option::is_some)
     }
 }

@@ -264,7 +264,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         let mut branches_and_chain = std::mem::take(&mut self.branches_and_chain);
         if self.used_parts.branches {
             branches_and_chain.clear();
-            branch_chain::write(sample.wire.branch_stack, chain, &mut branches_and_chain);
+            branch_chain::encode(sample.wire.branch_stack, chain, &mut branches_and_chain);
             chain = &branches_and_chain;
         }
         let key = RawKey {
@@ -475,7 +475,7 @@ pub(crate) struct RawKey<'a> {
     pub(crate) ip: u64,
     /// The payload of a tracepoint, if used.
     pub(crate) payload: &'a [u8],
-    /// The callchain, if used. If branches are used, the output of [`branch_chain::write`]: the branches, then the callchain.
+    /// The callchain, if used. If branches are used, the output of [`branch_chain::encode`]: the branches, then the callchain.
     pub(crate) chain: &'a [u8],
 }
 

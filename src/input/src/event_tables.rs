@@ -48,7 +48,7 @@ impl MachineTables {
                 false => from_folder,
             };
             LoadedTables {
-                tables: loaded.tables.with_metrics(default_metrics()),
+                tables: loaded.tables.with_missing_metrics(default_metrics()),
                 ..loaded
             }
         });

@@ -143,7 +143,7 @@ pub(crate) fn map_areas(
 ) -> Result<(), Error> {
     let traced = events
         .iter()
-        .find(|event| event.event.spec.tracer().is_some());
+        .find(|event| event.event.spec.trace_pmu().is_some());
     let (Some(event), Some(traces)) = (traced, &request.observe.traces) else {
         return Ok(());
     };
@@ -218,7 +218,8 @@ pub(crate) fn trace_info(
     events: &[OpenEvent],
     conversion: Option<TimeConv>,
 ) {
-    let is_bts = |event: &OpenEvent| event.event.spec.tracer() == Some(TracePmu::BranchTraceStore);
+    let is_bts =
+        |event: &OpenEvent| event.event.spec.trace_pmu() == Some(TracePmu::BranchTraceStore);
     let Some(event) = events.iter().find(|event| is_bts(event)) else {
         return;
     };

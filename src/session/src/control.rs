@@ -144,7 +144,7 @@ impl Control {
                 observer.on_event(match named {
                     Some(event) => {
                         event.switch(on)?;
-                        if event.spec.tracer().is_some() {
+                        if event.spec.trace_pmu().is_some() {
                             requests.traces = Some(on);
                         }
                         SessionNotice::EventSwitched { event: name, on }

@@ -185,7 +185,7 @@ pub struct ObserveOptions {
     /// ones have none.
     pub sample_filters: Vec<Option<Arc<SampleFilterProgram>>>,
     /// The BPF programs that sum up waits of tasks, and write to the event
-    /// [`off_cpu_output`](rperf_events::off_cpu_output) among `events`.
+    /// [`off_cpu_bpf_output`](rperf_events::off_cpu_bpf_output) among `events`.
     pub off_cpu: Option<Arc<OffCpuPrograms>>,
     /// Sets of programs in the kernel, each of which writes the samples of one of the events; only for recordings.
     pub programs: Vec<Arc<dyn OutputPrograms>>,

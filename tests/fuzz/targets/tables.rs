@@ -38,7 +38,7 @@ impl MetricCounts for Ones {
         Some(1.0)
     }
 
-    fn sources(&self, _name: &str) -> Option<u32> {
+    fn source_count(&self, _name: &str) -> Option<u32> {
         Some(1)
     }
 }

@@ -18,7 +18,7 @@ use std::path::Path;
 use clap::{Arg, ArgMatches};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use rperf_export::{Profile, ProfileFold, firefox, perfetto, pprof, speedscope};
+use rperf_export::{Profile, ProfileConversion, firefox, perfetto, pprof, speedscope};
 use rperf_perfdata::Metadata;
 use rperf_resolve::{Resolver, UserStacks};
 
@@ -197,8 +197,11 @@ impl DataConversion<'_> {
                     }
                     _ => self.write_profile(target, &profile)?,
                 }
-                let rows = profile.tracks.iter().map(|track| track.rows.len() as u64);
-                rows.sum()
+                let samples = profile
+                    .tracks
+                    .iter()
+                    .map(|track| track.samples.len() as u64);
+                samples.sum()
             }
         };
         let verbose = context.verbosity(self.matches) > 0;
@@ -223,7 +226,7 @@ impl DataConversion<'_> {
     ) -> Result<Profile, CliError> {
         let inlines = flag(self.matches, "inline");
         let Analysis { replay, jobs, .. } = self.analysis;
-        let gather = ProfileFold::new(resolver, self.analysis.metadata(), |event| {
+        let gather = ProfileConversion::new(resolver, self.analysis.metadata(), |event| {
             shows_inlines(&event.attr, inlines)
         });
         let gathered = replay.fold(*jobs, || stacks.fold(gather.worker()));

@@ -196,7 +196,7 @@ fn comparison_options(
         })?;
     Ok(ComparisonOptions {
         method: word.map_or(Ok(ComparisonMethod::default()), method)?,
-        order,
+        order_file: order,
         baseline_only: flag(matches, "baseline-only") == Some(true),
     })
 }

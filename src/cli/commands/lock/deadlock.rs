@@ -143,7 +143,7 @@ fn world(pids: &[u32], matches: &ArgMatches, context: &Context) -> Result<LiveWo
     };
     let mut observe = ObserveOptions::new(
         Target::Processes(pids.to_vec()),
-        vec![EventSpec::task_reports()],
+        vec![EventSpec::side_band_only()],
     );
     // Has no effect on an event without samples.
     observe.sampling = Sampling::Period(1);
@@ -151,7 +151,7 @@ fn world(pids: &[u32], matches: &ArgMatches, context: &Context) -> Result<LiveWo
     observe.details.samples.data = true;
     let request = RecordRequest::observing(observe, roots);
     let mut reporter = RecordReporter::new(context, matches).detailed_from_second_v();
-    // `EventSpec::task_reports` is an event of this name.
+    // `EventSpec::side_band_only` is an event of this name.
     let explained = |error| explain::explain(context, "bpf-output", error);
     let mut observation = Observation::open(&request, &mut reporter).map_err(explained)?;
     let mut world = LiveWorld::new(Endian::NATIVE, observation.events());

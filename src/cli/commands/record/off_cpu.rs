@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use clap::ArgMatches;
 use rperf_bpf::{Error, OffCpuPrograms};
-use rperf_events::{CallGraph, OFF_CPU, describe_off_cpu, off_cpu_event, off_cpu_output};
+use rperf_events::{CallGraph, OFF_CPU, describe_off_cpu, off_cpu_bpf_output, off_cpu_event};
 use rperf_perfdata::{BuildRewriter, EventDesc, Rewriter};
 use rperf_replay::EventIndex;
 use rperf_rewrite::{OffCpu, OffCpuSums, describe_waits};
@@ -89,7 +89,7 @@ impl OffCpuSampling {
         };
         match sampling.programs.clone() {
             Some(programs) => {
-                request.observe.events.push(off_cpu_output());
+                request.observe.events.push(off_cpu_bpf_output());
                 request.observe.off_cpu = Some(programs);
             }
             None => sampling.observe_switches(context, request)?,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rperf_bpf::{Condition, Error, SampleFilterCounts, SampleFilterProgram, SampleTest};
-use rperf_events::{EventSpec, KernelTest, Operator, SampleFilter};
+use rperf_events::{BpfComparison, EventSpec, Operator, SampleFilter};
 use rperf_names::counted;
 use rperf_perfdata::{BuildRewriter, EventDesc, Rewriter};
 use rperf_replay::EventIndex;
@@ -47,7 +47,7 @@ impl SampleFilters {
         if filters.iter().all(Option::is_none) {
             return Ok(None);
         }
-        let is_trace = |event: &&EventSpec| event.tracer().is_some();
+        let is_trace = |event: &&EventSpec| event.trace_pmu().is_some();
         if let Some(trace) = request.observe.events.iter().find(is_trace) {
             return Err(with_trace(trace));
         }
@@ -121,7 +121,7 @@ fn load_programs(
 ) -> Result<(ByEvent<Arc<SampleFilterProgram>>, ByEvent<SampleFilter>), CliError> {
     let (mut programs, mut without_program) = (Vec::new(), Vec::new());
     for filter in filters {
-        let tests = filter.as_ref().and_then(SampleFilter::kernel_tests);
+        let tests = filter.as_ref().and_then(SampleFilter::bpf_comparisons);
         let loaded = tests.map(|tests| SampleFilterProgram::load(&groups(&tests)));
         match loaded {
             Some(Ok(program)) => {
@@ -129,9 +129,12 @@ fn load_programs(
                 without_program.push(None);
             }
             not_loaded => {
-                let field = filter.as_ref().and_then(SampleFilter::kernel_only);
+                let field = filter.as_ref().and_then(SampleFilter::bpf_only_field);
                 if let Some(field) = field {
-                    return Err(kernel_only_field(field, not_loaded.and_then(Result::err)));
+                    return Err(bpf_only_field_error(
+                        field,
+                        not_loaded.and_then(Result::err),
+                    ));
                 }
                 programs.push(None);
                 without_program.push(filter);
@@ -154,7 +157,7 @@ fn with_trace(trace: &EventSpec) -> CliError {
 
 /// The error for a field that only programs can compare. `error` is why the program was not loaded; `None` if the filter compares
 /// other fields that programs cannot test.
-fn kernel_only_field(field: &str, error: Option<Error>) -> CliError {
+fn bpf_only_field_error(field: &str, error: Option<Error>) -> CliError {
     let message = format!("samples cannot be filtered by '{field}'");
     match error {
         Some(error) => CliError::message(255, message)
@@ -167,8 +170,8 @@ fn kernel_only_field(field: &str, error: Option<Error>) -> CliError {
 }
 
 /// Converts the comparisons for [`SampleFilterProgram::load`].
-fn groups(tests: &[Vec<KernelTest>]) -> Vec<Vec<SampleTest>> {
-    let test = |test: &KernelTest| SampleTest {
+fn groups(tests: &[Vec<BpfComparison>]) -> Vec<Vec<SampleTest>> {
+    let test = |test: &BpfComparison| SampleTest {
         field: test.field,
         condition: match test.operator {
             Operator::Equal => Condition::Equal,

@@ -59,7 +59,7 @@ impl StatMetrics {
         let given = matches.get_many::<String>("metrics").into_iter().flatten();
         let given = given.flat_map(|list| list.split(',')).map(str::to_owned);
         for word in given.chain(topdown(matches, tables)?) {
-            let plans = MetricPlan::all(word.trim(), tables, machine).map_err(metric_error)?;
+            let plans = MetricPlan::for_word(word.trim(), tables, machine).map_err(metric_error)?;
             for plan in plans {
                 let (events, is_grouped) = match metrics.superset(matches, &plan) {
                     Some(other) => (other.events.clone(), other.is_grouped),
@@ -238,7 +238,7 @@ impl MetricCounts for UnitCounts<'_> {
         Some(values.iter().sum::<f64>() * factor)
     }
 
-    fn sources(&self, name: &str) -> Option<u32> {
+    fn source_count(&self, name: &str) -> Option<u32> {
         u32::try_from(self.indices(name)?.len()).ok()
     }
 }

@@ -34,7 +34,7 @@ const NOT_WITH: [(&str, &str); 5] = [
 pub(crate) fn check(events: &[EventSpec]) -> Result<(), CliError> {
     let mut traces = events
         .iter()
-        .filter_map(|event| Some((event, event.tracer()?)));
+        .filter_map(|event| Some((event, event.trace_pmu()?)));
     if let Some((trace, _)) = traces
         .clone()
         .find(|(_, tracer)| *tracer == TracePmu::Other)
@@ -60,7 +60,7 @@ pub(crate) fn refuse(
     context: &Context,
     events: &[EventSpec],
 ) -> Result<(), CliError> {
-    if let Some(trace) = events.iter().find(|event| event.tracer().is_some()) {
+    if let Some(trace) = events.iter().find(|event| event.trace_pmu().is_some()) {
         let message = format!(
             "event {} is a hardware trace without samples: use 'record'",
             trace.name
@@ -84,7 +84,7 @@ pub(crate) fn traces(
 ) -> Result<Option<TraceOptions>, CliError> {
     let pages = ring_size::area_pages(matches, context)?;
     let snapshots = snapshots(matches)?;
-    let Some(event) = events.iter().find(|event| event.tracer().is_some()) else {
+    let Some(event) = events.iter().find(|event| event.trace_pmu().is_some()) else {
         let trace_options = [
             (snapshots.is_some(), "--snapshot"),
             (pages.is_some(), "the second size of -m"),

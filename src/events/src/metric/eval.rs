@@ -8,7 +8,7 @@ pub trait MetricCounts {
     fn value(&self, name: &str) -> Option<f64>;
 
     /// The number of counters summed up for an event; `None` if the event was not counted.
-    fn sources(&self, name: &str) -> Option<u32>;
+    fn source_count(&self, name: &str) -> Option<u32>;
 }
 
 impl Operator {
@@ -78,8 +78,8 @@ impl Expr {
                 Some(value) => value,
                 None => miss(name.clone()),
             },
-            Self::Sources(name) => match counts.sources(name) {
-                Some(sources) => f64::from(sources),
+            Self::Sources(name) => match counts.source_count(name) {
+                Some(count) => f64::from(count),
                 None => miss(name.clone()),
             },
             Self::Literal(name) => miss(format!("#{name}")),

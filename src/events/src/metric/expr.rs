@@ -116,9 +116,9 @@ impl Expr {
     /// Substitutes known properties, computes constant parts, and removes alternatives of choices that can't be taken, so that
     /// their events aren't counted. Unknown literals are kept.
     #[must_use]
-    pub fn with(self, known: &dyn MachineProperties) -> Self {
+    pub fn simplified_for(self, known: &dyn MachineProperties) -> Self {
         let number = |holds: bool| Self::Number(f64::from(u8::from(holds)));
-        let boxed = |expr: Box<Self>| Box::new(expr.with(known));
+        let boxed = |expr: Box<Self>| Box::new(expr.simplified_for(known));
         match self {
             Self::Literal(name) => match known.literal(&name) {
                 Some(value) => Self::Number(value),
@@ -126,24 +126,26 @@ impl Expr {
             },
             Self::Has(event) => number(known.has_event(&event)),
             Self::Processor(pattern) => number(known.is_processor(&pattern)),
-            Self::Negative(inner) => match inner.with(known) {
+            Self::Negative(inner) => match inner.simplified_for(known) {
                 Self::Number(value) => Self::Number(-value),
                 inner => Self::Negative(Box::new(inner)),
             },
-            Self::Binary(operator, left, right) => match (left.with(known), right.with(known)) {
-                (Self::Number(left), Self::Number(right)) => {
-                    Self::Number(operator.apply(left, right))
+            Self::Binary(operator, left, right) => {
+                match (left.simplified_for(known), right.simplified_for(known)) {
+                    (Self::Number(left), Self::Number(right)) => {
+                        Self::Number(operator.apply(left, right))
+                    }
+                    (left, right) => Self::Binary(operator, Box::new(left), Box::new(right)),
                 }
-                (left, right) => Self::Binary(operator, Box::new(left), Box::new(right)),
-            },
+            }
             Self::Choice {
                 condition,
                 then,
                 otherwise,
-            } => match condition.with(known) {
+            } => match condition.simplified_for(known) {
                 Self::Number(condition) if condition.is_nan() => Self::Number(f64::NAN),
-                Self::Number(0.0) => otherwise.with(known),
-                Self::Number(_) => then.with(known),
+                Self::Number(0.0) => otherwise.simplified_for(known),
+                Self::Number(_) => then.simplified_for(known),
                 condition => Self::Choice {
                     condition: Box::new(condition),
                     then: boxed(then),

@@ -37,7 +37,7 @@ pub struct MetricResult {
     /// Events and literals that are missing, if the value is undefined because of them.
     pub missing: Vec<String>,
     /// Whether the threshold condition holds; `None` without one, or if it can't be evaluated.
-    pub exceeds_threshold: Option<bool>,
+    pub meets_threshold: Option<bool>,
 }
 
 impl MetricPlan {
@@ -45,7 +45,7 @@ impl MetricPlan {
     ///
     /// # Errors
     /// [`MetricError::Unknown`] if there is none; otherwise those of [`MetricPlan::new`].
-    pub fn all(
+    pub fn for_word(
         word: &str,
         tables: &VendorTables,
         machine: &dyn MachineProperties,
@@ -92,7 +92,7 @@ impl MetricPlan {
             events: resolver.events,
             grouping: resolver.grouping,
             scale: metric.scale.clone(),
-            threshold: threshold.map(|expr| expr.with(machine)),
+            threshold: threshold.map(|expr| expr.simplified_for(machine)),
             formulas: resolver.formulas,
         })
     }
@@ -122,7 +122,7 @@ impl MetricPlan {
             missing.dedup();
             computed.values.insert(name, (value, missing.clone()));
         }
-        let exceeds = self.threshold.as_ref().map(|threshold| {
+        let is_met = self.threshold.as_ref().map(|threshold| {
             let condition = threshold.value(&computed, &mut Vec::new());
             (!condition.is_nan()).then_some(condition != 0.0)
         });
@@ -130,7 +130,7 @@ impl MetricPlan {
         MetricResult {
             value: value * factor,
             missing,
-            exceeds_threshold: exceeds.flatten(),
+            meets_threshold: is_met.flatten(),
         }
     }
 }
@@ -155,8 +155,8 @@ impl MetricCounts for ComputedMetrics<'_> {
         }
     }
 
-    fn sources(&self, name: &str) -> Option<u32> {
-        self.counts.sources(event(name))
+    fn source_count(&self, name: &str) -> Option<u32> {
+        self.counts.source_count(event(name))
     }
 }
 
@@ -194,7 +194,7 @@ impl<'a> Resolver<'a> {
             },
             other => other,
         })?;
-        let expr = expr.with(self.machine);
+        let expr = expr.simplified_for(self.machine);
         self.chain.push(&metric.name);
         for name in expr.names() {
             self.name(name, metric)?;
@@ -211,7 +211,7 @@ impl<'a> Resolver<'a> {
         if is_done {
             return Ok(());
         }
-        let referred = self.tables.metric_of(name, within.pmu.as_deref());
+        let referred = self.tables.referenced_metric(name, within.pmu.as_deref());
         // A formula that contains its own metric's name refers to the event of that name.
         match referred.filter(|metric| metric.name != within.name) {
             Some(metric) => match self.chain.iter().position(|known| *known == metric.name) {

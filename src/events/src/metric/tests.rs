@@ -21,7 +21,7 @@ impl MetricCounts for FixedCounts {
         self.0.get(name).copied()
     }
 
-    fn sources(&self, name: &str) -> Option<u32> {
+    fn source_count(&self, name: &str) -> Option<u32> {
         let sources = if name == "two" { 2 } else { 1 };
         self.0.contains_key(name).then_some(sources)
     }
@@ -62,7 +62,7 @@ fn value(formula: &str) -> f64 {
     let mut missing = Vec::new();
     let value = Expr::parse(formula)
         .unwrap_or_else(|error| panic!("{error}"))
-        .with(&WITH_SMT)
+        .simplified_for(&WITH_SMT)
         .value(&counts, &mut missing);
     assert_eq!(missing, [""; 0], "{formula}");
     value
@@ -121,7 +121,7 @@ fn names_are_unescaped() {
     assert_eq!(expr.names(), names);
     let chosen = Expr::parse("a if #smt_on else b")
         .unwrap()
-        .with(&WITHOUT_SMT);
+        .simplified_for(&WITHOUT_SMT);
     assert_eq!(chosen.names(), ["b"]);
 }
 
@@ -198,7 +198,7 @@ fn metrics_are_computed_from_each_other() {
     let counts = FixedCounts::new(&[("insn", 400.0), ("cycles", 200.0), ("msr/tsc/", 1.0)]);
     let outcome = both.evaluate(&counts);
     assert_eq!(
-        (outcome.value, outcome.exceeds_threshold),
+        (outcome.value, outcome.meets_threshold),
         (250.0, Some(true))
     );
     assert_eq!(outcome.missing, [""; 0]);
@@ -206,8 +206,13 @@ fn metrics_are_computed_from_each_other() {
         plan("lacking").evaluate(&FixedCounts::new(&[("cycles", 1.0), ("msr/tsc/", 1.0)]));
     assert!(outcome.value.is_nan());
     assert_eq!(outcome.missing, ["insn", "nosuch"]);
-    assert_eq!(MetricPlan::all("ALL", &tables, &WITH_SMT).unwrap().len(), 4);
-    let error = MetricPlan::all("cpo", &tables, &WITH_SMT).unwrap_err();
+    assert_eq!(
+        MetricPlan::for_word("ALL", &tables, &WITH_SMT)
+            .unwrap()
+            .len(),
+        4
+    );
+    let error = MetricPlan::for_word("cpo", &tables, &WITH_SMT).unwrap_err();
     assert_eq!(
         error.to_string(),
         "Cannot find metric or group `cpo', did you mean `cpi'?"
@@ -265,7 +270,7 @@ fn built_in_metrics_can_be_planned() {
 #[test]
 fn built_in_top_down_metrics_are_computed_from_their_events() {
     let tables = load(&BuiltIn, "GenuineIntel-6-55-4").tables;
-    let top = MetricPlan::all("TopdownL1", &tables, &WITHOUT_SMT).unwrap();
+    let top = MetricPlan::for_word("TopdownL1", &tables, &WITHOUT_SMT).unwrap();
     let counts = FixedCounts::new(&[
         ("CPU_CLK_UNHALTED.THREAD", 100.0),
         ("IDQ_UOPS_NOT_DELIVERED.CORE", 40.0),
@@ -434,7 +439,7 @@ proptest! {
         let expected = tree.oracle().unwrap_or(f64::NAN);
         prop_assert!(value == expected || value.is_nan() && expected.is_nan(), "{} is {}, not {}", formula, value, expected);
         // Substituting constants first does not change the value.
-        let early = expr.with(&WITH_SMT).value(&counts, &mut missing);
+        let early = expr.simplified_for(&WITH_SMT).value(&counts, &mut missing);
         prop_assert!(early == expected || early.is_nan() && expected.is_nan());
     }
 
@@ -442,7 +447,7 @@ proptest! {
     fn any_text_is_parsed_or_has_an_error_position(text in "[ab01.e#@\\\\()+*/%<>|&^, ifelsmn-]{0,24}|.{0,12}") {
         match Expr::parse(&text) {
             Ok(expr) => {
-                let _any = expr.with(&WITHOUT_SMT).value(&FixedCounts::new(&EVENTS), &mut Vec::new());
+                let _any = expr.simplified_for(&WITHOUT_SMT).value(&FixedCounts::new(&EVENTS), &mut Vec::new());
             }
             Err(MetricError::Syntax { position, .. }) => {
                 prop_assert!(text.get(position).is_some());

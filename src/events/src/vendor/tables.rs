@@ -29,7 +29,7 @@ impl VendorTables {
 
     /// Adds metrics, except those whose names the tables already have for any PMU.
     #[must_use]
-    pub fn with_metrics(self, more: Vec<VendorMetric>) -> Self {
+    pub fn with_missing_metrics(self, more: Vec<VendorMetric>) -> Self {
         let Self { events, metrics } = self;
         let is_new = |metric: &VendorMetric| !metrics.iter().any(|known| known.name == metric.name);
         let more: Vec<VendorMetric> = more.into_iter().filter(is_new).collect();
@@ -68,7 +68,7 @@ impl VendorTables {
     /// The metric that a formula refers to, case-sensitive; if there are several, the one of the PMU `pmu` (`None`: the
     /// one without a PMU), or else the first.
     #[must_use]
-    pub fn metric_of(&self, name: &str, pmu: Option<&str>) -> Option<&VendorMetric> {
+    pub fn referenced_metric(&self, name: &str, pmu: Option<&str>) -> Option<&VendorMetric> {
         let start = self
             .metrics
             .partition_point(|metric| metric.name.as_str() < name);

@@ -122,7 +122,7 @@ impl CtfLayout {
     }
 
     /// The id of the class of records of this type; `None` if the trace does not have them.
-    pub(super) fn record_class(&self, kind: RecordKind) -> Option<u32> {
+    pub(super) fn record_class_id(&self, kind: RecordKind) -> Option<u32> {
         let index = RECORDS.iter().position(|(known, _, _)| *known == kind)?;
         u32::try_from(self.first_record_class? + index).ok()
     }
@@ -131,7 +131,7 @@ impl CtfLayout {
     pub(super) fn record_kinds(&self) -> Vec<RecordKind> {
         let kinds = RECORDS.iter().map(|(kind, _, _)| *kind);
         kinds
-            .filter(|kind| self.record_class(*kind).is_some())
+            .filter(|kind| self.record_class_id(*kind).is_some())
             .collect()
     }
 }

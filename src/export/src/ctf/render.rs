@@ -128,7 +128,7 @@ impl Render for CtfRender<'_, '_> {
             block.push(time, cpu, CtfContent::Lost(lost.lost));
             return;
         }
-        let Some(class) = self.layout.record_class(record.raw.kind) else {
+        let Some(class) = self.layout.record_class_id(record.raw.kind) else {
             return;
         };
         put_record(&decoded, &mut block.payloads);

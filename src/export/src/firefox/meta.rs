@@ -173,7 +173,7 @@ fn interval(view: &ProfileView<'_>) -> Option<f64> {
     let main = view.main?;
     let tracks = view.profile.tracks.iter();
     let tracks = tracks.filter(|track| track.event == main);
-    let rows = &tracks.max_by_key(|track| track.rows.len())?.rows;
+    let rows = &tracks.max_by_key(|track| track.samples.len())?.samples;
     let (first, last) = (rows.first()?, rows.last()?);
     let nanos = match view.unit() {
         PeriodUnit::Nanoseconds => first.period,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::ProfileView;
 use super::meta::{MARKER, OTHER};
 use super::tables::{FrameTable, FuncTable, NativeSymbols, ResourceTable, StackTable, Tables};
-use crate::column::Column;
+use crate::lazy_seq::LazySeq;
 use crate::profile::{self, PeriodUnit, ProfileSample, Track};
 
 /// The samples of one thread.
@@ -95,7 +95,7 @@ impl<'p> Tracks<'p> {
             of_thread.partition(|track| Some(track.event) == view.main);
         Self {
             view,
-            main: main.first().map_or(&[], |track| &track.rows),
+            main: main.first().map_or(&[], |track| &track.samples),
             others,
         }
     }
@@ -107,7 +107,7 @@ impl<'p> Tracks<'p> {
         let stacks = main.iter().map(|row| tables.stack(row.stack?));
         let stack = stacks.collect();
         let markers = markers(view, &others, &mut tables);
-        let rows = others.iter().flat_map(|track| &track.rows).chain(main);
+        let rows = others.iter().flat_map(|track| &track.samples).chain(main);
         let times = rows.map(|row| row.time);
         let unit = view.unit();
         let is_time = unit == PeriodUnit::Nanoseconds;
@@ -128,8 +128,8 @@ impl<'p> Tracks<'p> {
             samples: Samples {
                 length: main.len(),
                 stack,
-                time: Column(move || main.iter().map(move |row| view.milliseconds(row.time))),
-                weight: is_time.then_some(Column(move || {
+                time: LazySeq(move || main.iter().map(move |row| view.milliseconds(row.time))),
+                weight: is_time.then_some(LazySeq(move || {
                     main.iter().map(|row| row.period as f64 / 1e6)
                 })),
                 weight_type: match is_time {
@@ -137,7 +137,7 @@ impl<'p> Tracks<'p> {
                     false => "samples",
                 },
                 thread_cpu_delta: is_cpu_time
-                    .then_some(Column(move || main.iter().map(|row| row.period))),
+                    .then_some(LazySeq(move || main.iter().map(|row| row.period))),
             },
             markers,
             string_array: tables.strings().to_vec(),
@@ -158,7 +158,7 @@ fn markers<'p>(
 ) -> Markers {
     let named = tracks.iter().flat_map(|track| {
         let name = view.event(track.event).map_or("", |event| &event.name);
-        track.rows.iter().map(move |row| (name, row))
+        track.samples.iter().map(move |row| (name, row))
     });
     let mut named: Vec<(&str, &ProfileSample)> = named.collect();
     named.sort_by_key(|(_, row)| row.time);

@@ -135,7 +135,7 @@ impl Tables<'_, '_> {
             self.profile.tracks.push(Track {
                 thread: u32::try_from(threads.len() - 1).unwrap_or(u32::MAX),
                 event,
-                rows,
+                samples: rows,
             });
         }
     }

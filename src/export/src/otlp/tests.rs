@@ -74,7 +74,7 @@ fn profile() -> Profile {
         tracks: vec![Track {
             thread: 0,
             event: 1,
-            rows: vec![
+            samples: vec![
                 sample(100, Some(2)),
                 sample(150, None),
                 sample(220, Some(2)),

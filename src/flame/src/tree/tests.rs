@@ -104,7 +104,7 @@ proptest! {
         for (path, frame) in paths(&flame) {
             let (was, is) = (was.get(&path).copied().unwrap_or_default(), is.get(&path).copied().unwrap_or_default());
             prop_assert_eq!((frame.before, frame.total), (was.0, is.0));
-            prop_assert_eq!(frame.growth, is.1 as i64 - was.1 as i64);
+            prop_assert_eq!(frame.own_growth, is.1 as i64 - was.1 as i64);
         }
     }
 }
@@ -132,7 +132,7 @@ fn normalized_recordings_weigh_the_same() {
     let (normalize, reverse) = (true, false);
     let flame = Flame::compare(&before, &after, FrameWidths::Before, normalize, reverse);
     assert_eq!(flame.frames[0].before, 80);
-    let growth: Vec<i64> = flame.frames.iter().map(|frame| frame.growth).collect();
+    let growth: Vec<i64> = flame.frames.iter().map(|frame| frame.own_growth).collect();
     assert_eq!(growth, [0, 30, -30]);
 }
 

@@ -13,7 +13,7 @@ pub struct ComparedBlock {
     /// The average cycles less those of the baseline; 0 if the baseline does not have the block.
     pub difference: i64,
     /// The absolute differences of the cycles of the first executions, at most 8; none if the baseline does not have the block.
-    pub first: Vec<u64>,
+    pub first_differences: Vec<u64>,
 }
 
 /// Compares the blocks of a function in several files, the baseline first; `None` is a file without the function. If the
@@ -53,8 +53,8 @@ fn sorted_by_difference(blocks: &[&Block], baseline: &[&Block]) -> Vec<ComparedB
             ComparedBlock {
                 block: (*block).clone(),
                 difference: pair.map_or(0, |pair| average(block) - average(pair)),
-                first: pair.map_or_else(Vec::new, |pair| {
-                    let first = block.first.iter().zip(&pair.first);
+                first_differences: pair.map_or_else(Vec::new, |pair| {
+                    let first = block.first_cycles.iter().zip(&pair.first_cycles);
                     first.map(|(new, old)| new.abs_diff(*old)).collect()
                 }),
             }
@@ -74,9 +74,9 @@ mod tests {
     fn block(offsets: [u64; 2], cycles: u64) -> Block {
         Block {
             cycles,
-            times: 1,
+            executions: 1,
             offsets,
-            first: vec![cycles],
+            first_cycles: vec![cycles],
             ..Block::default()
         }
     }
@@ -97,7 +97,7 @@ mod tests {
         let lines = compare_blocks(&[Some(old.iter().collect()), Some(new.iter().collect())]);
         assert_eq!(differences(&lines), [[Some(-30)], [Some(1)], [Some(0)]]);
         assert_eq!(
-            lines[0][0].as_ref().map(|block| &*block.first),
+            lines[0][0].as_ref().map(|block| &*block.first_differences),
             Some(&[30][..])
         );
         // A line needs a block of each file.

@@ -29,7 +29,7 @@ impl RowOrder<'_> {
         };
         by_chosen()
             .then_with(|| baseline(other).cmp(&baseline(one)))
-            .then_with(|| other.has_pair().cmp(&one.has_pair()))
+            .then_with(|| other.is_in_other_file().cmp(&one.is_in_other_file()))
             .then_with(by_files)
             .then_with(|| self.by_names(one, other))
     }

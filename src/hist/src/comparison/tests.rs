@@ -61,7 +61,7 @@ fn compare(files: &[Vec<Hit>], options: &ComparisonOptions) -> Comparison {
 
 const PLAIN: ComparisonOptions = ComparisonOptions {
     method: ComparisonMethod::AbsoluteDelta,
-    order: 1,
+    order_file: 1,
     baseline_only: false,
 };
 
@@ -129,10 +129,10 @@ proptest! {
     fn rows_values_and_order_match_their_definition(
         files in prop::collection::vec(hits(), 2..4),
         method in methods(),
-        order in 0usize..2,
+        order_file in 0usize..2,
         baseline_only in any::<bool>(),
     ) {
-        let options = ComparisonOptions { method, order, baseline_only };
+        let options = ComparisonOptions { method, order_file, baseline_only };
         let comparison = compare(&files, &options);
         let mut expected = BTreeSet::new();
         for (dso, function) in (0..3).flat_map(|dso| (0..4).map(move |function| (dso, function))) {
@@ -156,7 +156,7 @@ proptest! {
                 let number = comparison.value(row, file).and_then(as_number);
                 prop_assert_eq!(number, value(method, &files, file, key));
             }
-            let sort_value = match order {
+            let sort_value = match order_file {
                 0 => Some(period(&files[0], key.0, key.1).unwrap_or(0) as f64),
                 file => value(method, &files, file, key),
             };
@@ -227,7 +227,10 @@ fn an_event_that_a_file_lacks_has_no_rows_in_it() {
     let comparison = Comparison::new(&[Some(&old), None], &PLAIN);
     assert_eq!(comparison.totals, [40, 0]);
     let row = &comparison.rows[0];
-    assert_eq!((row.has_pair(), comparison.value(row, 1)), (false, None));
+    assert_eq!(
+        (row.is_in_other_file(), comparison.value(row, 1)),
+        (false, None)
+    );
     assert_eq!(comparison.baseline_share(row), Some(75.0));
     assert_eq!(percent(5, 0), 0.0);
 }

@@ -104,7 +104,7 @@ fn of_first_cycles(compared: &ComparedBlock) -> String {
     const BYTES: usize = 17;
     /// The maximum number of bars.
     const MAX_BARS: usize = 8;
-    let differences = &compared.first;
+    let differences = &compared.first_differences;
     if differences.len() < 2 || differences.iter().all(|difference| *difference == 0) {
         return String::new();
     }

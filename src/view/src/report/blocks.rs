@@ -43,7 +43,7 @@ pub(super) fn write(
 
 fn table(blocks: &BlockTable, min_percent: f64) -> Table {
     let mut table = Table::new(COLUMNS.map(|(title, width)| Column::right(title).fixed(width)));
-    let (all_cycles, sum_of_averages) = (blocks.cycles, blocks.sum_of_averages());
+    let (all_cycles, sum_of_averages) = (blocks.total_cycles, blocks.sum_of_averages());
     for block in &blocks.blocks {
         if Percent::of(block.cycles, all_cycles).below(min_percent) {
             continue;
@@ -76,9 +76,9 @@ mod tests {
     use rperf_hist::Block;
 
     fn text(layout: &ReportLayout) -> String {
-        let block = |cycles, times, start: &str, end: &str| Block {
+        let block = |cycles, executions, start: &str, end: &str| Block {
             cycles,
-            times,
+            executions,
             range: [start.to_owned(), end.to_owned()],
             object: "calc".to_owned(),
             ..Block::default()
@@ -88,7 +88,7 @@ mod tests {
                 block(1_500, 10, "calc.c:3", "calc.c:9"),
                 block(500, 10, "leaf+0", "leaf+8"),
             ],
-            cycles: 4_000,
+            total_cycles: 4_000,
         };
         let mut out = Vec::new();
         let quiet = false;

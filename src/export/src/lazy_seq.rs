@@ -3,9 +3,9 @@
 use serde::{Serialize, Serializer};
 
 /// Serializes the items of the iterator returned by a function.
-pub(crate) struct Column<F>(pub(crate) F);
+pub(crate) struct LazySeq<F>(pub(crate) F);
 
-impl<F, I> Serialize for Column<F>
+impl<F, I> Serialize for LazySeq<F>
 where
     F: Fn() -> I,
     I: Iterator,
