@@ -218,8 +218,8 @@ fn faults(machine: &str, out: &Path, case: &str, recorder: &str) -> Vec<String> 
     }
     let script = difference(&lines, &file(".rperf"));
     faults.extend(script.map(|diff| format!("{name}: script\n{diff}")));
-    // The number of branches that leave their page depends on the addresses of kernel and program, which the tools
-    // print differently.
+    // Lines with the number of branches that leave their page are omitted: rperf counts each branch by its own addresses,
+    // but perf's numbers vary with the load address.
     let report = |reader: &str| -> String {
         let text = file(&format!(".report.{reader}"));
         let lines = text.lines().filter(|line| !line.contains("CROSS_"));
@@ -275,7 +275,7 @@ fn trace_faults(out: &Path, case: &str, recorder: &str) -> Vec<String> {
         r"^ +load +[0-9]+ +1 +branches:uH: +[0-9a-f]+ \S+ \(/payload/load\) => +[0-9a-f]+ \S+ \(/payload/load\)$",
     );
     let branch = branch.expect("a pattern");
-    // The last branch before an interrupt or an exit has no target address here; the slower the guest, the more
+    // The last branch before an interrupt or an exit has no target address in this guest; the slower the guest, the more
     // interrupts.
     let branches = file(".branches");
     let branches: Vec<&str> = branches
@@ -290,7 +290,7 @@ fn trace_faults(out: &Path, case: &str, recorder: &str) -> Vec<String> {
             branches.last()
         ));
     }
-    // Offsets after compressed records are counted differently.
+    // The tools count the offsets after compressed records differently.
     let is_compressed = case.contains("-zstd-");
     let dumps = difference(&file(".dump.perf"), &file(".dump.rperf"));
     let dumps = dumps.filter(|_| !is_compressed);
@@ -335,6 +335,7 @@ fn all_trace_faults(out: &Path, cases: &str) -> Vec<String> {
             faults.push(format!("{case}: {ours}, perf {theirs}"));
         }
     }
+    // The default sizes of the AUX area: of root, and of an unprivileged user.
     for (case, size) in [("trace-root", 4 << 20), ("trace-other", 128 << 10)] {
         let message = text(&out.join(format!("{case}.rperf.messages")));
         if !message.contains(&format!("AUX area mmap length {size}\n")) {
@@ -361,7 +362,7 @@ fn stat_faults(out: &Path, case: &str) -> Vec<String> {
     let diff = difference(&masked(&table("perf")), &masked(&rperf));
     let fault = diff.map(|diff| format!("stat {case}\n{diff}"));
     let mut faults: Vec<String> = fault.into_iter().collect();
-    // The counters are defined such that every instruction takes half a cycle, in every aggregation mode.
+    // The guest's counters count two instructions per cycle, so the ratio is 2 in every aggregation mode.
     let ratios = rperf.lines().filter_map(|line| {
         let (before, _) = line.split_once("insn per cycle")?;
         before
@@ -384,6 +385,7 @@ fn stat_faults(out: &Path, case: &str) -> Vec<String> {
     let multiplexed = rperf.lines().filter(|line| line.ends_with("%)")).count();
     let is_expected = match case {
         "many" => multiplexed > 0,
+        // These may be multiplexed or not.
         "detailed" | "weak" => true,
         _ => multiplexed == 0,
     };
@@ -476,6 +478,7 @@ fn schedstat_fault(out: &Path) -> Option<String> {
         let line = all.lines().find(|line| line.starts_with(&prefix))?;
         line.split(' ').nth(field)?.parse().ok()
     };
+    // The sum of a counter over all CPUs; `None` if it is missing or too large on any of them.
     let counted = |(field, name): (usize, &str)| {
         let sections = report
             .split("\nCPU: ")
@@ -484,7 +487,7 @@ fn schedstat_fault(out: &Path) -> Option<String> {
         let cpus = sections.filter(|(cpu, _)| cpu.parse::<u32>().is_ok());
         let mut sum = 0;
         for (cpu, section) in cpus {
-            let passed = reading(&after, cpu, field)? - reading(&before, cpu, field)?;
+            let increase = reading(&after, cpu, field)? - reading(&before, cpu, field)?;
             let line = section.lines().find(|line| line.starts_with(name))?;
             let count: u64 = line
                 .split_once(':')?
@@ -493,13 +496,14 @@ fn schedstat_fault(out: &Path) -> Option<String> {
                 .next()?
                 .parse()
                 .ok()?;
-            if count > passed {
+            if count > increase {
                 return None;
             }
             sum += count;
         }
         Some(sum)
     };
+    // The report ends with the exit status.
     let is_ok = report.ends_with("\n0\n")
         && COUNTERS
             .into_iter()
@@ -531,6 +535,7 @@ fn diagnosis_fault(out: &Path, user: &str) -> Option<String> {
         let mut lines = output.lines();
         lines.any(|line| line.contains(name) && line.ends_with(": Ok"))
     };
+    // The output ends with the exit status.
     let is_ok = output.ends_with("\n0\n") && required.iter().all(works);
     (!is_ok).then(|| format!("rperf test as {user}:\n{output}"))
 }
@@ -554,6 +559,7 @@ fn aarch64_to_the_last_sample() {
     };
     let scratch = Scratch::new();
     let out = guest.run(&scratch);
+    // The output of `perf stat` in tests/guest/exact/prepare.sh, which counts the cycles of the same workload.
     let counted = text(&out.join("counted"));
     let mut rows = counted.lines().filter_map(|row| row.split(',').next());
     let cycles: u64 = rows.find_map(|count| count.parse().ok()).expect(&counted);

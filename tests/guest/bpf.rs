@@ -25,7 +25,7 @@ const PROGRAMS: [(&str, &[&str]); 10] = [
     ("counted", &[" for 'BPF program(s) ", " msec task-clock"]),
 ];
 
-/// Words of the messages that are printed if the kernel cannot run the programs, or they count nothing.
+/// Words of the messages that are printed if the kernel cannot run the programs, or if the programs count nothing.
 const FAILURES: [&str; 6] = [
     "not in the kernel",
     "cannot sum up",
@@ -51,7 +51,7 @@ pub(super) fn faults(out: &Path) -> Vec<String> {
 }
 
 /// Whether `text` is in a line that reports a failure. Titles of counts, which name the counted programs, and hints on
-/// events that are throttled in a slow emulated machine do not.
+/// events that are throttled in a slow emulated machine are not failures.
 fn is_reported(output: &str, text: &str) -> bool {
     let is_ignored = |line: &&str| {
         line.contains("Performance counter stats for ") || line.starts_with("hint: throttled ")

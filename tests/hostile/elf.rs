@@ -49,9 +49,9 @@ impl Layout {
         let is_32 = bytes.get(4) == Some(&1);
         let word = if is_32 { 4 } else { 8 };
         // From offset 24: e_entry, e_phoff, e_shoff, and e_flags of 4 bytes.
-        let (segments_at, sections_at) = (24 + word, 24 + 2 * word);
+        let (phoff_at, shoff_at) = (24 + word, 24 + 2 * word);
         // e_ehsize, e_phentsize, e_phnum, e_shentsize, e_shnum and e_shstrndx, of 2 bytes each.
-        let counts = 24 + 3 * word + 4;
+        let counts_at = 24 + 3 * word + 4;
         let [
             _,
             segment_size,
@@ -59,21 +59,24 @@ impl Layout {
             section_size,
             section_count,
             names_section,
-        ] = [0, 1, 2, 3, 4, 5].map(|index| number(bytes, counts + index * 2, 2) as usize);
-        let segments = number(bytes, segments_at, word) as usize;
-        let segments_end = segments + segment_size * segment_count;
-        let sections = number(bytes, sections_at, word) as usize;
+        ] = [0, 1, 2, 3, 4, 5].map(|index| number(bytes, counts_at + index * 2, 2) as usize);
+        let segments_start = number(bytes, phoff_at, word) as usize;
+        let segments_end = segments_start + segment_size * segment_count;
+        let sections_start = number(bytes, shoff_at, word) as usize;
         let mut layout = Self {
             is_32,
             sections: Vec::new(),
             header: Vec::new(),
-            segments: Field::all(segments, segments_end.min(bytes.len()), word).collect(),
+            segments: Field::all(segments_start, segments_end.min(bytes.len()), word).collect(),
         };
+        // e_type and e_machine; e_entry, e_phoff and e_shoff; the sizes and counts.
         layout.header.extend(Field::all(16, 20, 2));
         layout.header.extend(Field::all(24, 24 + 3 * word, word));
-        layout.header.extend(Field::all(counts, counts + 12, 2));
+        layout
+            .header
+            .extend(Field::all(counts_at, counts_at + 12, 2));
         for index in 0..section_count {
-            let header = sections + index * section_size;
+            let header = sections_start + index * section_size;
             // Fields 0 to 3: sh_flags, sh_addr, sh_offset and sh_size.
             let field = |index: usize| number(bytes, header + 8 + index * word, word) as usize;
             // Types without contents in the file: SHT_NULL and SHT_NOBITS.

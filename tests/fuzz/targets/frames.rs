@@ -19,7 +19,7 @@ const REGISTERS: u64 = 33;
 /// The address of one of the two mappings of the whole object; the other is at 0.
 const BASE: u64 = 0x40_0000;
 
-/// An object mapped at two addresses, so that a stack may lead out of it and back.
+/// An object mapped at two addresses, so that a stack may lead from one mapping to the other.
 struct Space<'o> {
     object: Result<&'o FrameInfo, TruncationCause>,
     size: u64,
@@ -44,6 +44,7 @@ impl AddressSpace for Space<'_> {
 fuzz_target!(|bytes: &[u8]| {
     let parts = Parts::of(bytes);
     let disk = Disk::of(&parts);
+    // The object is its own separate debug file.
     let object = FrameInfo::parse(disk.object.clone(), Some(&disk.object));
     let Ok(object) = &object else {
         return;
@@ -96,7 +97,7 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 /// Registers of a sample at `offset` of the object. The instruction pointer is in the mapping at [`BASE`]; the other
-/// registers are the words of `registers`, and numbers from 0x7fff0000 up for missing words.
+/// registers are the words of `registers`; missing words are replaced by addresses from 0x7fff0000 up.
 fn sampled(arch: Arch, registers: &[u8], offset: u64, endian: Endian) -> Vec<u8> {
     let instruction_pointer = match arch {
         Arch::X86_64 | Arch::X86 => 8,

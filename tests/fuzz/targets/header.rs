@@ -19,7 +19,8 @@ fuzz_target!(|bytes: &[u8]| {
     before.with_branches().expect("memory");
     let (_, copy) = before.rewrite(Cursor::new(Vec::new())).expect("memory");
     let copy = copy.into_inner();
-    // A data size of 0 marks the file of a killed recorder, whose data extend to the end of the file.
+    // A data size of 0 marks the file of a killed recorder, whose data extend to the end of the file. A copy without records
+    // is therefore read with its features as data, and cannot be compared.
     if before.data().is_empty() {
         return;
     }

@@ -7,12 +7,14 @@ use rperf_probe::KernelSymbolList;
 use rperf_symbol::{FileBytes, jit_dump, kallsyms, perf_map};
 
 fuzz_target!(|bytes: &[u8]| {
-    let parsed = kallsyms::parse(bytes, Some(("_text", 0x1000)));
+    let relocation = Some(("_text", 0x1000));
+    let parsed = kallsyms::parse(bytes, relocation);
     let mut source = bytes;
-    let read = kallsyms::read(&mut source, Some(("_text", 0x1000))).expect("memory");
+    let read = kallsyms::read(&mut source, relocation).expect("memory");
     assert!(parsed.kernel.iter().eq(read.kernel.iter()));
     let symbols = KernelSymbolList::parse(bytes);
-    for function in symbols.functions(None).take(50) {
+    let kernel_itself = None;
+    for function in symbols.functions(kernel_itself).take(50) {
         let _at = symbols.at(function.address.wrapping_add(1));
         let _place = symbols.resolve(&format!("{}+1", function.name));
     }

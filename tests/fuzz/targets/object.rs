@@ -39,6 +39,7 @@ fuzz_target!(|bytes: &[u8]| {
             }
         }
     }
+    // The object is its own separate debug file.
     let _frames = rperf_unwind::FrameInfo::parse(disk.object.clone(), Some(&disk.object));
     let Some(isa) = Isa::of_elf(bytes) else {
         return;

@@ -61,6 +61,7 @@ fn run_queries(object: &ProbeObject<'_>, parts: &Parts<'_>) {
     } else {
         &text
     };
+    let (module, is_running) = (None, true);
     for line in definitions.lines().take(MAX_DEFINITIONS) {
         if let Ok(range) = LineRange::parse(line) {
             let _lines = lines(object, &range, &options);
@@ -72,7 +73,7 @@ fn run_queries(object: &ProbeObject<'_>, parts: &Parts<'_>) {
             .into_iter()
             .flat_map(|found| found.probes)
         {
-            let _target = place_in_kernel(object, &probe, None, true);
+            let _target = place_in_kernel(object, &probe, module, is_running);
         }
         let variable_options = VariableOptions {
             externs: true,

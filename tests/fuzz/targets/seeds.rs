@@ -1,7 +1,8 @@
 //! Writes initial inputs for fuzz targets; it is not a target itself. Its input is an object file, which the fuzzer
-//! passes on unchanged. It writes the file `$SEED` in the format of `Parts`: the sections of the object and, if these
-//! variables are set, those of its split DWARF file `$SPLIT` and the probe definitions `$DEFINITIONS`; then registers and
-//! a stack. The file `$DUMP`, if set, becomes an input for `listings`: a jitdump, and lines of a perf map and of kallsyms.
+//! passes on unchanged. It writes the file `$SEED` in the format of `Parts`: the sections of the object, those of its split
+//! DWARF file, whose path is in `$SPLIT`, and the probe definitions, whose text is in `$DEFINITIONS` (both variables are
+//! optional); then registers and a stack. If `$DUMP` is set, it also writes an input for `listings` to this path: a jitdump,
+//! and lines of a perf map and of kallsyms.
 
 #![no_main]
 
@@ -62,7 +63,7 @@ fn sections(file: &[u8]) -> Vec<Section<'_>> {
 }
 
 /// Returns a jitdump (jitdump-specification.txt) of two functions, of which the first has a line and unwind information and is
-/// moved, followed by lines of a perf map and of kallsyms.
+/// moved to another address, followed by lines of a perf map and of kallsyms.
 fn dump() -> Vec<u8> {
     const LOAD: u32 = 0;
     const MOVE: u32 = 1;

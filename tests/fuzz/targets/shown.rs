@@ -1,4 +1,4 @@
-//! Recordings as text: header, events, dump, and every field of every sample, for any bytes.
+//! Recordings as text: any bytes are refused, or their header, events, dump and every field of every sample are written.
 
 #![no_main]
 
@@ -19,12 +19,16 @@ use rperf_view::script::{
 };
 use rperf_wire::Record;
 
+/// Offset of local time from UTC in seconds, at any time.
+const ZONE_OFFSET: i64 = 3600;
+
 fuzz_target!(|bytes: &[u8]| {
     let Ok(data) = PerfData::parse(bytes) else {
         return;
     };
     if data.is_compressed() {
         let mut records = Vec::new();
+        // The recording is one file, not a directory: it has no other parts.
         if let Ok(summary) = data.unpack(&[], &mut records) {
             write_texts(&data.with_records(&records, summary), bytes).expect("memory");
         }
@@ -38,7 +42,7 @@ fn write_texts(data: &PerfData<'_>, file: &[u8]) -> io::Result<()> {
     for full in [false, true] {
         let options = HeaderOptions {
             captured: 1_700_000_000,
-            zone: &|_| 3600,
+            zone: &|_| ZONE_OFFSET,
             full,
         };
         write_header(&mut out, data, &options)?;
@@ -114,7 +118,7 @@ fn write_samples(replay: &Replay<'_>, out: &mut Vec<u8>) {
     let time_of_day = TimeOfDay {
         wall: 1_700_000_000_000_000_000,
         clock: 1000,
-        zone: |_| 3600,
+        zone: |_| ZONE_OFFSET,
     };
     let machine = data.features().arch().unwrap_or_default();
     let style = ScriptStyle {
@@ -163,11 +167,13 @@ fn write_sample(layout: &ScriptLayout, sample: &Sample<'_>, block: &mut ScriptBl
         time: sample.wire.time.unwrap_or(u64::MAX),
         period: sample.period,
         misc: sample.misc,
+        // Any bits: the period is a number of the input.
         branch_flags: BranchFlags(sample.period as u32),
     };
     let resolved = |address: Option<u64>| ResolvedAddress::unknown(address.unwrap_or_default());
     layout.start(&line, block);
-    layout.data_address(&resolved(sample.wire.addr), true, &mut block.text);
+    let named = true;
+    layout.data_address(&resolved(sample.wire.addr), named, &mut block.text);
     layout.leading_fields(&sample.wire, Some("/cgroup"), block);
     layout.address(&resolved(sample.wire.ip), &mut block.text);
     layout.registers(&sample.wire, &mut block.text);

@@ -119,7 +119,8 @@ fn events(text: &str) {
 }
 
 fn filters(text: &str) {
-    let format = Format::parse(FORMAT, 8).expect("a valid format");
+    const LONG_SIZE: usize = 8;
+    let format = Format::parse(FORMAT, LONG_SIZE).expect("a valid format");
     if let Err(error) = EventFilter::parse(text, "sched:sched_switch", &format) {
         assert!(text.get(error.position.clone()).is_some(), "{error:?}");
         let _message = error.to_string();

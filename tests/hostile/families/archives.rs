@@ -15,6 +15,10 @@ use crate::random::Random;
 const BLOCK: usize = 512;
 /// Types of entries (tar(5)): files, links, devices, folders, FIFOs, and extensions.
 const KINDS: &[u8] = b"0000001122345567LKgxXSD\0";
+const REGULAR_FILE: u8 = b'0';
+const HARD_LINK: u8 = b'1';
+const SYMBOLIC_LINK: u8 = b'2';
+const FOLDER: u8 = b'5';
 
 /// An entry of a tar file.
 #[derive(Debug, Clone)]
@@ -128,29 +132,33 @@ fn entries(inputs: &CaseInputs<'_>) -> Vec<Entry> {
         .object("plain")
         .map_or(&b"no object"[..], |seed| &seed.bytes);
     let id = elf::build_id(object).unwrap_or_else(|| ID.to_owned());
-    let mut link = Entry::new(b'2', &format!(".build-id/{}/{}", &id[..2], &id[2..]), b"");
+    let mut link = Entry::new(
+        SYMBOLIC_LINK,
+        &format!(".build-id/{}/{}", &id[..2], &id[2..]),
+        b"",
+    );
     link.target = format!("../../usr/bin/program/{id}").into_bytes();
     let recording = &inputs.seeds.recordings[0].bytes;
     vec![
         link,
-        Entry::new(b'5', &format!("usr/bin/program/{id}/"), b""),
-        Entry::new(b'0', &format!("usr/bin/program/{id}/elf"), object),
+        Entry::new(FOLDER, &format!("usr/bin/program/{id}/"), b""),
+        Entry::new(REGULAR_FILE, &format!("usr/bin/program/{id}/elf"), object),
         Entry::new(
-            b'0',
+            REGULAR_FILE,
             &format!("usr/bin/program/{id}/probes"),
             b"p:probe/x /program:0x10\n",
         ),
         Entry::new(
-            b'0',
+            REGULAR_FILE,
             &format!("[kernel.kallsyms]/{ID}/kallsyms"),
             b"ffffffff81000000 T _text\n",
         ),
-        Entry::new(b'0', "perf.data", recording),
+        Entry::new(REGULAR_FILE, "perf.data", recording),
     ]
 }
 
 /// A path that leads elsewhere, or that names another entry or a file that rperf reads, or any hostile name.
-fn replaced_name(inputs: &mut CaseInputs<'_>) -> Vec<u8> {
+fn replacement_path(inputs: &mut CaseInputs<'_>) -> Vec<u8> {
     let outside = inputs.sandbox.working_directory().with_file_name("outside");
     let random = &mut *inputs.random;
     match random.below(8) {
@@ -179,8 +187,8 @@ pub(crate) fn unpacked(inputs: &mut CaseInputs<'_>) -> Case {
             inputs.random.below(all.len()),
         );
         match inputs.random.below(7) {
-            0 => all[at].name = replaced_name(inputs),
-            1 => all[at].target = replaced_name(inputs),
+            0 => all[at].name = replacement_path(inputs),
+            1 => all[at].target = replacement_path(inputs),
             2 => all[at].kind = *inputs.random.pick(KINDS),
             3 => all.insert(at, all[from].clone()),
             4 => all.swap(at, from),
@@ -196,6 +204,7 @@ pub(crate) fn unpacked(inputs: &mut CaseInputs<'_>) -> Case {
             case.must_report_error = Some("an early end");
         }
         1 => mutate::bytes(&mut bytes, b"BZh9", random),
+        // The magic number and the block size of bzip2.
         2 => Field::new(0, 4).corrupt(&mut bytes, random),
         3 => bytes.extend(compress(&tar(&all, random))),
         4 => bytes = bomb(random),
@@ -208,7 +217,7 @@ pub(crate) fn unpacked(inputs: &mut CaseInputs<'_>) -> Case {
     case
 }
 
-/// Adds a link to a place outside, and a file below it or with the same name.
+/// Adds a link to a place outside, and after it a file below the link or with the link's name.
 fn add_link(all: &mut Vec<Entry>, inputs: &mut CaseInputs<'_>) {
     let outside = inputs
         .sandbox
@@ -232,14 +241,14 @@ fn add_link(all: &mut Vec<Entry>, inputs: &mut CaseInputs<'_>) {
         "usr/bin/program",
         "home",
     ]);
-    let mut link = Entry::new(*random.pick(b"12"), place, b"");
+    let mut link = Entry::new(*random.pick(&[HARD_LINK, SYMBOLIC_LINK]), place, b"");
     link.target = random.pick(&targets).clone().into_bytes();
     let suffix = *random.pick(&["", "/keep", "/new", "/folder/inner"]);
     let at = random.below(all.len());
     all.insert(
         at,
         Entry::new(
-            b'0',
+            REGULAR_FILE,
             &format!("{place}{suffix}"),
             b"written through a link\n",
         ),
@@ -252,16 +261,24 @@ fn add_nested_archive(all: &mut Vec<Entry>, random: &mut Random) {
     let mut inner = tar(all, random);
     for _ in 0..random.below(6) {
         inner = tar(
-            &[Entry::new(b'0', "perf.symbols.tar.bz2", &compress(&inner))],
+            &[Entry::new(
+                REGULAR_FILE,
+                "perf.symbols.tar.bz2",
+                &compress(&inner),
+            )],
             random,
         );
     }
-    all.push(Entry::new(b'0', "perf.symbols.tar.bz2", &compress(&inner)));
+    all.push(Entry::new(
+        REGULAR_FILE,
+        "perf.symbols.tar.bz2",
+        &compress(&inner),
+    ));
 }
 
 /// A decompression bomb.
 fn bomb(random: &mut Random) -> Vec<u8> {
-    let mut entry = Entry::new(b'0', "perf.data", b"");
+    let mut entry = Entry::new(REGULAR_FILE, "perf.data", b"");
     entry.content = vec![0; 1 << (18 + random.below(5))];
     compress(&tar(&[entry], random))
 }
