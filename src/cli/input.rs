@@ -245,7 +245,9 @@ impl OpenedInput {
                 .map_err(|error| failed(&error))?
                 .open(context);
         }
-        let bytes = file.for_reading().and_then(|file| rperf_sys::map(&file));
+        let bytes = file
+            .for_reading()
+            .and_then(|file| rperf_sys::map_open_file(&file));
         let bytes = bytes.map_err(|error| failed(&error))?;
         let parts = match &directory {
             Some(directory) => {

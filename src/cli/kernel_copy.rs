@@ -128,7 +128,9 @@ impl KernelFiles {
         write(folder, "kallsyms", |out| out.write_all(&self.listing))?;
         write(folder, "modules", |out| out.write_all(&self.modules))?;
         let memory = KernelMemory::open(&DiskFiles, &self.kcore)?;
-        let readable = ranges.iter().filter_map(|range| memory.part(range.clone()));
+        let readable = ranges
+            .iter()
+            .filter_map(|range| memory.available_part(range.clone()));
         let readable: Vec<Range<u64>> = readable.collect();
         let headers = headers(memory.header(), &readable)
             .ok_or_else(|| io::Error::other("not a 64-bit ELF file"))?;

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::time::{Duration, Instant};
 
-use rperf_sys::{BpfProgram, Counter, ObservedTask, Sysfs, usleep, usleep_place};
+use rperf_sys::{Counter, KprobeProgram, ObservedTask, Sysfs, usleep, usleep_place};
 use rperf_wire::{Attr, EventType};
 
 use crate::BenchError;
@@ -62,8 +62,8 @@ impl UsleepProbe {
     /// Creates the probe with its program. Both exist as long as the returned event.
     fn attach(self) -> Result<Counter, BenchError> {
         let program = match self.program {
-            ProbeProgram::Empty => BpfProgram::empty(),
-            ProbeProgram::TracePrintk => BpfProgram::trace_printk(),
+            ProbeProgram::Empty => KprobeProgram::empty(),
+            ProbeProgram::TracePrintk => KprobeProgram::trace_printk(),
         };
         let program = program.map_err(unavailable("cannot load a BPF program"))?;
         let counter = self.open()?;

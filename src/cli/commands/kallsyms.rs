@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::{Arg, ArgMatches, Command};
 use rperf_symbol::SymbolTable;
 use rperf_symbol::kallsyms::{Kallsyms, parse};
-use rperf_sys::{Module, Proc, kernel_file, uname};
+use rperf_sys::{Module, Proc, read_pseudo_file, uname};
 
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -42,7 +42,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         let hint = format!("'{program} kallsyms schedule' looks up a function");
         return Err(CliError::usage(message).hint(hint));
     }
-    let listing = kernel_file(LISTING)
+    let listing = read_pseudo_file(LISTING)
         .map_err(|error| CliError::from(anyhow::Error::new(error).context(LISTING)))?;
     let no_relocation = None;
     let kallsyms = parse(&listing, no_relocation);

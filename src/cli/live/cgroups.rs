@@ -49,7 +49,7 @@ pub(crate) fn check(target: &Target) -> Result<(), CliError> {
 
 /// Returns the paths of all cgroups, by id; empty if no cgroup file system is mounted.
 pub(crate) fn paths() -> HashMap<u64, PathBuf> {
-    let mounts = rperf_sys::kernel_file("/proc/self/mounts").unwrap_or_default();
+    let mounts = rperf_sys::read_pseudo_file("/proc/self/mounts").unwrap_or_default();
     let folder = rperf_sys::CgroupFolder::find(&String::from_utf8_lossy(&mounts));
     folder.map_or_else(HashMap::new, |folder| {
         rperf_sys::cgroups(&folder).into_iter().collect()

@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::{Arg, ArgMatches};
 use rperf_safefs::{PathOrigin, find_in_place};
 use rperf_session::Control;
-use rperf_sys::duplicate;
+use rperf_sys::duplicate_descriptor;
 
 use super::explain::reason;
 use crate::cli::error::CliError;
@@ -73,5 +73,5 @@ fn fifo(path: &str) -> io::Result<File> {
 
 fn descriptor(word: &str) -> io::Result<File> {
     let number = word.parse();
-    duplicate(number.map_err(|_| io::Error::other("not a number"))?)
+    duplicate_descriptor(number.map_err(|_| io::Error::other("not a number"))?)
 }

@@ -9,7 +9,7 @@ use crate::cli::pmus::SYSFS;
 
 /// Returns the kernel's type information (BTF); `None` if there is none, or if it cannot be read.
 pub(crate) fn kernel_types() -> Option<Vec<u8>> {
-    rperf_sys::kernel_file(Path::new(SYSFS).join("kernel/btf/vmlinux")).ok()
+    rperf_sys::read_pseudo_file(Path::new(SYSFS).join("kernel/btf/vmlinux")).ok()
 }
 
 /// Passes the kernel's type information to `find`.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rperf_sys::kernel_text;
+use rperf_sys::read_pseudo_file_text;
 
 use super::PROC;
 
@@ -10,7 +10,7 @@ use super::PROC;
 pub(crate) fn setting(name: &str) -> String {
     let path = path_of(name);
     let name = path.display();
-    match kernel_text(&path) {
+    match read_pseudo_file_text(&path) {
         Ok(value) => format!("{name} ({})", value.trim()),
         Err(_) => name.to_string(),
     }
@@ -20,7 +20,7 @@ pub(crate) fn setting(name: &str) -> String {
 /// `perf_event_paranoid` allow it; with `kptr_restrict` at 2, it hides them from root, too.
 pub(crate) fn show_kernel_addresses() -> String {
     let value = |name: &str| {
-        let text = kernel_text(path_of(name)).ok()?;
+        let text = read_pseudo_file_text(path_of(name)).ok()?;
         text.trim().parse().ok()
     };
     let changes = changes_for_addresses(value)

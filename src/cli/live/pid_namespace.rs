@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 
-use rperf_sys::{Proc, kernel_text};
+use rperf_sys::{Proc, read_pseudo_file_text};
 
 use super::PROC;
 use super::explain::{NO_TARGET_STATUS, reason};
@@ -43,7 +43,7 @@ fn tasks(link: &PathBuf) -> HashMap<u32, u32> {
     let members = processes.filter(|pid| namespace((*pid).into()).is_ok_and(|name| name == *link));
     let threads = members.flat_map(|pid| proc.threads(pid).unwrap_or_default());
     let inner = |tid: u32| {
-        let status = kernel_text(format!("{PROC}/{tid}/status")).ok()?;
+        let status = read_pseudo_file_text(format!("{PROC}/{tid}/status")).ok()?;
         Some((innermost(&status)?, tid))
     };
     threads.filter_map(inner).collect()

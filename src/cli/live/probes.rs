@@ -123,7 +123,7 @@ fn event_exists(system: &str, event: &str, tracefs: &Tracefs) -> bool {
             .unwrap_or_default()
             .iter()
             .filter(|name| matches_pattern(system, name))
-            .flat_map(|name| tracefs.names(name).unwrap_or_default())
+            .flat_map(|name| tracefs.event_names(name).unwrap_or_default())
             .any(|name| matches_pattern(event, &name)),
     }
 }

@@ -80,7 +80,7 @@ fn denied(not_opened: &NotOpened) -> CliError {
     let own_pid = std::process::id();
     let has_seccomp_filter = Proc::new(PROC)
         .status(own_pid, own_pid)
-        .is_ok_and(|status| status.is_filtered);
+        .is_ok_and(|status| status.has_seccomp_filter);
     let error = denied_by(not_opened, has_seccomp_filter);
     if has_seccomp_filter {
         return error.hint(

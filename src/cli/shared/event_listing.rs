@@ -124,7 +124,7 @@ impl MachineEvents {
     }
 
     fn note_unreadable_tracepoints(&self, error: &io::Error, context: &Context) {
-        let folder = self.tracepoints.tracefs.events().display();
+        let folder = self.tracepoints.tracefs.events_folder().display();
         context.note(format_args!(
             "tracepoints are not listed: {folder}: {error}"
         ));

@@ -186,8 +186,8 @@ impl Client {
         url: &str,
         modified: Option<SystemTime>,
     ) -> Result<Option<PathBuf>, Error> {
-        let bytes =
-            rperf_sys::map(&partial.file).map_err(|source| self.cache_error(query, source))?;
+        let bytes = rperf_sys::map_open_file(&partial.file)
+            .map_err(|source| self.cache_error(query, source))?;
         let found = build_id_of_elf(&bytes);
         drop(bytes);
         if found.is_none_or(|found| !found.matches(query.wanted.build_id)) {

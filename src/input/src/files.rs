@@ -104,7 +104,7 @@ fn bytes_of(found: &FoundFile, path: &Path) -> io::Result<FileBytes> {
     if found.metadata().len() == 0 || path.starts_with("/sys") {
         return rperf_safefs::read_all(file, MAX_READ).map(FileBytes::from);
     }
-    let mapped = rperf_sys::map(&file);
+    let mapped = rperf_sys::map_open_file(&file);
     if let Err(error) = &mapped
         && error.kind() == io::ErrorKind::OutOfMemory
     {

@@ -6,7 +6,7 @@ use std::path::Path;
 use rperf_events::vendor::VendorTables;
 use rperf_events::{Catalogue, EventSources, Tracepoints};
 use rperf_safefs::Folder;
-use rperf_sys::{Proc, Sysfs, Tracefs, kernel_text};
+use rperf_sys::{Proc, Sysfs, Tracefs, read_pseudo_file_text};
 
 use crate::MachineTables;
 
@@ -100,7 +100,7 @@ impl MachineTracepoints {
                 tracefs: Tracefs::new(root),
             };
         }
-        let mounts = kernel_text("/proc/self/mounts").unwrap_or_default();
+        let mounts = read_pseudo_file_text("/proc/self/mounts").unwrap_or_default();
         Self {
             tracefs: Tracefs::find(&mounts),
         }
@@ -109,7 +109,7 @@ impl MachineTracepoints {
 
 impl Tracepoints for MachineTracepoints {
     fn folder(&self) -> &Path {
-        self.tracefs.events()
+        self.tracefs.events_folder()
     }
 
     fn systems(&self) -> io::Result<Vec<String>> {
@@ -117,7 +117,7 @@ impl Tracepoints for MachineTracepoints {
     }
 
     fn names(&self, system: &str) -> io::Result<Vec<String>> {
-        self.tracefs.names(system)
+        self.tracefs.event_names(system)
     }
 
     fn id(&self, system: &str, name: &str) -> io::Result<u64> {

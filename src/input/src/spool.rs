@@ -73,7 +73,7 @@ impl Spool {
     pub fn finish(self) -> io::Result<RecordingBytes> {
         match self.file {
             None => Ok(RecordingBytes::Read(self.memory)),
-            Some(file) => rperf_sys::map(&file).map(RecordingBytes::Mapped),
+            Some(file) => rperf_sys::map_open_file(&file).map(RecordingBytes::Mapped),
         }
     }
 }
@@ -107,7 +107,7 @@ mod tests {
         let directory = std::env::temp_dir();
         let mut file = unnamed_file(&directory).unwrap();
         file.write_all(b"gone").unwrap();
-        assert_eq!(&*rperf_sys::map(&file).unwrap(), b"gone");
+        assert_eq!(&*rperf_sys::map_open_file(&file).unwrap(), b"gone");
         assert_eq!(file.metadata().unwrap().nlink(), 0);
     }
 

@@ -73,7 +73,9 @@ impl DirectoryFile {
                 continue;
             }
             check(found.metadata())?;
-            let bytes = found.for_reading().and_then(|file| rperf_sys::map(&file));
+            let bytes = found
+                .for_reading()
+                .and_then(|file| rperf_sys::map_open_file(&file));
             let bytes = bytes.map_err(failed)?;
             parts.push(Self { path, bytes });
         }

@@ -27,7 +27,7 @@ pub trait Symbols {
     fn table(&self) -> &SymbolTable;
 
     /// Whether symbol names may contain `part`; if not, symbols need not be loaded.
-    fn may_have(&self, part: &str) -> bool {
+    fn may_have_name_with(&self, part: &str) -> bool {
         let _ = part;
         true
     }
@@ -177,7 +177,7 @@ impl<'a> ProbeObject<'a> {
     /// (`do_execveat_common.isra.0`). `None` if the symbol has another name, such as the function's own.
     pub(crate) fn variant_symbol(&self, probe: &Probe) -> Option<(String, u64)> {
         let variants = format!("{}.", probe.symbol);
-        if !self.sources.symbols.may_have(&variants) {
+        if !self.sources.symbols.may_have_name_with(&variants) {
             return None;
         }
         let table = self.table();

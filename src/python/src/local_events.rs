@@ -43,7 +43,7 @@ impl LocalEvents {
     pub(crate) fn tracepoint_of_id(&self, id: u64) -> Option<Arc<Tracepoint>> {
         let tracefs = &self.tracepoints.tracefs;
         for system in tracefs.systems().ok()? {
-            for name in tracefs.names(&system).unwrap_or_default() {
+            for name in tracefs.event_names(&system).unwrap_or_default() {
                 if tracefs.id(&system, &name).is_ok_and(|own| own == id) {
                     return self.tracepoint(&system, &name);
                 }

@@ -136,7 +136,7 @@ impl RecordingFile {
             true => spooled(&file, &temporary),
             false => file
                 .for_reading()
-                .and_then(|file| rperf_sys::map(&file))
+                .and_then(|file| rperf_sys::map_open_file(&file))
                 .map(RecordingBytes::Mapped),
         };
         let recording = Self {

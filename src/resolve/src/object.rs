@@ -233,7 +233,9 @@ impl LoadInputs<'_> {
             other_pids: other_pids(dso),
             ..ObjectRequest::new(&path, kind)
         };
-        Some(rperf_symbol::images(self.files, self.paths, &request))
+        Some(rperf_symbol::object_images(
+            self.files, self.paths, &request,
+        ))
     }
 
     /// Reads the code in `range`, or its available start, from the memory of `kernel`.
@@ -281,6 +283,6 @@ fn other_pids(dso: &Dso) -> &[u32] {
 
 /// Code from a KSYMBOL record: an object with one symbol.
 fn ksymbol_object(dso: &Dso) -> LoadedObject {
-    let table = perf_map::kernel_function(dso.code_len, dso.name.as_bytes());
+    let table = perf_map::kernel_function_table(dso.code_len, dso.name.as_bytes());
     LoadedObject::new(table, PathBuf::new(), Vec::new())
 }

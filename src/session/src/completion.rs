@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rperf_buildid_cache::{Cache, DEBUG_FILES, NewObject, SpecialObject, debug_file, hexadecimal};
 use rperf_perfdata::WriteError;
 use rperf_perfdata::feature::BuildIdEntry;
-use rperf_sys::{Module, Proc, kernel_file, kernel_notes, vdso_image};
+use rperf_sys::{Module, Proc, kernel_notes, read_pseudo_file, vdso_image};
 use rperf_wire::name_path;
 
 use crate::build_ids::FoundFile;
@@ -162,7 +162,7 @@ impl FileCompletion<'_> {
             entries.push(kernel);
             files = modules;
             let kallsyms = SpecialObject::kernel(&id);
-            let read = || kernel_file(proc.path("kallsyms"));
+            let read = || read_pseudo_file(proc.path("kallsyms"));
             failure = self.add_to_cache(&kallsyms, read);
         }
         let to_cache = match self.request.output.cache_all {

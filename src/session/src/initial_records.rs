@@ -1,6 +1,6 @@
 //! Synthesized records of the initial state.
 
-use rperf_sys::{CgroupFolder, Proc, cgroups, kernel_text};
+use rperf_sys::{CgroupFolder, Proc, cgroups, read_pseudo_file_text};
 use rperf_wire::{AttrFlags, Cgroup, Misc, Record, RecordKind, SampleIdLayout};
 
 use crate::open::OpenEvent;
@@ -98,7 +98,7 @@ impl InitialRecords<'_> {
     /// Appends a CGROUP record for each existing cgroup: the kernel writes records of new cgroups only.
     fn cgroups(&self, to: &mut RecordBuffer) {
         let mounts = self.request.roots.proc.join("self/mounts");
-        let mounts = kernel_text(mounts).unwrap_or_default();
+        let mounts = read_pseudo_file_text(mounts).unwrap_or_default();
         let Some(folder) = CgroupFolder::find(&mounts) else {
             return;
         };

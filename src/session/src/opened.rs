@@ -4,7 +4,9 @@ use std::io;
 use std::path::Path;
 
 use rperf_perfdata::EventDesc;
-use rperf_sys::{CgroupFolder, OpenCgroup, Proc, Sysctl, kernel_text, raise_open_files_limit};
+use rperf_sys::{
+    CgroupFolder, OpenCgroup, Proc, Sysctl, raise_open_files_limit, read_pseudo_file_text,
+};
 use rperf_tracepoint::TracingDataBuilder;
 use rperf_wire::{SampleType, TimeConv};
 
@@ -167,7 +169,7 @@ fn describe_tracepoints(
         spec.tracepoint.as_ref()
     });
     tracing_data(tracepoints, &request.roots.tracefs).map_err(|cause| Error::Tracefs {
-        folder: request.roots.tracefs.events().to_owned(),
+        folder: request.roots.tracefs.events_folder().to_owned(),
         cause,
     })
 }
@@ -184,7 +186,7 @@ fn open_cgroups(request: &RecordRequest) -> Result<Vec<Option<OpenCgroup>>, Erro
 
 /// Opens a cgroup by its path below the mount point of the cgroup filesystem.
 pub(crate) fn open_cgroup(name: &str, proc: &Path) -> Result<OpenCgroup, Error> {
-    let mounts = kernel_text(proc.join("self/mounts")).unwrap_or_default();
+    let mounts = read_pseudo_file_text(proc.join("self/mounts")).unwrap_or_default();
     let folder = CgroupFolder::find(&mounts);
     let folder = folder.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound));
     let opened = folder.and_then(|folder| folder.open(name));

@@ -32,7 +32,7 @@ pub(crate) fn tracing_data<'a>(
         if names_in_system.is_empty() {
             continue;
         }
-        for name in tracefs.names(&system)? {
+        for name in tracefs.event_names(&system)? {
             if names_in_system.contains(&name.as_str()) {
                 builder.event(&system, &tracefs.format(&system, &name)?);
             }

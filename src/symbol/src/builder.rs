@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::files::FileBytes;
-use crate::names::{NameAt, NameTable, PlainNames};
+use crate::names::{AsciiNames, NameAt, NameTable};
 use crate::overlaps::{InsertionHistory, InsertionStep, OverlapFinder, OverlappingRanges};
 use crate::symbol::{Binding, NameForm, PackedSymbols, Symbol, SymbolKind};
 use crate::table::{AddressKind, SymbolTable};
@@ -66,9 +66,9 @@ impl TableBuilder {
         }
     }
 
-    /// The names of a string table that can be used without validation; see [`NameTable::plain`].
-    pub(crate) fn plain_names(&self, strings: &[u8]) -> Option<PlainNames> {
-        self.names.plain(strings)
+    /// The names of a string table that can be used without validation; see [`NameTable::ascii_names`].
+    pub(crate) fn ascii_names(&self, strings: &[u8]) -> Option<AsciiNames> {
+        self.names.ascii_names(strings)
     }
 
     /// Adds a symbol whose position in the name table is known.
@@ -190,7 +190,7 @@ impl TableBuilder {
             for position in alone.iter().chain(others) {
                 let (start, end) = added.extent_at(*position).unwrap_or_default();
                 overlap_finder.add(start, end);
-                symbols.copy(added, *position);
+                symbols.push_from(added, *position);
             }
         });
         let overlaps = OverlappingRanges::new(overlap_finder, || self.history());

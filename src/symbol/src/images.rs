@@ -20,7 +20,11 @@ pub struct ObjectImages {
 /// Finds the files of a user object or the vdso that have the recorded build-id, in perf's order for symbols. If none is
 /// recorded, the build-id of the file at the object's path is used; if that has none either, build-ids are not compared.
 /// If no file has the code of a user object, it is fetched from a server. Files that cannot be read or parsed are skipped.
-pub fn images(files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_>) -> ObjectImages {
+pub fn object_images(
+    files: &dyn Files,
+    paths: &SearchPaths,
+    request: &ObjectRequest<'_>,
+) -> ObjectImages {
     let own = paths.under_symfs(request.path);
     // The caller may have the content of the object's own file already.
     let read = |path: &Path| match request.image {
@@ -85,7 +89,7 @@ mod tests {
         let paths = SearchPaths::new(no_cache);
         let code = |path: &str, id| {
             let request = ObjectRequest::new(Path::new(path), ObjectKind::User);
-            let images = images(&files, &paths, &request.with_build_id(id));
+            let images = object_images(&files, &paths, &request.with_build_id(id));
             assert!(images.debug.is_none(), "{path}");
             images.code.map(|(path, _)| path)
         };

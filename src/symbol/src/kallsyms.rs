@@ -22,7 +22,7 @@ pub struct KallsymsLine<'a> {
 
 impl<'a> KallsymsLine<'a> {
     /// Name and module, the module without its brackets.
-    pub fn split(&self) -> (&'a [u8], Option<&'a [u8]>) {
+    pub fn name_and_module(&self) -> (&'a [u8], Option<&'a [u8]>) {
         let Some(tab) = memchr(b'\t', self.text) else {
             return (self.text, None);
         };
@@ -157,7 +157,7 @@ pub struct Kallsyms {
     /// Whether there are no valid lines.
     pub is_blank: bool,
     /// Whether the relocation symbol is missing although addresses are not hidden; then there are no symbols.
-    pub lacks_relocation: bool,
+    pub lacks_relocation_symbol: bool,
 }
 
 /// Parses a whole listing. `relocation` is a symbol of the kernel and its address in the recorded kernel: if given, the kernel's
@@ -292,7 +292,7 @@ impl<'r> Collector<'r> {
         {
             self.reference = Some(line.address);
         }
-        let (name, module) = line.split();
+        let (name, module) = line.name_and_module();
         let number = module.map_or(0, |module| self.number(module));
         if self.runs.last().map_or(0, |(_, last)| *last) != number {
             self.runs.push((self.builder.len(), number));
@@ -313,15 +313,15 @@ impl<'r> Collector<'r> {
     }
 
     fn finish(mut self) -> Kallsyms {
-        let lacks_relocation =
+        let lacks_relocation_symbol =
             self.relocation.is_some() && self.reference.is_none() && !self.hidden;
-        if self.hidden || lacks_relocation {
+        if self.hidden || lacks_relocation_symbol {
             return Kallsyms {
                 kernel: SymbolTable::empty(AddressKind::Runtime),
                 modules: Vec::new(),
                 hidden: self.hidden,
                 is_blank: self.is_blank,
-                lacks_relocation,
+                lacks_relocation_symbol,
             };
         }
         let runs = &self.runs;
@@ -354,7 +354,7 @@ impl<'r> Collector<'r> {
                 .collect(),
             hidden: false,
             is_blank: false,
-            lacks_relocation: false,
+            lacks_relocation_symbol: false,
         }
     }
 }
@@ -415,7 +415,7 @@ mod tests {
                 .all(|module| module.table.find(0x10_0000).is_some())
         );
         let parsed = parse(text, Some(("_stext", 0x5000)));
-        assert!(parsed.lacks_relocation && parsed.kernel.is_empty());
+        assert!(parsed.lacks_relocation_symbol && parsed.kernel.is_empty());
     }
 
     #[test]

@@ -323,7 +323,10 @@ fn read_kallsyms(
         findings.push(SymbolFinding::KernelAddressesHidden { path });
         return None;
     }
-    if let Some((symbol, _)) = request.relocation.filter(|_| listing.lacks_relocation) {
+    if let Some((symbol, _)) = request
+        .relocation
+        .filter(|_| listing.lacks_relocation_symbol)
+    {
         findings.push(SymbolFinding::NoRelocationSymbol {
             path,
             symbol: symbol.to_owned(),

@@ -71,7 +71,7 @@ pub fn kernel_code(
     let memory = listing::memory_of(files, &listing, kernel)?;
     let memory = KernelMemory::open(files, &memory).ok()?;
     let end = range.end.min(range.start.saturating_add(MAX_CODE));
-    let range = memory.part(range.start..end)?;
+    let range = memory.available_part(range.start..end)?;
     let mut code = vec![0; usize::try_from(range.end - range.start).ok()?];
     let count = memory.read(range.start, &mut code).ok()?;
     code.truncate(count);
@@ -119,14 +119,14 @@ impl<'a> KernelMemory<'a> {
 
     /// The available part of `range`, from its start; `None` if its start is not available or `range` is empty.
     #[must_use]
-    pub fn part(&self, range: Range<u64>) -> Option<Range<u64>> {
+    pub fn available_part(&self, range: Range<u64>) -> Option<Range<u64>> {
         let segment = segment_at(&self.segments, range.start)?;
         let end = segment.address.saturating_add(segment.memory_size);
         (range.start < range.end).then(|| range.start..range.end.min(end))
     }
 
-    /// Reads into `into` from `address` on, and returns the number of bytes read. Bytes outside of [`KernelMemory::part`] are not
-    /// from memory at these addresses.
+    /// Reads into `into` from `address` on, and returns the number of bytes read. Bytes outside of
+    /// [`KernelMemory::available_part`] are not from memory at these addresses.
     ///
     /// # Errors
     ///

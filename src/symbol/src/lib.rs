@@ -44,9 +44,9 @@ pub use dwarf::{
 pub use elf::CodeLayout;
 pub use files::{FileBytes, FilePart, FileRequest, Files, MemoryFiles, Servers};
 pub use finding::SymbolFinding;
-pub use images::{ObjectImages, images};
+pub use images::{ObjectImages, object_images};
 pub use kernel_code::{KernelCode, KernelMemory, kernel_code};
-pub use listing::{is_running as is_running_kernel, native_endian};
+pub use listing::{is_running_kernel, native_endian};
 pub use load::{LoadedSymbols, ObjectFiles, jit_dump as jit_dump_of, load};
 pub use object::Endianness;
 pub use origin::SymbolOrigin;

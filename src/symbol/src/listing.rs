@@ -26,7 +26,7 @@ pub(crate) fn find(
     let Some(build_id) = request.build_id else {
         return running();
     };
-    let is_running = is_running(files, paths, build_id);
+    let is_running = is_running_kernel(files, paths, build_id);
     if is_running && memory_of(files, &paths.kallsyms, request).is_some() {
         return running();
     }
@@ -63,7 +63,7 @@ pub(crate) fn memory_of(
 }
 
 /// Whether the kernel with this build-id is running.
-pub fn is_running(files: &dyn Files, paths: &SearchPaths, build_id: &BuildId) -> bool {
+pub fn is_running_kernel(files: &dyn Files, paths: &SearchPaths, build_id: &BuildId) -> bool {
     let notes = files.read(&paths.kernel_notes).ok();
     let running = notes.and_then(|notes| build_id_of_notes(&notes, native_endian()));
     running.is_some_and(|running| running.matches(build_id))

@@ -10,12 +10,12 @@ pub(crate) struct NameAt(u32);
 
 /// An ASCII string table in the file of [`NameTable`]. It ends within the first 2 GiB.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PlainNames {
+pub(crate) struct AsciiNames {
     start: u32,
     len: u32,
 }
 
-impl PlainNames {
+impl AsciiNames {
     /// The position of the name at `offset` of the table; `None` if `offset` is beyond it.
     pub(crate) fn at(self, offset: u32) -> Option<NameAt> {
         (offset < self.len).then(|| NameAt(self.start + offset))
@@ -45,13 +45,13 @@ impl NameTable {
     }
 
     /// The names of `strings`, a part of the file, if it is all ASCII and ends with NUL: these names need no validation.
-    pub(crate) fn plain(&self, strings: &[u8]) -> Option<PlainNames> {
+    pub(crate) fn ascii_names(&self, strings: &[u8]) -> Option<AsciiNames> {
         let file = self.file.as_ref()?;
         let offset = strings.as_ptr().addr().checked_sub(file.as_ptr().addr())?;
         let end = offset.checked_add(strings.len())?;
         let is_inside = end <= file.len().min(IN_BUFFER as usize);
-        let is_plain = is_inside && strings.last() == Some(&0) && strings.is_ascii();
-        is_plain.then_some(PlainNames {
+        let is_ascii_table = is_inside && strings.last() == Some(&0) && strings.is_ascii();
+        is_ascii_table.then_some(AsciiNames {
             start: offset as u32,
             len: strings.len() as u32,
         })
@@ -148,19 +148,19 @@ mod tests {
     }
 
     #[test]
-    fn names_of_a_plain_table_need_no_validation() {
+    fn names_of_an_ascii_table_need_no_validation() {
         let file = FileBytes::from(b"\x7fELF\0main\0foo\0caf\xe9\0cut".to_vec());
         let names = NameTable::of_file(file.clone());
-        let plain = names.plain(&file[4..14]).unwrap();
-        assert_eq!(plain.at(1).map(|at| names.get(at)), Some("main"));
-        assert_eq!(plain.at(6).map(|at| names.get(at)), Some("foo"));
-        assert_eq!(plain.at(0).map(|at| names.get(at)), Some(""));
-        assert!(plain.at(10).is_none());
+        let ascii_names = names.ascii_names(&file[4..14]).unwrap();
+        assert_eq!(ascii_names.at(1).map(|at| names.get(at)), Some("main"));
+        assert_eq!(ascii_names.at(6).map(|at| names.get(at)), Some("foo"));
+        assert_eq!(ascii_names.at(0).map(|at| names.get(at)), Some(""));
+        assert!(ascii_names.at(10).is_none());
         for other in [4..13, 4..19, 19..22] {
-            assert!(names.plain(&file[other]).is_none());
+            assert!(names.ascii_names(&file[other]).is_none());
         }
-        assert!(names.plain(b"elsewhere\0").is_none());
-        assert!(NameTable::default().plain(b"\0").is_none());
+        assert!(names.ascii_names(b"elsewhere\0").is_none());
+        assert!(NameTable::default().ascii_names(b"\0").is_none());
     }
 
     proptest! {

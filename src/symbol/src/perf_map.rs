@@ -54,7 +54,7 @@ pub fn parse(text: &[u8]) -> PerfMap {
 
 /// Returns a table for kernel code generated at run time: one function of `size` bytes at address 0. Addresses in the table
 /// are thus offsets in the code.
-pub fn kernel_function(size: u64, name: &[u8]) -> SymbolTable {
+pub fn kernel_function_table(size: u64, name: &[u8]) -> SymbolTable {
     let demangle = false;
     let mut builder = TableBuilder::new(demangle);
     let function = NewSymbol {

@@ -175,7 +175,7 @@ impl PackedSymbols {
     }
 
     /// Appends the symbol at a position of another list.
-    pub(crate) fn copy(&mut self, other: &Self, position: u32) {
+    pub(crate) fn push_from(&mut self, other: &Self, position: u32) {
         match other.list.get(position as usize) {
             Some(packed) if packed.bits & IS_LONG == 0 => self.list.push(*packed),
             Some(packed) => self.push(&other.unpack(packed)),
@@ -272,8 +272,8 @@ impl PackedSymbols {
         }
     }
 
-    /// Number of symbols that start at or before `address`. The list must be sorted by start.
-    pub(crate) fn up_to(&self, address: u64) -> usize {
+    /// The number of symbols that start at or before `address`. The list must be sorted by start.
+    pub(crate) fn count_up_to(&self, address: u64) -> usize {
         self.list.partition_point(|symbol| symbol.start <= address)
     }
 
@@ -369,6 +369,6 @@ mod tests {
         assert!(matches!(symbols.entry(0), Some(SymbolEntry::One(one)) if one == symbol(7)));
         assert!(matches!(symbols.entry(1), Some(SymbolEntry::Group(5))));
         assert!(symbols.entry(2).is_none());
-        assert_eq!([8, 9].map(|at| symbols.up_to(at)), [1, 2]);
+        assert_eq!([8, 9].map(|at| symbols.count_up_to(at)), [1, 2]);
     }
 }

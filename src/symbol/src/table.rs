@@ -92,7 +92,7 @@ impl SymbolTable {
         if self.is_numbered {
             return None;
         }
-        let last = self.symbols.up_to(address).checked_sub(1)?;
+        let last = self.symbols.count_up_to(address).checked_sub(1)?;
         let position = u32::try_from(last).ok()?;
         let symbol = self.at(position)?;
         let inside = address < symbol.end || address == symbol.start;

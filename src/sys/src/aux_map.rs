@@ -50,10 +50,10 @@ impl AuxMap {
         let control = Arc::clone(&ring.memory);
         let offset = control.mapped_size();
         control
-            .shared(AUX_OFFSET)
+            .control_field(AUX_OFFSET)
             .store(offset as u64, Ordering::Relaxed);
         control
-            .shared(AUX_SIZE)
+            .control_field(AUX_SIZE)
             .store(size as u64, Ordering::Relaxed);
         let protection = match overwrite {
             true => libc::PROT_READ,
@@ -101,13 +101,13 @@ impl Memory for AuxMap {
     /// Position at which the hardware continues to write.
     fn head(&self) -> u64 {
         // Acquire: the trace up to the head, which was written before the head, is seen after the head is read.
-        self.control.shared(AUX_HEAD).load(Ordering::Acquire)
+        self.control.control_field(AUX_HEAD).load(Ordering::Acquire)
     }
 
     /// Position up to which the trace was consumed.
     fn tail(&self) -> u64 {
         // Only this process writes the tail, so no barrier is needed.
-        self.control.shared(AUX_TAIL).load(Ordering::Relaxed)
+        self.control.control_field(AUX_TAIL).load(Ordering::Relaxed)
     }
 
     /// The bytes between two positions of an area without overwrite; none unless `tail <= from <= to <= head`.
@@ -127,7 +127,9 @@ impl Memory for AuxMap {
     fn release(&mut self, tail: u64) {
         let tail = tail.min(self.head());
         // Release: all reads of consumed bytes happen before the kernel sees the free space.
-        self.control.shared(AUX_TAIL).store(tail, Ordering::Release);
+        self.control
+            .control_field(AUX_TAIL)
+            .store(tail, Ordering::Release);
     }
 }
 

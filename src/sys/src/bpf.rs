@@ -12,7 +12,7 @@ const PROG_GET_NEXT_ID: libc::c_int = 11;
 const TYPE_KPROBE: u32 = 2;
 /// `BPF_FUNC_trace_printk`.
 const TRACE_PRINTK: i32 = 6;
-/// The text that [`BpfProgram::trace_printk`] writes. `bpf_trace_printk` requires a NUL at its end; further NULs pad it to
+/// The text that [`KprobeProgram::trace_printk`] writes. `bpf_trace_printk` requires a NUL at its end; further NULs pad it to
 /// whole words, since the program stores it on its stack word by word.
 const TEXT: &[u8; 16] = b"rperf uprobe\0\0\0\0";
 
@@ -97,9 +97,9 @@ impl Instruction {
 
 /// A loaded BPF program for kprobes and uprobes.
 #[derive(Debug)]
-pub struct BpfProgram(OwnedFd);
+pub struct KprobeProgram(OwnedFd);
 
-impl BpfProgram {
+impl KprobeProgram {
     /// Loads a program that only returns 0.
     ///
     /// # Errors
@@ -111,7 +111,7 @@ impl BpfProgram {
     /// Loads a program that writes a line into the trace of tracefs each time it runs (`bpf_trace_printk`).
     ///
     /// # Errors
-    /// As [`BpfProgram::empty`].
+    /// As [`KprobeProgram::empty`].
     pub fn trace_printk() -> io::Result<Self> {
         let (words, _) = TEXT.as_chunks();
         let offsets = (-16..0_i16).step_by(4);
@@ -143,7 +143,7 @@ impl BpfProgram {
     }
 }
 
-impl AsFd for BpfProgram {
+impl AsFd for KprobeProgram {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_loaded_program_is_listed() {
-        let Ok(_program) = BpfProgram::empty() else {
+        let Ok(_program) = KprobeProgram::empty() else {
             return;
         };
         assert!(!bpf_program_ids().unwrap().is_empty());
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_kernel_verifies_the_programs() {
-        for load in [BpfProgram::empty, BpfProgram::trace_printk] {
+        for load in [KprobeProgram::empty, KprobeProgram::trace_printk] {
             match load() {
                 Ok(_) => {}
                 // The user lacks permission, or the kernel has no BPF. EINVAL and EACCES would mean an invalid program.

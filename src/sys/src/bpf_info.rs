@@ -111,7 +111,7 @@ struct InfoAttr {
 /// What bpf(2) reports: `EPERM` without `CAP_SYS_ADMIN`; [`io::ErrorKind::InvalidData`] if the sizes of the arrays change
 /// during the call.
 pub fn bpf_program_info(id: u32) -> io::Result<Option<BpfProgramInfo>> {
-    let Some(program) = by_id(PROG_GET_FD_BY_ID, id)? else {
+    let Some(program) = open_by_id(PROG_GET_FD_BY_ID, id)? else {
         return Ok(None);
     };
     // The structure with the sizes of the arrays, but without pointers.
@@ -158,7 +158,7 @@ pub fn bpf_program_info(id: u32) -> io::Result<Option<BpfProgramInfo>> {
 /// # Errors
 /// What bpf(2) reports: `EPERM` without `CAP_SYS_ADMIN`.
 pub fn bpf_type_info(id: u32) -> io::Result<Option<Vec<u8>>> {
-    let Some(types) = by_id(BTF_GET_FD_BY_ID, id)? else {
+    let Some(types) = open_by_id(BTF_GET_FD_BY_ID, id)? else {
         return Ok(None);
     };
     let mut info = vec![0; BTF_INFO_SIZE];
@@ -180,7 +180,7 @@ pub fn bpf_type_info(id: u32) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// Opens an object; `None` if there is none with this id.
-pub(crate) fn by_id(command: libc::c_int, id: u32) -> io::Result<Option<OwnedFd>> {
+pub(crate) fn open_by_id(command: libc::c_int, id: u32) -> io::Result<Option<OwnedFd>> {
     let mut attr = IdAttr {
         id,
         ..IdAttr::default()
@@ -212,7 +212,7 @@ unsafe fn object_info(object: &OwnedFd, info: &mut Vec<u8>) -> io::Result<()> {
 }
 
 /// Returns the BTF id of the type of a program's first function; `None` without type information (BTF).
-pub(crate) fn function_type(program: &BpfProgramInfo) -> Option<u32> {
+pub(crate) fn first_function_type_id(program: &BpfProgramInfo) -> Option<u32> {
     // `btf_id`, `nr_func_info`, and `func_info`, which is an offset in `data`.
     let (btf, count) = (number(&program.info, 128)?, number(&program.info, 144)?);
     let functions = number(&program.info, 136)?;
@@ -247,11 +247,11 @@ mod tests {
     use super::*;
     use std::os::fd::AsFd as _;
 
-    use crate::{BpfProgram, bpf_program_ids};
+    use crate::{KprobeProgram, bpf_program_ids};
 
     #[test]
     fn the_code_of_a_loaded_program_is_described() {
-        let Ok(program) = BpfProgram::empty() else {
+        let Ok(program) = KprobeProgram::empty() else {
             return;
         };
         let path = format!("/proc/self/fdinfo/{}", program.as_fd().as_raw_fd());
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn ids_without_object_have_no_description() {
-        if BpfProgram::empty().is_err() {
+        if KprobeProgram::empty().is_err() {
             return;
         }
         assert_eq!(bpf_program_info(u32::MAX).unwrap(), None);

@@ -4,10 +4,10 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
-use crate::bpf_info::{PROG_GET_FD_BY_ID, by_id, function_type};
+use crate::bpf_info::{PROG_GET_FD_BY_ID, first_function_type_id, open_by_id};
 use crate::bpf_map::bpf;
 use crate::bpf_program_info;
-use crate::bpf_types::{FUNCTION, load_types};
+use crate::bpf_types::{FUNCTION_TYPE_ID, load_types};
 
 /// Commands of linux/bpf.h.
 const PROG_LOAD: libc::c_int = 5;
@@ -105,7 +105,7 @@ pub(crate) fn load_program(
         ..LoadAttr::default()
     };
     // A `struct bpf_func_info` of 8 bytes: an offset in instructions, and the type of the function that begins there.
-    let function_info = [0, FUNCTION];
+    let function_info = [0, FUNCTION_TYPE_ID];
     // If the types cannot be loaded, the program is loaded without them.
     let types = match options.name {
         "" => None,
@@ -293,10 +293,11 @@ impl TracedBpfProgram {
     /// # Errors
     /// What [`bpf_program_info`] reports; [`io::ErrorKind::Unsupported`] for a program without type information (BTF).
     pub fn open(id: u32) -> io::Result<Option<Self>> {
-        let (Some(fd), Some(info)) = (by_id(PROG_GET_FD_BY_ID, id)?, bpf_program_info(id)?) else {
+        let (Some(fd), Some(info)) = (open_by_id(PROG_GET_FD_BY_ID, id)?, bpf_program_info(id)?)
+        else {
             return Ok(None);
         };
-        let function = function_type(&info).ok_or(io::ErrorKind::Unsupported)?;
+        let function = first_function_type_id(&info).ok_or(io::ErrorKind::Unsupported)?;
         Ok(Some(Self { fd, function }))
     }
 

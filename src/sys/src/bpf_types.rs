@@ -9,7 +9,7 @@ use crate::bpf_map::bpf;
 /// `BPF_BTF_LOAD` (linux/bpf.h).
 const BTF_LOAD: libc::c_int = 18;
 /// The id of the function's type among the types of [`encode`].
-pub(crate) const FUNCTION: u32 = 3;
+pub(crate) const FUNCTION_TYPE_ID: u32 = 3;
 
 /// The part of `union bpf_attr` that loads types.
 #[repr(C)]
@@ -71,11 +71,11 @@ fn encode(name: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::BpfProgram;
+    use crate::KprobeProgram;
 
     #[test]
     fn the_kernel_accepts_the_types() {
-        if BpfProgram::empty().is_ok() {
+        if KprobeProgram::empty().is_ok() {
             load_types("rperf_switch").unwrap();
             assert!(load_types("no name").is_err());
         }

@@ -52,14 +52,14 @@ impl Children {
     /// # Errors
     /// What waitid(2) and wait4(2) report.
     pub fn wait(self) -> io::Result<Option<ExitStatus>> {
-        Ok(self.wait_with_memory()?.0)
+        Ok(self.wait_with_peak_memory()?.0)
     }
 
     /// Like [`Children::wait`]; also returns the highest peak resident set size of the children that were waited for, in KB.
     ///
     /// # Errors
     /// What waitid(2) and wait4(2) report.
-    pub fn wait_with_memory(mut self) -> io::Result<(Option<ExitStatus>, u64)> {
+    pub fn wait_with_peak_memory(mut self) -> io::Result<(Option<ExitStatus>, u64)> {
         let mut peak = 0;
         while !self.pids.is_empty() {
             let exited = self.next_exited()?;
@@ -182,7 +182,7 @@ mod tests {
         let mut children = Children::default();
         let pids = [0, 0].map(|status| children.fork(|| status).unwrap());
         assert_ne!(pids[0], pids[1]);
-        let (failed, peak) = children.wait_with_memory().unwrap();
+        let (failed, peak) = children.wait_with_peak_memory().unwrap();
         assert_eq!(failed, None);
         assert!((100..1 << 40).contains(&peak), "{peak} KB");
     }

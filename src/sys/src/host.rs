@@ -66,7 +66,7 @@ pub fn sync_disks() {
 ///
 /// # Errors
 /// What fcntl(2) reports: `EBADF` if there is no such descriptor, `EMFILE`.
-pub fn duplicate(number: i32) -> io::Result<File> {
+pub fn duplicate_descriptor(number: i32) -> io::Result<File> {
     /// The new descriptor has at least this number, so that it is none of the standard streams.
     const LOWEST: i32 = 3;
     // SAFETY: the call takes numbers and returns a new descriptor, or fails.
@@ -203,8 +203,11 @@ mod tests {
 
     #[test]
     fn descriptors_are_duplicated_if_they_are_open() {
-        assert!(duplicate(2).is_ok());
-        assert_eq!(duplicate(-1).unwrap_err().raw_os_error(), Some(libc::EBADF));
+        assert!(duplicate_descriptor(2).is_ok());
+        assert_eq!(
+            duplicate_descriptor(-1).unwrap_err().raw_os_error(),
+            Some(libc::EBADF)
+        );
     }
 
     #[test]

@@ -29,7 +29,6 @@ mod cpu_list;
 mod epoll;
 mod futex;
 mod host;
-mod kernel_file;
 mod kernel_map;
 mod limits;
 mod map_file;
@@ -45,6 +44,7 @@ mod pipe;
 mod priority;
 mod process_memory;
 mod procfs;
+mod pseudo_files;
 mod ring_map;
 mod ring_memory;
 mod seccomp;
@@ -66,7 +66,7 @@ pub use affinity::{AffinityGuard, allowed_cpus};
 pub use anonymous_map::{AnonymousMap, PageOptions};
 pub use aux_map::AuxMap;
 pub use block_memory::BlockInstructions;
-pub use bpf::{BpfProgram, bpf_program_ids};
+pub use bpf::{KprobeProgram, bpf_program_ids};
 pub use bpf_info::{BpfProgramInfo, bpf_program_info, bpf_type_info};
 pub use bpf_load::{
     BpfLink, BpfLoadError, PerfEventProgram, RawTracepointProgram, TracedBpfProgram, TracedPlace,
@@ -82,13 +82,12 @@ pub use cpu_list::{CpuList, CpuListError};
 pub use epoll::{Epoll, EpollMode, EventFd};
 pub use futex::{FutexScope, lock_memory, set_futex_buckets};
 pub use host::{
-    Uname, cpuid, duplicate, effective_user, kernel_notes, module_notes, page_size, parallelism,
-    sync_disks, thousands_separator, uname, unix_time, vdso_image,
+    Uname, cpuid, duplicate_descriptor, effective_user, kernel_notes, module_notes, page_size,
+    parallelism, sync_disks, thousands_separator, uname, unix_time, vdso_image,
 };
-pub use kernel_file::{kernel_file, kernel_folder, kernel_text, link_target};
 pub use kernel_map::{BpfImage, KernelText, Module};
 pub use limits::{address_space_limit, raise_open_files_limit};
-pub use map_file::{MappedFile, map, map_file};
+pub use map_file::{MappedFile, map_file, map_open_file};
 pub use memory_policy::bind_memory;
 pub use out_of_memory::{
     Allocator, OutOfMemoryMessage, TerminalBackup, explain_out_of_memory, forget_pager, note_pager,
@@ -99,9 +98,10 @@ pub use pipe::{keep_open_in_children, set_nonblocking, widen_pipe};
 pub use priority::{PriorityBoost, run_in_real_time};
 pub use process_memory::read_process_memory;
 pub use procfs::{BlockedCall, MapEntry, Proc, TaskStatus, map_entries};
+pub use pseudo_files::{link_target, list_pseudo_folder, read_pseudo_file, read_pseudo_file_text};
 pub use ring_map::RingMap;
 pub use ring_memory::TimeConversion;
-pub use seccomp::SyscallListener;
+pub use seccomp::GetppidListener;
 pub use shared_memory::SharedMemory;
 pub use signals::{Ready, Signals, exit_by_signal, poll, signal_text};
 pub use syscalls::{syscall_names, syscall_number};

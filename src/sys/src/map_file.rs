@@ -32,14 +32,14 @@ impl Deref for MappedFile {
 /// What open(2), fstat(2) and mmap(2) report; [`io::ErrorKind::IsADirectory`] for a directory.
 /// `ENOMEM` becomes [`io::ErrorKind::OutOfMemory`] with the file's size in the error's text.
 pub fn map_file(path: &Path) -> io::Result<MappedFile> {
-    map(&File::open(path)?)
+    map_open_file(&File::open(path)?)
 }
 
 /// Maps the whole of an open file.
 ///
 /// # Errors
 /// As [`map_file`].
-pub fn map(file: &File) -> io::Result<MappedFile> {
+pub fn map_open_file(file: &File) -> io::Result<MappedFile> {
     let metadata = file.metadata()?;
     if metadata.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());

@@ -18,7 +18,7 @@ impl Pidfd {
     /// # Errors
     /// What pidfd_open(2) reports: `ESRCH` if there is no such task; before Linux 6.9 `EINVAL`
     /// for a thread that isn't a leader; `ENOSYS` before Linux 5.3.
-    pub fn of(tid: u32) -> io::Result<Self> {
+    pub fn of_thread(tid: u32) -> io::Result<Self> {
         match Self::open(tid, PIDFD_THREAD) {
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
                 Self::open(tid, WHOLE_PROCESS)
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn the_end_of_a_process_is_reported() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        let pidfd = Pidfd::of(child.id());
+        let pidfd = Pidfd::of_thread(child.id());
         let before = pidfd.as_ref().ok().map(|pidfd| is_over(pidfd, 0));
         child.kill().unwrap();
         let after = pidfd.as_ref().ok().map(|pidfd| is_over(pidfd, 10_000));

@@ -29,12 +29,12 @@ pub struct TaskStatus {
     /// Whether the thread has no address space: a kernel thread, or a dying one.
     pub is_kernel: bool,
     /// Whether a seccomp filter may refuse its system calls, as in most containers.
-    pub is_filtered: bool,
+    pub has_seccomp_filter: bool,
     /// Its id in its own PID namespace, which gettid(2) returns to it; 0 if unknown (before Linux 4.1).
     pub own_tid: u32,
     /// The number of PID namespaces in which the thread has an id, counted from that of this proc file system inwards: 1 if the
     /// thread belongs to that one, 0 if unknown.
-    pub namespaces: usize,
+    pub pid_namespace_depth: usize,
     /// The number of times that the thread was taken off a CPU. If a waiting thread has the same number later, it has not run
     /// in between.
     pub switches: u64,
@@ -266,10 +266,10 @@ fn parse_status(bytes: &[u8]) -> TaskStatus {
             b"PPid" => status.ppid = number().unwrap_or_default(),
             b"VmPeak" => status.is_kernel = false,
             // SECCOMP_MODE_FILTER
-            b"Seccomp" => status.is_filtered = value == b"2",
+            b"Seccomp" => status.has_seccomp_filter = value == b"2",
             b"NSpid" => {
                 let ids = value.split(u8::is_ascii_whitespace);
-                status.namespaces = ids.filter(|id| !id.is_empty()).count();
+                status.pid_namespace_depth = ids.filter(|id| !id.is_empty()).count();
                 status.own_tid = last_number(value);
             }
             b"voluntary_ctxt_switches" | b"nonvoluntary_ctxt_switches" => {
@@ -415,7 +415,7 @@ mod tests {
         let link = fs::read_link("/proc/self/ns/pid").unwrap();
         assert_eq!(link, Path::new(&format!("pid:[{number}]")));
         let status = proc.status(own, own).unwrap();
-        assert_eq!((status.own_tid, status.namespaces), (own, 1));
+        assert_eq!((status.own_tid, status.pid_namespace_depth), (own, 1));
     }
 
     #[test]
@@ -423,7 +423,7 @@ mod tests {
         let text =
             b"NSpid:\t70\t8\t3\nvoluntary_ctxt_switches:\t40\nnonvoluntary_ctxt_switches:\t2\n";
         let status = parse_status(text);
-        assert_eq!((status.own_tid, status.namespaces), (3, 3));
+        assert_eq!((status.own_tid, status.pid_namespace_depth), (3, 3));
         assert_eq!(status.switches, 42);
     }
 

@@ -85,18 +85,18 @@ impl RingMemory {
     pub(crate) fn head(&self) -> u64 {
         // Acquire: the kernel writes records before it publishes the head; reads after this load see these records
         // (perf_output_put_handle in kernel/events/ring_buffer.c has the matching barrier).
-        self.shared(DATA_HEAD).load(Ordering::Acquire)
+        self.control_field(DATA_HEAD).load(Ordering::Acquire)
     }
 
     pub(crate) fn tail(&self) -> u64 {
         // Only this process writes the tail, so no barrier is needed.
-        self.shared(DATA_TAIL).load(Ordering::Relaxed)
+        self.control_field(DATA_TAIL).load(Ordering::Relaxed)
     }
 
     /// Moves the tail of a ring that is mapped writable.
     pub(crate) fn set_tail(&self, tail: u64) {
         // Release: all reads of consumed records happen before the kernel sees the free space.
-        self.shared(DATA_TAIL).store(tail, Ordering::Release);
+        self.control_field(DATA_TAIL).store(tail, Ordering::Release);
     }
 
     /// Returns `length` bytes from a position on, in two pieces if they wrap around the end; empty
@@ -143,12 +143,12 @@ impl RingMemory {
     }
 
     fn lock(&self) -> &AtomicU32 {
-        // SAFETY: as for `shared`; the lock is a word of 32 bits at a multiple of four.
+        // SAFETY: as for `control_field`; the lock is a word of 32 bits at a multiple of four.
         unsafe { AtomicU32::from_ptr(self.mapping.base().as_ptr().add(LOCK).cast::<u32>()) }
     }
 
-    /// The shared position at `offset` of the control page.
-    pub(crate) fn shared(&self, offset: usize) -> &AtomicU64 {
+    /// The 64-bit field at `offset` of the control page, which the kernel shares.
+    pub(crate) fn control_field(&self, offset: usize) -> &AtomicU64 {
         // SAFETY: the control page is mapped as long as `self` lives, the offsets used lie inside
         // it and are multiples of eight, and both sides access the positions as whole 64-bit words.
         unsafe { AtomicU64::from_ptr(self.mapping.base().as_ptr().add(offset).cast::<u64>()) }

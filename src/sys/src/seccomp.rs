@@ -33,9 +33,9 @@ const fn request(number: u32, size: usize) -> libc::Ioctl {
 
 /// The descriptor on which a process receives the `getppid` calls of another thread.
 #[derive(Debug)]
-pub struct SyscallListener(OwnedFd);
+pub struct GetppidListener(OwnedFd);
 
-impl SyscallListener {
+impl GetppidListener {
     /// Makes every later getppid(2) of the calling thread, and of tasks that it starts later, wait for an answer through the
     /// returned listener. Also sets the thread's `no_new_privs` (prctl(2)), which seccomp(2) requires of unprivileged users.
     /// Neither can be undone.
@@ -81,9 +81,9 @@ impl SyscallListener {
         Self::owned(fd)
     }
 
-    /// Returns the number of the descriptor, for [`SyscallListener::of_process`].
+    /// Returns the number of the descriptor in this process, for [`GetppidListener::of_process`].
     #[must_use]
-    pub fn number(&self) -> i32 {
+    pub fn descriptor(&self) -> i32 {
         self.0.as_raw_fd()
     }
 
@@ -164,7 +164,7 @@ mod tests {
     fn another_thread_answers_getppid() {
         let (sender, listeners) = std::sync::mpsc::channel();
         let caller = std::thread::spawn(move || {
-            let listener = SyscallListener::install();
+            let listener = GetppidListener::install();
             let installed = listener.is_ok();
             sender.send(listener).unwrap();
             installed.then(parent_id)

@@ -19,7 +19,7 @@ pub struct Signals {
     /// The thread's signal mask before.
     before: libc::sigset_t,
     /// Whether SIGCHLD is among the signals and was ignored before, which discards the status of children.
-    children_ignored: bool,
+    sigchld_ignored: bool,
     /// Whether it was created by [`Signals::block_for_run`].
     for_run: bool,
 }
@@ -62,14 +62,14 @@ impl Signals {
         }
         // SAFETY: the call succeeded, so `fd` is an open descriptor with no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let children_ignored = numbers.contains(&libc::SIGCHLD) && is_ignored(libc::SIGCHLD);
-        if children_ignored {
+        let sigchld_ignored = numbers.contains(&libc::SIGCHLD) && is_ignored(libc::SIGCHLD);
+        if sigchld_ignored {
             set_action(libc::SIGCHLD, libc::SIG_DFL);
         }
         Ok(Self {
             fd,
             before,
-            children_ignored,
+            sigchld_ignored,
             for_run: false,
         })
     }
@@ -107,13 +107,13 @@ impl Signals {
 
     /// The signal mask for a child process: while a value of [`Signals::block_for_run`] exists, the mask from before that value,
     /// otherwise the mask from before this one.
-    pub(crate) fn before(&self) -> libc::sigset_t {
+    pub(crate) fn child_mask(&self) -> libc::sigset_t {
         before_run().unwrap_or(self.before)
     }
 
-    /// Whether a child process should ignore SIGCHLD, as this one did before.
-    pub(crate) fn children_were_ignored(&self) -> bool {
-        self.children_ignored
+    /// Whether SIGCHLD was ignored before: then a child process should ignore it, too.
+    pub(crate) fn sigchld_was_ignored(&self) -> bool {
+        self.sigchld_ignored
     }
 }
 
@@ -130,7 +130,7 @@ impl Drop for Signals {
         if self.for_run {
             *before_run() = None;
         }
-        if self.children_ignored {
+        if self.sigchld_ignored {
             set_action(libc::SIGCHLD, libc::SIG_IGN);
         }
         restore(&self.before);

@@ -54,7 +54,7 @@ pub struct CacheLevel {
     pub shared: String,
 }
 
-/// A NUMA node.
+/// A NUMA node: its memory and its CPUs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NumaNodeCpus {
     /// Its number.

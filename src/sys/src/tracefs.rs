@@ -54,7 +54,7 @@ impl Tracefs {
 
     /// The folder `events`, which has a folder for each system.
     #[must_use]
-    pub fn events(&self) -> &Path {
+    pub fn events_folder(&self) -> &Path {
         &self.events
     }
 
@@ -67,11 +67,11 @@ impl Tracefs {
         folders(&self.events)
     }
 
-    /// The events of a system, in the order of the folder.
+    /// The names of the events of a system, in the order of the folder.
     ///
     /// # Errors
     /// What reading the folder reports; `NotFound` also if the system was removed meanwhile.
-    pub fn names(&self, system: &str) -> io::Result<Vec<String>> {
+    pub fn event_names(&self, system: &str) -> io::Result<Vec<String>> {
         folders(&self.events.join(system)).map_err(removed_event)
     }
 
@@ -189,7 +189,7 @@ mod tests {
         fs::write(event.join("format"), "name: sched_switch\n").unwrap();
         let tracefs = Tracefs::new(&root);
         assert_eq!(tracefs.systems().unwrap(), ["sched"]);
-        assert_eq!(tracefs.names("sched").unwrap(), ["sched_switch"]);
+        assert_eq!(tracefs.event_names("sched").unwrap(), ["sched_switch"]);
         assert_eq!(tracefs.id("sched", "sched_switch").unwrap(), 372);
         let format = tracefs.format("sched", "sched_switch").unwrap();
         assert_eq!(format, b"name: sched_switch\n");

@@ -166,8 +166,8 @@ impl Workload {
         let (start_read, start_write) = pipe()?;
         let (report_read, report_write) = pipe()?;
         let parent_signals = ParentSignals {
-            mask: signals.before(),
-            children_ignored: signals.children_were_ignored(),
+            mask: signals.child_mask(),
+            sigchld_ignored: signals.sigchld_was_ignored(),
         };
         // SAFETY: the child calls only async-signal-safe functions (fork(2) in threaded programs)
         // on memory prepared above, and never returns.
@@ -333,7 +333,7 @@ impl Drop for Workload {
 /// The parent's signal mask, and whether it ignored SIGCHLD, before it blocked signals.
 struct ParentSignals {
     mask: libc::sigset_t,
-    children_ignored: bool,
+    sigchld_ignored: bool,
 }
 
 /// Descriptors of the pipes in the child: the ends that it uses, and one that it must close.
@@ -375,7 +375,7 @@ unsafe fn child(
         }
         // Rust ignores SIGPIPE; programs expect the default action.
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
-        if parent_signals.children_ignored {
+        if parent_signals.sigchld_ignored {
             libc::signal(libc::SIGCHLD, libc::SIG_IGN);
         }
         libc::pthread_sigmask(

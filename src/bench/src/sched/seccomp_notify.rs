@@ -4,7 +4,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::process::parent_id;
 use std::time::{Duration, Instant};
 
-use rperf_sys::{Pidfd, SyscallListener};
+use rperf_sys::{GetppidListener, Pidfd};
 
 use crate::BenchError;
 
@@ -34,10 +34,10 @@ impl SeccompNotify {
         let loops = self.loops;
         let mut children = rperf_sys::Children::default();
         let caller = move || {
-            let listener = SyscallListener::install();
+            let listener = GetppidListener::install();
             // Sent to the parent: the listener's file descriptor, or a negative error number.
             let outcome = match &listener {
-                Ok(listener) => listener.number(),
+                Ok(listener) => listener.descriptor(),
                 Err(error) => -error.raw_os_error().unwrap_or(NO_PERMISSION),
             };
             let is_sent = writer.write_all(&outcome.to_ne_bytes()).is_ok();
@@ -58,7 +58,7 @@ impl SeccompNotify {
             )));
         }
         let listener = Pidfd::of_process(pid)
-            .and_then(|process| SyscallListener::of_process(&process, descriptor))
+            .and_then(|process| GetppidListener::of_process(&process, descriptor))
             .map_err(|error| BenchError::Unavailable(format!("pidfd_getfd: {error}")))?;
         if self.synchronous {
             listener.wake_synchronously().map_err(|error| {

@@ -195,7 +195,7 @@ fn the_root_cgroup_contains_all_tasks() {
 
 #[test]
 fn programs_without_types_are_refused() {
-    let Ok(program) = rperf_sys::BpfProgram::empty() else {
+    let Ok(program) = rperf_sys::KprobeProgram::empty() else {
         return;
     };
     let path = format!("/proc/self/fdinfo/{}", program.as_fd().as_raw_fd());

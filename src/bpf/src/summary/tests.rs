@@ -133,7 +133,7 @@ fn calls_of_a_thread_are_counted() {
         let _ = rperf_sys::effective_user();
     }
     for _ in 0..7 {
-        rperf_sys::kernel_file("/proc/nosuch").unwrap_err();
+        rperf_sys::read_pseudo_file("/proc/nosuch").unwrap_err();
     }
     let calls = summary.read().unwrap();
     let call = |name| {
@@ -175,7 +175,7 @@ fn full_maps_and_selected_calls_and_left_out_processes() {
     let [Some(selected), Some(full), Some(without), Some(all)] = summaries else {
         return;
     };
-    rperf_sys::kernel_file("/proc/nosuch").unwrap_err();
+    rperf_sys::read_pseudo_file("/proc/nosuch").unwrap_err();
     let _ = rperf_sys::effective_user();
     assert!(full.losses().unwrap().calls > 0);
     let read = |summary: &SyscallSummary| summary.read().unwrap();

@@ -15,7 +15,7 @@ use bzip2::read::MultiBzDecoder;
 use rperf_perfdata::FileHeader;
 use rperf_safefs::Folder;
 use rperf_symbol::build_id_of_elf;
-use rperf_sys::map;
+use rperf_sys::map_open_file;
 use tar::{Archive, Entry, EntryType};
 
 use super::member::{ArchiveMember, ObjectFile, linked_object, member};
@@ -224,7 +224,7 @@ impl ArchiveUnpacker<'_> {
             io::Write::flush(out)?;
             out.get_ref()
                 .set_permissions(Permissions::from_mode(mode))?;
-            is_matching = !object.has_build_id() || has_id(&map(out.get_ref())?, &object.id);
+            is_matching = !object.has_build_id() || has_id(&map_open_file(out.get_ref())?, &object.id);
             match is_matching {
                 true => Ok(()),
                 // The temporary file is not renamed.
@@ -248,7 +248,7 @@ impl ArchiveUnpacker<'_> {
         }
         let file = self.cache.below(&target.folder);
         let file = file.and_then(|folder| folder.open_file(target.file.as_ref()))?;
-        if !has_id(&map(&file)?, &object.id) {
+        if !has_id(&map_open_file(&file)?, &object.id) {
             return Err(EntryFault::Refused("its build-id does not match its path"));
         }
         let folder = self.cache.create_below(&object.folder, 0o777)?;

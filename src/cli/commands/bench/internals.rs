@@ -15,7 +15,7 @@ use rperf_count::Spread;
 use rperf_events::EventSources as _;
 use rperf_session::TaskSynthesis;
 use rperf_symbol::kallsyms;
-use rperf_sys::{Proc, kernel_file, parallelism};
+use rperf_sys::{Proc, parallelism, read_pseudo_file};
 
 use super::args::{BenchOptions, lettered_switch, numeric};
 use super::catalogue::Benchmark;
@@ -214,7 +214,7 @@ fn kallsyms_parse(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
         || {
             let parse = || {
                 let relocation = None;
-                black_box(kallsyms::parse(&kernel_file(KALLSYMS)?, relocation));
+                black_box(kallsyms::parse(&read_pseudo_file(KALLSYMS)?, relocation));
                 Ok(())
             };
             times(iterations, parse).map_err(system("failed to read /proc/kallsyms"))

@@ -99,7 +99,7 @@ pub(super) fn namespaced_threads(proc: &Proc) -> io::Result<Vec<NamespacedThread
     let mut threads = Vec::new();
     for pid in proc.processes()? {
         let status = proc.status(pid, pid);
-        if status.is_ok_and(|status| status.namespaces > 1)
+        if status.is_ok_and(|status| status.pid_namespace_depth > 1)
             && let Ok(namespace) = proc.pid_namespace(pid)
             && let Ok(namespace) = u32::try_from(namespace)
         {

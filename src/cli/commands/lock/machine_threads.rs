@@ -106,7 +106,11 @@ impl MachineThreads {
     fn are_in_initial_namespace(&self, pids: [u32; 2]) -> bool {
         let statuses = pids.map(|pid| self.proc.status(pid, pid));
         let mut statuses = statuses.iter();
-        statuses.all(|status| status.as_ref().is_ok_and(|status| status.namespaces == 1))
+        statuses.all(|status| {
+            status
+                .as_ref()
+                .is_ok_and(|status| status.pid_namespace_depth == 1)
+        })
     }
 
     fn by_own_tid(&self) -> &BTreeMap<u32, Vec<FoundThread>> {

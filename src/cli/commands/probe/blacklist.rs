@@ -1,7 +1,7 @@
 //! The kernel's kprobe blacklist.
 
 use rperf_probe::{KernelSymbolList, ProbeEvent, ProbeTarget};
-use rperf_sys::{kernel_file, kernel_text};
+use rperf_sys::{read_pseudo_file, read_pseudo_file_text};
 
 /// The blacklist in debugfs (Documentation/trace/kprobes.rst).
 const LIST: &str = "/sys/kernel/debug/kprobes/blacklist";
@@ -18,10 +18,10 @@ pub(super) fn hint(event: &ProbeEvent) -> Option<String> {
     else {
         return None;
     };
-    let listing = kernel_file(KALLSYMS).ok()?;
+    let listing = read_pseudo_file(KALLSYMS).ok()?;
     let symbols = KernelSymbolList::parse(&listing);
     let (function, _) = symbols.resolve(&format!("{symbol}+{offset}"))?;
-    let list = kernel_text(LIST).ok()?;
+    let list = read_pseudo_file_text(LIST).ok()?;
     // Lines are ADDRESS-ADDRESS, a tab and the function.
     let mut names = list.lines().filter_map(|line| line.split_once('\t'));
     let is_listed = names.any(|(_, name)| name == function.name);

@@ -19,7 +19,7 @@ pub(super) fn hint_similar(
     let tracefs = MachineTracepoints::find(context.globals.debugfs_dir.as_deref()).tracefs;
     let mut tracepoints = Vec::new();
     for system in tracefs.systems().unwrap_or_default() {
-        let names = tracefs.names(&system).unwrap_or_default();
+        let names = tracefs.event_names(&system).unwrap_or_default();
         tracepoints.extend(
             names
                 .into_iter()

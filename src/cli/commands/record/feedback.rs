@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rperf_events::EventSpec;
 use rperf_session::{RecordRequest, Target};
-use rperf_sys::kernel_text;
+use rperf_sys::read_pseudo_file_text;
 
 use crate::cli::context::Context;
 
@@ -111,7 +111,7 @@ fn devices_of(output: &Path) -> Option<OutputDevices> {
     let is_partition = fs::metadata(format!("{entry}/partition")).is_ok();
     // In sysfs, the folder of a partition is in the folder of its disk.
     let disk = match is_partition {
-        true => kernel_text(format!("{entry}/../dev")).ok(),
+        true => read_pseudo_file_text(format!("{entry}/../dev")).ok(),
         false => None,
     };
     let numbers = disk.as_deref().and_then(|text| text.trim().split_once(':'));

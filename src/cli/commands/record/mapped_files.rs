@@ -152,7 +152,7 @@ impl MappedFiles {
 
     /// Returns the id of a file, which is kept open if the limit allows; `None` if it is not an ELF file or cannot be read.
     fn keep(&self, file: File, file_id: DeviceInode) -> Option<BuildId> {
-        let bytes = rperf_sys::map(&file).ok()?;
+        let bytes = rperf_sys::map_open_file(&file).ok()?;
         if !bytes.starts_with(b"\x7fELF") {
             return None;
         }

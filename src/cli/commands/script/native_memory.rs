@@ -76,7 +76,7 @@ fn print(input: &Input, settings: &ScriptSettings, context: &Context) -> Result<
         let message = format!("{path}: the recording has no physical addresses");
         return Err(CliError::message(255, message).hint("record with --phys-data"));
     }
-    let text = rperf_sys::kernel_text(IOMEM);
+    let text = rperf_sys::read_pseudo_file_text(IOMEM);
     let text = text.map_err(|error| CliError::message(255, format!("{IOMEM}: {error}")))?;
     let memory = PhysicalMemory::parse(&text);
     if memory.is_hidden() {

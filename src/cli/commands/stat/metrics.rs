@@ -12,7 +12,7 @@ use rperf_events::metric::{MachineProperties, MetricCounts, MetricError, MetricP
 use rperf_events::vendor::{MetricGrouping, VendorTables};
 use rperf_events::{Catalogue, EventSpec, GroupPosition, parse};
 use rperf_sys::CpuState;
-use rperf_sys::kernel_text;
+use rperf_sys::read_pseudo_file_text;
 
 use crate::cli::error::CliError;
 use crate::cli::live::PROC;
@@ -308,7 +308,7 @@ fn is_grouped(matches: &ArgMatches, plan: &MetricPlan) -> bool {
 
 /// Whether the NMI watchdog uses a counter.
 fn has_watchdog() -> bool {
-    let setting = kernel_text(Path::new(PROC).join("sys/kernel/nmi_watchdog"));
+    let setting = read_pseudo_file_text(Path::new(PROC).join("sys/kernel/nmi_watchdog"));
     setting.is_ok_and(|setting| setting.trim() == "1")
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use clap::ArgMatches;
 use rperf_safefs::{WriteMode, open_output};
-use rperf_sys::{duplicate, unix_time, utc_offset};
+use rperf_sys::{duplicate_descriptor, unix_time, utc_offset};
 use rperf_view::stat::write_started;
 use rperf_view::terminal::escaped;
 
@@ -54,7 +54,7 @@ impl StatOutput {
                 let number = i32::try_from(*number);
                 let number =
                     number.map_err(|_| CliError::usage("--log-fd: the descriptor is not open"))?;
-                duplicate(number).map_err(failed)?
+                duplicate_descriptor(number).map_err(failed)?
             }
             (None, None) => {
                 return Ok(match context.output.is_quiet() {

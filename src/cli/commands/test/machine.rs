@@ -4,8 +4,8 @@ use std::io;
 use std::path::Path;
 
 use rperf_sys::{
-    BpfProgram, Counter, CpuState, ObservedTask, Proc, Sysctl, Sysfs, cpuid, effective_user,
-    kernel_text, page_size, uname,
+    Counter, CpuState, KprobeProgram, ObservedTask, Proc, Sysctl, Sysfs, cpuid, effective_user,
+    page_size, read_pseudo_file_text, uname,
 };
 use rperf_wire::{Attr, AttrFlags, BranchSampleType, EventType};
 
@@ -57,7 +57,7 @@ pub(super) fn kernel(run: &mut TestRun<'_>) -> TestResult {
         std::env::consts::ARCH
     ));
     run.log(format_args!("kernel {} {}", name.release, name.machine));
-    let version = kernel_text("/proc/version").unwrap_or_default();
+    let version = read_pseudo_file_text("/proc/version").unwrap_or_default();
     run.log(version.trim_end());
     let sysfs = Sysfs::new("/sys");
     if let Some(id) = cpuid(sysfs.root()) {
@@ -76,13 +76,13 @@ pub(super) fn kernel(run: &mut TestRun<'_>) -> TestResult {
 /// Logs the effective user and capabilities, kernel settings and resource limits.
 pub(super) fn settings(run: &mut TestRun<'_>) -> TestResult {
     run.log(format_args!("effective user {}", effective_user()));
-    let status = kernel_text("/proc/self/status")?;
+    let status = read_pseudo_file_text("/proc/self/status")?;
     let granted = status.lines().filter(|line| line.starts_with("CapEff"));
     granted.for_each(|line| run.log(line));
     for name in SETTINGS {
         run.log(format_args!("{name} {}", sysctl::value(name)));
     }
-    let limits = kernel_text("/proc/self/limits")?;
+    let limits = read_pseudo_file_text("/proc/self/limits")?;
     let is_relevant = |line: &&str| line.contains("locked memory") || line.contains("open files");
     let limits = limits.lines().filter(is_relevant);
     limits.for_each(|line| run.log(line.trim_end()));
@@ -148,7 +148,7 @@ pub(super) fn needed_for_level(level: i64) -> String {
 fn refusal_of_calls() -> String {
     let pid = std::process::id();
     let status = Proc::new("/proc").status(pid, pid);
-    match status.is_ok_and(|status| status.is_filtered) {
+    match status.is_ok_and(|status| status.has_seccomp_filter) {
         true => "a seccomp filter forbids perf_event_open(2): start the container with --cap-add PERFMON or \
                  --security-opt seccomp=unconfined",
         false => "perf_event_open(2) is forbidden, possibly by a security module",
@@ -266,7 +266,7 @@ pub(super) fn tracepoints(run: &mut TestRun<'_>) -> TestResult {
     })?;
     let counts = systems
         .iter()
-        .map(|system| tracefs.names(system).map_or(0, |names| names.len()));
+        .map(|system| tracefs.event_names(system).map_or(0, |names| names.len()));
     let count: usize = counts.sum();
     run.log(format_args!(
         "{count} tracepoints in {} systems",
@@ -342,7 +342,7 @@ pub(super) fn uprobes(run: &mut TestRun<'_>) -> TestResult {
 pub(super) fn bpf(run: &mut TestRun<'_>) -> TestResult {
     let setting = "kernel/unprivileged_bpf_disabled";
     run.log(sysctl::described(setting));
-    match BpfProgram::empty() {
+    match KprobeProgram::empty() {
         Ok(_) => {
             run.log("bpf(2): loaded an empty program");
             Ok(())
@@ -362,7 +362,7 @@ pub(super) fn bpf(run: &mut TestRun<'_>) -> TestResult {
 /// Reads the descriptions of the kernel's types (BTF).
 pub(super) fn btf(run: &mut TestRun<'_>) -> TestResult {
     let path = "/sys/kernel/btf/vmlinux";
-    match rperf_sys::kernel_file(path) {
+    match rperf_sys::read_pseudo_file(path) {
         Ok(types) => {
             run.log(format_args!("{path}: {} bytes", types.len()));
             Ok(())

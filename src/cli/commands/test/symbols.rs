@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rperf_symbol::{Binding, ObjectKind, ObjectRequest, SearchPaths, load};
-use rperf_sys::{kernel_file, uname};
+use rperf_sys::{read_pseudo_file, uname};
 
 use super::environment::{TestResult, TestRun, failed, skip};
 use super::machine::PARANOID;
@@ -38,7 +38,7 @@ pub(super) fn of_kernel(run: &mut TestRun<'_>) -> TestResult {
         };
         run.log(format_args!("{path}: {state}"));
     }
-    let listing = match kernel_file("/proc/kallsyms") {
+    let listing = match read_pseudo_file("/proc/kallsyms") {
         Ok(listing) => listing,
         Err(error) => return skip(format!("/proc/kallsyms: {}", reason(&error))),
     };

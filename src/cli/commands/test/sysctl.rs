@@ -3,13 +3,13 @@
 use std::io;
 use std::path::Path;
 
-use rperf_sys::kernel_text;
+use rperf_sys::read_pseudo_file_text;
 
 use crate::cli::live::explain::reason;
 
 /// Reads a setting, such as `kernel/kptr_restrict`.
 fn read(name: &str) -> io::Result<String> {
-    let text = kernel_text(Path::new("/proc/sys").join(name))?;
+    let text = read_pseudo_file_text(Path::new("/proc/sys").join(name))?;
     Ok(text.trim_end().to_owned())
 }
 

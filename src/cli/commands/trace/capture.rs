@@ -182,7 +182,7 @@ fn processes(target: &Target, proc: &Proc) -> Vec<u32> {
 fn open_cgroups(names: &[Option<String>]) -> Vec<OpenCgroup> {
     // The first two events are entries and returns of calls. If one of them has no cgroup, this is `None`.
     let names: Option<BTreeSet<&str>> = names.iter().take(2).map(Option::as_deref).collect();
-    let mounts = rperf_sys::kernel_text("/proc/self/mounts").unwrap_or_default();
+    let mounts = rperf_sys::read_pseudo_file_text("/proc/self/mounts").unwrap_or_default();
     let folder = CgroupFolder::find(&mounts);
     let opened = names
         .into_iter()
@@ -213,10 +213,10 @@ pub(super) fn open_files(
 /// may not see are missing.
 fn files_of(folder: &Path) -> ProcessFiles {
     // The names of the entries are the numbers of the descriptors.
-    let numbers = rperf_sys::kernel_folder(folder.join("fd")).unwrap_or_default();
+    let numbers = rperf_sys::list_pseudo_folder(folder.join("fd")).unwrap_or_default();
     let open = numbers.into_iter().filter_map(|number| {
         let name = link_target(folder.join("fd").join(&number)).ok()?;
-        let details = rperf_sys::kernel_text(folder.join("fdinfo").join(&number));
+        let details = rperf_sys::read_pseudo_file_text(folder.join("fdinfo").join(&number));
         let file = OpenFile {
             name: name.into_os_string().into_encoded_bytes(),
             closes_on_exec: details.is_ok_and(|details| closes_on_exec(&details)),

@@ -201,8 +201,8 @@ impl Symbols for ProbedBinary {
         self.table.get_or_init(|| self.located.read().table)
     }
 
-    fn may_have(&self, part: &str) -> bool {
-        self.located.may_have(part)
+    fn may_have_name_with(&self, part: &str) -> bool {
+        self.located.may_have_name_with(part)
     }
 }
 

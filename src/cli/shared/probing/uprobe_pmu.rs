@@ -9,7 +9,7 @@ use rperf_probe::{ProbeEvent, ProbeTarget, distinct_name};
 use super::{DefinitionResult, described};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use rperf_sys::kernel_text;
+use rperf_sys::read_pseudo_file_text;
 
 /// The file with the type number of the PMU.
 const PMU_TYPE: &str = "/sys/bus/event_source/devices/uprobe/type";
@@ -21,7 +21,7 @@ pub(crate) fn specs(
     error: CliError,
     context: &Context,
 ) -> Result<Vec<EventSpec>, CliError> {
-    let text = kernel_text(PMU_TYPE).ok();
+    let text = read_pseudo_file_text(PMU_TYPE).ok();
     let Some(pmu_type) = text.and_then(|number| number.trim().parse().ok()) else {
         return Err(error);
     };

@@ -29,7 +29,7 @@ impl<'a> KernelSymbolList<'a> {
     #[must_use]
     pub fn parse(listing: &'a [u8]) -> Self {
         let symbols = lines(listing).filter_map(|line| {
-            let (name, module) = line.split();
+            let (name, module) = line.name_and_module();
             Some(KernelSymbol {
                 name: std::str::from_utf8(name).ok()?,
                 address: line.address,

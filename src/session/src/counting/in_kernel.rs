@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rperf_bpf::{CgroupPlace, CountSum, CountedScope, CpuCounter, KernelCounters, TaskSet};
 use rperf_count::{CounterCounts, CounterReading};
-use rperf_sys::{CgroupFolder, Counter, kernel_text};
+use rperf_sys::{CgroupFolder, Counter, read_pseudo_file_text};
 
 use super::kernel::RunningKernel;
 use super::open::{OpenCounters, OpenEvent};
@@ -165,7 +165,7 @@ fn scope(
 
 /// Returns the place of a cgroup in the hierarchy of version 2.
 fn cgroup_place(name: &str, proc: &Path) -> Result<CgroupPlace, Error> {
-    let mounts = kernel_text(proc.join("self/mounts")).unwrap_or_default();
+    let mounts = read_pseudo_file_text(proc.join("self/mounts")).unwrap_or_default();
     let folder = CgroupFolder::find(&mounts).ok_or_else(|| io::ErrorKind::NotFound.into());
     let place = folder.and_then(|folder| folder.id_and_level(name));
     let place = place.map_err(|cause| Error::Cgroup {

@@ -184,7 +184,7 @@ fn exit_descriptors(target: &Target) -> Option<Vec<Pidfd>> {
             let pidfds = pids.iter().map(|pid| Pidfd::of_process(*pid));
             pidfds.flatten().collect()
         }
-        Target::Threads(tids) => tids.iter().flat_map(|tid| Pidfd::of(*tid)).collect(),
+        Target::Threads(tids) => tids.iter().flat_map(|tid| Pidfd::of_thread(*tid)).collect(),
         _ => Vec::new(),
     };
     (!pidfds.is_empty()).then_some(pidfds)

@@ -70,12 +70,12 @@ mod tests {
     use std::os::fd::{AsFd as _, AsRawFd as _};
 
     use crate::synthesize::tests::split;
-    use rperf_sys::BpfProgram;
+    use rperf_sys::KprobeProgram;
     use rperf_wire::RecordKind;
 
     #[test]
     fn a_loaded_program_has_a_symbol_and_an_event() {
-        let Ok(program) = BpfProgram::empty() else {
+        let Ok(program) = KprobeProgram::empty() else {
             return;
         };
         // Other tests load programs, too, so this one is found by its id.

@@ -10,7 +10,7 @@ use object::read::elf::Sym;
 
 use super::{ElfImage, Section};
 use crate::builder::{NewSymbol, TableBuilder};
-use crate::names::PlainNames;
+use crate::names::AsciiNames;
 use crate::symbol::{Binding, NameForm, SymbolKind};
 
 /// Conversion of a symbol's value to an address in the symbol table.
@@ -160,7 +160,7 @@ impl<'a> SymbolSource<'_, 'a> {
         let entries: &[S] = slice_from_all_bytes(data)
             .map_err(|()| "the symbol table is not a whole number of entries".to_owned())?;
         // The names, if they need no validation.
-        let plain = builder.plain_names(strings);
+        let ascii_names = builder.ascii_names(strings);
         for entry in entries {
             // st_name 0 is the empty name at the start of the string table.
             if entry.st_name(endian) == 0 {
@@ -178,7 +178,7 @@ impl<'a> SymbolSource<'_, 'a> {
                 value: entry.st_value(endian).into(),
                 size: entry.st_size(endian).into(),
             };
-            self.load_entry(&entry, plain, builder)?;
+            self.load_entry(&entry, ascii_names, builder)?;
         }
         Ok(())
     }
@@ -186,7 +186,7 @@ impl<'a> SymbolSource<'_, 'a> {
     fn load_entry(
         &self,
         entry: &SymbolEntry<'_>,
-        plain: Option<PlainNames>,
+        ascii_names: Option<AsciiNames>,
         builder: &mut TableBuilder,
     ) -> Result<(), String> {
         let machine = self.symbols.machine;
@@ -226,7 +226,7 @@ impl<'a> SymbolSource<'_, 'a> {
             kind: entry.symbol_kind(),
             form: NameForm::Mangled,
         };
-        match plain.and_then(|plain| plain.at(entry.name.offset)) {
+        match ascii_names.and_then(|names| names.at(entry.name.offset)) {
             Some(name) => builder.push_named(new, name),
             None => builder.push(new, entry.name.bytes()),
         }

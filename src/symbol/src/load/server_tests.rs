@@ -7,7 +7,7 @@ use crate::build_id::BuildId;
 use crate::elf::tiny::TinyElf;
 use crate::files::{FilePart, FileRequest, MemoryFiles, Servers};
 use crate::request::{ObjectKind, ObjectRequest, SearchPaths};
-use crate::{images, load};
+use crate::{load, object_images};
 
 /// Local files, and a server that has the same files for every object.
 struct ServedFiles {
@@ -116,7 +116,7 @@ fn code_is_fetched_if_there_is_no_local_file() {
     let request = ObjectRequest::new(Path::new("/bin/app"), ObjectKind::User);
     let code = |served: &ServedFiles, id| {
         let request = request.with_build_id(id);
-        let found = images(&served.files, &served.paths, &request);
+        let found = object_images(&served.files, &served.paths, &request);
         found.code.map(|(path, _)| path)
     };
     let served = ServedFiles::new(&[], &[(FilePart::Executable, app)]);

@@ -71,7 +71,7 @@ impl ObjectFiles {
     /// Whether symbol names, as they are in the files, may contain `part`; `true` if a file cannot be parsed, `false` if no
     /// file was found.
     #[must_use]
-    pub fn may_have(&self, part: &str) -> bool {
+    pub fn may_have_name_with(&self, part: &str) -> bool {
         let Some(selected) = &self.selected else {
             return false;
         };

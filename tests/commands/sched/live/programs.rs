@@ -14,7 +14,7 @@ const ENOUGH_ROWS: u32 = 4096;
 
 /// Starts a summary; `None`, with a printed reason, if the kernel does not support or permit it.
 fn start(test: &str, cpu: Option<u32>, max_rows: u32) -> Option<RunQueueSummary> {
-    let Ok(types) = rperf_sys::kernel_file("/sys/kernel/btf/vmlinux") else {
+    let Ok(types) = rperf_sys::read_pseudo_file("/sys/kernel/btf/vmlinux") else {
         skip(test, "the kernel has no BTF");
         return None;
     };

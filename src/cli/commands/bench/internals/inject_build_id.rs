@@ -146,7 +146,7 @@ fn measure(
         // The exit status of the child: 1 if the injection fails.
         let run_child = || u8::from(inject(recording, objects).is_none());
         children.fork(run_child).map_err(system("fork"))?;
-        let (failed_status, peak_kb) = children.wait_with_memory().map_err(system("wait"))?;
+        let (failed_status, peak_kb) = children.wait_with_peak_memory().map_err(system("wait"))?;
         if let Some(status) = failed_status {
             return Err(BenchError::Child(status));
         }

@@ -33,7 +33,7 @@ pub(super) fn run(
     let path = Path::new(given);
     let file = FoundFile::find(path).and_then(|found| found.for_reading());
     let bytes = file
-        .and_then(|file| rperf_sys::map(&file))
+        .and_then(|file| rperf_sys::map_open_file(&file))
         .map_err(|error| CliError::message(255, format!("failed to open {given}: {error}")))?;
     if is_perf_data(&bytes) {
         return Err(CliError::message(

@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// What open(2) and read(2) report.
-pub fn kernel_file(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+pub fn read_pseudo_file(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     fs::read(path)
 }
 
-/// Like [`kernel_file`], as text.
+/// Like [`read_pseudo_file`], as text.
 ///
 /// # Errors
-/// Those of [`kernel_file`]; [`io::ErrorKind::InvalidData`] if the file is not UTF-8.
-pub fn kernel_text(path: impl AsRef<Path>) -> io::Result<String> {
+/// Those of [`read_pseudo_file`]; [`io::ErrorKind::InvalidData`] if the file is not UTF-8.
+pub fn read_pseudo_file_text(path: impl AsRef<Path>) -> io::Result<String> {
     fs::read_to_string(path)
 }
 
@@ -26,7 +26,7 @@ pub fn kernel_text(path: impl AsRef<Path>) -> io::Result<String> {
 ///
 /// # Errors
 /// What open(2) and getdents(2) report.
-pub fn kernel_folder(path: impl AsRef<Path>) -> io::Result<Vec<OsString>> {
+pub fn list_pseudo_folder(path: impl AsRef<Path>) -> io::Result<Vec<OsString>> {
     let entries = fs::read_dir(path)?;
     entries.map(|entry| Ok(entry?.file_name())).collect()
 }
