@@ -77,7 +77,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     {
         unwinding.report(context, stack_size.bytes());
     }
-    Ok(match (recorded.signal, recorded.ended) {
+    Ok(match (recorded.signal, recorded.workload_status) {
         (Some(signal), _) | (None, Some(WaitStatus::Signaled(signal))) => {
             ExitStatus::Signal(signal)
         }

@@ -97,7 +97,7 @@ pub(crate) fn finish_file(
         traces: sink.stats.traces,
         truncated_maps: sink.stats.truncated_maps,
         jit_dumps: jit_dumps(&sink.stats),
-        jit_processes: sink.stats.hits.jit_processes(),
+        jit_processes: sink.stats.sampled_pages.jit_processes(),
         bytes: sink.bytes(),
         compressed,
         cache_failure,
@@ -155,7 +155,7 @@ impl FileCompletion<'_> {
             return (Vec::new(), None);
         }
         let proc = Proc::new(&self.request.roots.proc);
-        let (hits, mapped) = (&sink.stats.hits, &sink.stats.mapped);
+        let (hits, mapped) = (&sink.stats.sampled_pages, &sink.stats.mapped);
         let (mut entries, mut files, mut failure) = (Vec::new(), Vec::new(), None);
         if let Some((kernel, modules)) = self.kernel_build_ids(hits) {
             let id = kernel.id().to_vec();

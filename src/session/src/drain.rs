@@ -73,14 +73,14 @@ pub(crate) struct RingSet {
     affinity: RingAffinity,
     /// Whether the event of the hardware trace is enabled, if a trace is recorded. Only then is a trace resumed that stopped
     /// because its AUX area was full or to copy a snapshot.
-    pub(crate) running: bool,
+    pub(crate) is_trace_enabled: bool,
 }
 
 impl RingSet {
     pub(crate) fn new(
         rings: Vec<Ring>,
         overwrite_rings: Vec<OverwriteRing>,
-        flush_from: u64,
+        min_flush_bytes: u64,
         affinity: RingAffinity,
     ) -> Self {
         let lost = vec![0; rings.len()];
@@ -90,10 +90,10 @@ impl RingSet {
             rings,
             overwrite_rings,
             lost,
-            min_bytes: flush_from.min(quarter),
+            min_bytes: min_flush_bytes.min(quarter),
             rewrite_thread: None,
             affinity,
-            running: true,
+            is_trace_enabled: true,
         }
     }
 
@@ -113,10 +113,8 @@ impl RingSet {
             let cpu = ring.cpu;
             // No affinity: the thread that drains the ring has its own.
             let affinity = RingAffinity::default();
-            (
-                cpu,
-                Self::new(vec![ring], Vec::new(), self.min_bytes, affinity),
-            )
+            let set = Self::new(vec![ring], Vec::new(), self.min_bytes, affinity);
+            (cpu, set)
         };
         self.lost.clear();
         self.rings.drain(..).map(single).collect()
@@ -159,10 +157,10 @@ impl RingSet {
     }
 
     /// Writes the latest part of the trace in each AUX area, after the records that are in the rings.
-    pub(crate) fn snapshot(&mut self, sink: &mut CountedOutput) -> Result<(), Error> {
-        self.pass_from(0, sink).map_err(write_error)?;
+    pub(crate) fn write_snapshot(&mut self, sink: &mut CountedOutput) -> Result<(), Error> {
+        self.drain_with_min(0, sink).map_err(write_error)?;
         for area in self.rings.iter_mut().filter_map(|ring| ring.area.as_mut()) {
-            area.snapshot(self.running, sink)?;
+            area.snapshot(self.is_trace_enabled, sink)?;
         }
         Ok(())
     }
@@ -175,28 +173,32 @@ impl RingSet {
     }
 
     /// Drains the rings that have enough data, and all AUX areas; returns whether there was any data.
-    pub(crate) fn pass(&mut self, sink: &mut CountedOutput) -> Result<bool, WriteError> {
-        self.pass_from(self.min_bytes, sink)
+    pub(crate) fn drain_filled(&mut self, sink: &mut CountedOutput) -> Result<bool, WriteError> {
+        self.drain_with_min(self.min_bytes, sink)
     }
 
     /// Drains, once each, the rings that have at least `min_bytes` bytes (0: all rings) or trace data: one write per run of
     /// records, directly from the ring's memory, unless records are rewritten, compressed or corrected. A record that wraps
     /// around the end of the ring is copied. Returns whether there was any data; if so, writes FINISHED_ROUND, except to a file
     /// of a single ring (`--threads`) and with overwrite rings.
-    fn pass_from(&mut self, min_bytes: u64, sink: &mut CountedOutput) -> Result<bool, WriteError> {
+    fn drain_with_min(
+        &mut self,
+        min_bytes: u64,
+        sink: &mut CountedOutput,
+    ) -> Result<bool, WriteError> {
         let mut any = false;
         for (ring, lost) in self.rings.iter_mut().zip(&mut self.lost) {
             if ring.available() < min_bytes && !ring.has_trace() {
                 continue;
             }
-            self.affinity.go_to(ring.cpu);
+            self.affinity.set_for_ring(ring.cpu);
             any |= empty_ring(ring, lost, &mut self.rewrite_thread, sink)?;
             // The ring's AUX records, which describe the area, come first.
             if let Some(area) = &mut ring.area
                 && area.drain(sink)?
             {
                 any = true;
-                if self.running {
+                if self.is_trace_enabled {
                     area.resume();
                 }
             }
@@ -235,18 +237,16 @@ impl RingSet {
     }
 
     /// Writes synthesized records after those that were drained from the rings so far.
-    pub(crate) fn records(
+    pub(crate) fn write_synthesized(
         &mut self,
         records: &mut RecordBuffer,
         sink: &mut CountedOutput,
     ) -> Result<(), WriteError> {
-        match &mut self.rewrite_thread {
-            Some(rewrite_thread) => {
-                rewrite_thread.add(&sink.note(records));
-                Ok(())
-            }
-            None => sink.records(records),
-        }
+        let Some(rewrite_thread) = &mut self.rewrite_thread else {
+            return sink.records(records);
+        };
+        rewrite_thread.add(&sink.note(records));
+        Ok(())
     }
 
     /// Waits until all records are rewritten and written.
@@ -266,12 +266,12 @@ impl RingSet {
     fn write_finished_round(&mut self, sink: &mut CountedOutput) -> Result<(), WriteError> {
         let mut mark = RecordBuffer::new(0);
         mark.user(RecordKind::FINISHED_ROUND, |_| {});
-        self.records(&mut mark, sink)
+        self.write_synthesized(&mut mark, sink)
     }
 
     /// If there are overwrite rings, writes their content, then that of the other rings, and FINISHED_ROUND; otherwise does
     /// nothing.
-    pub(crate) fn dump(&mut self, sink: &mut CountedOutput) -> Result<(), Error> {
+    pub(crate) fn dump_overwrite_rings(&mut self, sink: &mut CountedOutput) -> Result<(), Error> {
         for ring in &mut self.overwrite_rings {
             let taken = ring
                 .take()
@@ -287,7 +287,7 @@ impl RingSet {
         }
         if !self.overwrite_rings.is_empty() {
             // Samples may refer to tasks that started in the meantime, whose side-band records are in the other rings.
-            self.pass_from(0, sink).map_err(write_error)?;
+            self.drain_with_min(0, sink).map_err(write_error)?;
             self.write_finished_round(sink).map_err(write_error)?;
         }
         Ok(())
@@ -299,18 +299,18 @@ impl RingSet {
         snapshot: bool,
         sink: &mut CountedOutput,
     ) -> Result<(), Error> {
-        self.running = false;
+        self.is_trace_enabled = false;
         if snapshot {
-            self.snapshot(sink)?;
+            self.write_snapshot(sink)?;
         }
-        self.empty(sink).map_err(write_error)?;
-        self.dump(sink)?;
+        self.drain_all(sink).map_err(write_error)?;
+        self.dump_overwrite_rings(sink)?;
         self.flush(sink).map_err(write_error)
     }
 
     /// Drains the rings until they are empty.
-    pub(crate) fn empty(&mut self, sink: &mut CountedOutput) -> Result<(), WriteError> {
-        while self.pass_from(0, sink)? {}
+    pub(crate) fn drain_all(&mut self, sink: &mut CountedOutput) -> Result<(), WriteError> {
+        while self.drain_with_min(0, sink)? {}
         Ok(())
     }
 }
@@ -378,9 +378,9 @@ pub(crate) fn run(
 ) -> Result<(StopReason, u64), Error> {
     let mut counters = match context.lanes {
         Some(_) => Vec::new(),
-        None => watched(context.events),
+        None => counters_to_poll(context.events),
     };
-    let mut triggers = watched(context.triggers.events);
+    let mut triggers = counters_to_poll(context.triggers.events);
     let mut woken = 0;
     let mut growth = GrowthWarning::new(context.bytes(sink, rotation), context.lanes.is_some());
     loop {
@@ -388,16 +388,16 @@ pub(crate) fn run(
             return Ok((StopReason::SizeReached, woken));
         }
         let timeout = context.timeout(&growth, rotation, rings);
-        let awaited = context.wait(sink.output_sink.reader(), &triggers, &counters, timeout)?;
+        let awaited = context.wait(sink.output_sink.pipe_fd(), &triggers, &counters, timeout)?;
         let states = &awaited.states;
         woken += 1;
         if let Some(on) = context.schedule.apply_due(context.events, observer)? {
-            rings.running = on;
+            rings.is_trace_enabled = on;
         }
         if states.is_closed(&awaited.reader) {
             return Ok((StopReason::ReaderGone, woken));
         }
-        rings.pass(sink).map_err(write_error)?;
+        rings.drain_filled(sink).map_err(write_error)?;
         if context.is_full(sink, rotation, observer) {
             return Ok((StopReason::SizeReached, woken));
         }
@@ -415,7 +415,7 @@ pub(crate) fn run(
             return Ok((StopReason::ByCommand, woken));
         }
         if rings.keeps_snapshots() && std::mem::take(&mut rotation.is_requested) {
-            rings.snapshot(sink)?;
+            rings.write_snapshot(sink)?;
         }
         rotation.is_requested |= states.is_readable(&awaited.triggers) && context.triggers.poll();
         rotation.switch_if_due(rings, sink, observer)?;
@@ -430,7 +430,7 @@ pub(crate) fn run(
 /// Returns the counters to poll for the rings other than overwrite rings. Among the events that use these rings, they are all
 /// counters of the first event, and those of the last event whose rings the first event does not use. The caller must remove
 /// counters of exited tasks, which are always ready.
-pub(crate) fn watched(events: &[OpenEvent]) -> Vec<&OpenCounter> {
+pub(crate) fn counters_to_poll(events: &[OpenEvent]) -> Vec<&OpenCounter> {
     let mut drained = events.iter().filter(|event| !event.is_in_overwrite_ring());
     let first = drained.next();
     let mut watched: Vec<&OpenCounter> = first
@@ -558,7 +558,7 @@ impl DrainContext<'_> {
         };
         let requests = control.handle_commands(ready, || controlled_counters(events), observer)?;
         rotation.is_requested |= requests.snapshot;
-        rings.running = requests.traces.unwrap_or(rings.running);
+        rings.is_trace_enabled = requests.traces.unwrap_or(rings.is_trace_enabled);
         Ok(requests.stop)
     }
 

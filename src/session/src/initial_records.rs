@@ -84,8 +84,8 @@ impl InitialRecords<'_> {
             true => SynthesizedMappings::Code,
         };
         tasks.then_some(TaskRecordOptions {
-            mapped,
-            within: self.request.synthesis.maps_timeout,
+            mappings: mapped,
+            maps_timeout: self.request.synthesis.maps_timeout,
             threads: self
                 .request
                 .synthesis

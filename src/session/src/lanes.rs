@@ -15,7 +15,7 @@ use rperf_wire::SampleType;
 
 use crate::Error;
 use crate::counted_output::{CountedOutput, write_error};
-use crate::drain::{RingSet, watched};
+use crate::drain::{RingSet, counters_to_poll};
 use crate::open::{OpenCounter, OpenEvent};
 use crate::output_stream::OutputStream;
 use crate::poll_set::PollSet;
@@ -86,7 +86,7 @@ impl Lane {
         let _bound = AffinityGuard::to(&self.runs_on);
         let is_of_lane =
             |placed: &&OpenCounter| self.parts.iter().any(|part| part.cpu == placed.cpu);
-        let mut watched: Vec<&OpenCounter> = watched(shared.events)
+        let mut watched: Vec<&OpenCounter> = counters_to_poll(shared.events)
             .into_iter()
             .filter(is_of_lane)
             .collect();
@@ -102,7 +102,7 @@ impl Lane {
             let states = waiting.wait(-1)?;
             woken += 1;
             for LaneRing { rings, sink, .. } in &mut self.parts {
-                rings.pass(sink).map_err(write_error)?;
+                rings.drain_filled(sink).map_err(write_error)?;
             }
             let bytes = self.parts.iter().map(|part| part.sink.bytes()).sum();
             shared.add(bytes - written);
@@ -117,7 +117,7 @@ impl Lane {
             }
         }
         for LaneRing { rings, sink, .. } in &mut self.parts {
-            rings.empty(sink).map_err(write_error)?;
+            rings.drain_all(sink).map_err(write_error)?;
         }
         Ok(woken)
     }

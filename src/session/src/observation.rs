@@ -9,7 +9,7 @@ use rperf_ring::RecordWalker;
 use rperf_sys::{Counter, Proc, Signals, Sysfs, WaitStatus, Workload, run_in_real_time};
 use rperf_wire::SampleIdLayout;
 
-use crate::drain::{RingSet, watched};
+use crate::drain::{RingSet, counters_to_poll};
 use crate::initial_records::InitialRecords;
 use crate::open::{OpenCounter, for_each_counter};
 use crate::opened::OpenedEvents;
@@ -28,7 +28,7 @@ pub struct Observation {
     signals: Signals,
     /// The command, if one is run.
     workload: Option<Workload>,
-    /// For each counter of [`watched`], whether its task has exited.
+    /// For each counter of [`counters_to_poll`], whether its task has exited.
     ended: Vec<bool>,
 }
 
@@ -71,7 +71,7 @@ impl Observation {
         if let Some(priority) = request.rings.real_time {
             run_in_real_time(priority).map_err(|cause| Error::RealTime { priority, cause })?;
         }
-        let ended = vec![false; watched(&opened.events).len()];
+        let ended = vec![false; counters_to_poll(&opened.events).len()];
         Ok(Self {
             opened,
             rings,
@@ -98,7 +98,7 @@ impl Observation {
 
     /// Returns the number of observed CPUs; 0 if each task has a ring for all CPUs.
     #[must_use]
-    pub fn cpus(&self) -> usize {
+    pub fn cpu_count(&self) -> usize {
         let cpus = &self.opened.cpu_tasks.cpus;
         cpus.iter().filter(|cpu| **cpu >= 0).count()
     }
@@ -151,7 +151,7 @@ impl Observation {
 
     /// Returns the process id of the workload.
     #[must_use]
-    pub fn workload(&self) -> Option<u32> {
+    pub fn workload_pid(&self) -> Option<u32> {
         self.workload.as_ref().map(Workload::pid)
     }
 
@@ -216,7 +216,7 @@ impl Observation {
         timeout: Duration,
         input: Option<BorrowedFd<'_>>,
     ) -> Result<WakeReason, Error> {
-        let counters = watched(&self.opened.events);
+        let counters = counters_to_poll(&self.opened.events);
         let alive: Vec<(usize, &OpenCounter)> = counters
             .into_iter()
             .enumerate()

@@ -407,7 +407,7 @@ impl OpenEvent {
 /// Returns the watermark of rings in bytes with which a recording ends close to its maximum size; `None` if the kernel's
 /// default of half the ring is small enough, or without a maximum size.
 fn watermark(request: &RecordRequest, cpu_tasks: &CpuTasks, sysctl: &Sysctl) -> Option<u32> {
-    let part = request.output.max_size? / PARTS / (cpu_tasks.rings() as u64).max(1);
+    let part = request.output.max_size? / PARTS / (cpu_tasks.ring_count() as u64).max(1);
     let pages = request.rings.pages.unwrap_or_else(|| default_pages(sysctl));
     let half = (pages * page_size() / 2) as u64;
     if part >= half {

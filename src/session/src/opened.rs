@@ -109,7 +109,12 @@ fn open(
     map_areas(request, &events, &mut rings, observer)?;
     Ok((
         events,
-        RingSet::new(rings, overwrite_rings, request.rings.flush_from, affinity),
+        RingSet::new(
+            rings,
+            overwrite_rings,
+            request.rings.min_flush_bytes,
+            affinity,
+        ),
     ))
 }
 

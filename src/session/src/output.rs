@@ -22,7 +22,7 @@ pub(crate) struct OutputFile {
 
 impl OutputFile {
     /// Duplicates the descriptor.
-    pub(crate) fn file(&self) -> io::Result<File> {
+    pub(crate) fn duplicate(&self) -> io::Result<File> {
         self.file.try_clone()
     }
 }
@@ -104,7 +104,7 @@ impl Replacement {
 
     /// Creates a directory accessible only to its owner, with a file for the header and `rings` files for the records of rings.
     /// Also returns the header's file and those of the rings.
-    pub(crate) fn directory(
+    pub(crate) fn create_directory(
         path: &Path,
         naming: PathOrigin,
         rings: usize,
@@ -145,7 +145,7 @@ impl Replacement {
     }
 
     /// Creates the folder for kernel code in a directory output. Must be called before the commit.
-    pub(crate) fn kernel_folder(&self) -> io::Result<Folder> {
+    pub(crate) fn create_kernel_folder(&self) -> io::Result<Folder> {
         let pending = self.pending.as_ref();
         let directory = pending.and_then(|pending| pending.directory.as_ref());
         let directory = directory.ok_or(io::ErrorKind::NotADirectory)?;
@@ -175,7 +175,7 @@ impl Drop for Replacement {
         // Errors are ignored: only temporary files of this process may remain.
         let _ = match &pending.directory {
             None => pending.folder.remove_file(&pending.temporary),
-            Some(directory) => recording_folder::empty(directory)
+            Some(directory) => recording_folder::remove_contents(directory)
                 .and_then(|_| pending.folder.remove_folder(&pending.temporary)),
         };
     }
@@ -293,7 +293,7 @@ mod tests {
         let old = directory.join("perf.data.old");
         for _ in 0..2 {
             let (mut replacement, mut header, parts) =
-                Replacement::directory(&path, PathOrigin::Default, 2).unwrap();
+                Replacement::create_directory(&path, PathOrigin::Default, 2).unwrap();
             header.write_all(b"PERFILE2").unwrap();
             replacement.commit().unwrap();
             assert_eq!((parts.len(), path.join("data.1").is_file()), (2, true));
@@ -318,7 +318,7 @@ mod tests {
         let path = directory.join("perf.data");
         for _ in 0..2 {
             let (mut replacement, mut header, _parts) =
-                Replacement::directory(&path, PathOrigin::Default, 1).unwrap();
+                Replacement::create_directory(&path, PathOrigin::Default, 1).unwrap();
             header.write_all(b"PERFILE2").unwrap();
             replacement.commit().unwrap();
         }
@@ -347,7 +347,7 @@ mod tests {
             Err(Error::Output { .. })
         ));
         for path in ["/", "/dev/null"] {
-            let rejected = Replacement::directory(Path::new(path), PathOrigin::Given, 1);
+            let rejected = Replacement::create_directory(Path::new(path), PathOrigin::Given, 1);
             assert!(matches!(rejected, Err(Error::Output { .. })));
         }
     }

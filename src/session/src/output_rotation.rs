@@ -21,9 +21,9 @@ use crate::{Error, RotationOptions, RotationTrigger, SessionNotice, SessionObser
 /// State of the output rotation.
 pub(crate) struct OutputRotation<'a> {
     pub(crate) rotation: Option<RotationOptions>,
-    pub(crate) closing: FileCompletion<'a>,
+    pub(crate) completion: FileCompletion<'a>,
     /// Synthesizes the first records of a file.
-    pub(crate) start: InitialRecords<'a>,
+    pub(crate) initial_records: InitialRecords<'a>,
     /// When the current file was started.
     pub(crate) began: Instant,
     /// Total size of previous files in bytes.
@@ -38,15 +38,15 @@ pub(crate) struct OutputRotation<'a> {
 
 impl<'a> OutputRotation<'a> {
     /// Starts with the first file.
-    pub(crate) fn new(closing: FileCompletion<'a>) -> Self {
-        let start = InitialRecords {
-            request: closing.request,
-            opened: closing.opened,
+    pub(crate) fn new(completion: FileCompletion<'a>) -> Self {
+        let initial_records = InitialRecords {
+            request: completion.request,
+            opened: completion.opened,
         };
         Self {
-            rotation: closing.request.output.rotation,
-            closing,
-            start,
+            rotation: completion.request.output.rotation,
+            completion,
+            initial_records,
             began: Instant::now(),
             earlier_bytes: 0,
             earlier: Summary::default(),
@@ -93,26 +93,26 @@ impl OutputRotation<'_> {
         if !self.take_due(bytes) {
             return Ok(());
         }
-        let output = &self.closing.request.output.path;
+        let output = &self.completion.request.output.path;
         let (mut replacement, file) =
-            Replacement::create(output, self.closing.request.output.naming)?;
+            Replacement::create(output, self.completion.request.output.naming)?;
         let output_sink =
-            OutputStream::file(file, &self.closing.opened.descriptions).map_err(write_error)?;
+            OutputStream::file(file, &self.completion.opened.descriptions).map_err(write_error)?;
         let next = CountedOutput::new(
             output_sink,
-            RecordStats::new(self.closing.opened.statistics_fields())
-                .with_deleted_files(&self.closing.request.roots.proc),
-            self.closing.request.output.compress,
+            RecordStats::new(self.completion.opened.statistics_fields())
+                .with_deleted_files(&self.completion.request.roots.proc),
+            self.completion.request.output.compress,
         );
-        rings.dump(sink)?;
+        rings.dump_overwrite_rings(sink)?;
         rings.flush(sink).map_err(write_error)?;
-        self.end(sink)?;
+        self.write_tail_records(sink)?;
         // The running tasks are read before the old file is completed: tasks that exit meanwhile may have samples in the
         // next file.
-        let at_end = self.closing.request.synthesis.at_end;
+        let at_end = self.completion.request.synthesis.at_end;
         let records = (!at_end).then(|| self.running_tasks());
         let full = std::mem::replace(sink, next);
-        self.earlier.add(&finish_file(&self.closing, full)?);
+        self.earlier.add(&finish_file(&self.completion, full)?);
         self.earlier_bytes += bytes;
         self.written.push_back(stamp(output, observer)?);
         self.remove_oldest();
@@ -125,8 +125,8 @@ impl OutputRotation<'_> {
     }
 
     /// Writes the records of running tasks, if requested at the end of each file (`--tail-synthesize`).
-    pub(crate) fn end(&self, sink: &mut CountedOutput) -> Result<(), Error> {
-        match self.closing.request.synthesis.at_end {
+    pub(crate) fn write_tail_records(&self, sink: &mut CountedOutput) -> Result<(), Error> {
+        match self.completion.request.synthesis.at_end {
             true => sink.records(&mut self.running_tasks()).map_err(write_error),
             false => Ok(()),
         }
@@ -134,8 +134,8 @@ impl OutputRotation<'_> {
 
     /// Synthesizes records of the running tasks.
     fn running_tasks(&self) -> RecordBuffer {
-        let mut records = RecordBuffer::new(self.start.trailer_size());
-        self.start.synthesize_running(&mut records);
+        let mut records = RecordBuffer::new(self.initial_records.trailer_size());
+        self.initial_records.synthesize_running(&mut records);
         records
     }
 

@@ -19,12 +19,12 @@ pub(crate) enum OutputStream {
     /// A file of a directory: the records of one ring.
     Part(PartWriter<File>),
     /// Pipe mode.
-    Pipe(StreamOutput),
+    Pipe(PipeModeOutput),
 }
 
 /// A stream: a pipe or socket, or a file written like one.
 #[derive(Debug)]
-pub(crate) struct StreamOutput {
+pub(crate) struct PipeModeOutput {
     writer: PipeWriter<Arc<File>>,
     /// Whether it is a pipe or socket, whose reader may close it.
     is_pipe: bool,
@@ -33,7 +33,7 @@ pub(crate) struct StreamOutput {
 impl OutputStream {
     /// Writes the header to the new file `to`, and starts the thread that updates it.
     pub(crate) fn file(to: OutputFile, events: &[EventDesc]) -> Result<Self, WriteError> {
-        let duplicate = to.file();
+        let duplicate = to.duplicate();
         let writer = Writer::new(to, events)?;
         let checkpoint = duplicate.ok().and_then(Checkpoint::begin);
         Ok(Self::File(writer, checkpoint))
@@ -48,7 +48,7 @@ impl OutputStream {
         let kind = to.metadata().map(|metadata| metadata.file_type());
         let is_pipe = kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket());
         let writer = PipeWriter::new(to, events, features)?;
-        Ok(Self::Pipe(StreamOutput { writer, is_pipe }))
+        Ok(Self::Pipe(PipeModeOutput { writer, is_pipe }))
     }
 
     /// Appends complete records.
@@ -100,7 +100,7 @@ impl OutputStream {
 
     /// Returns the output's descriptor if it is a pipe or socket: poll(2) reports when the reader has closed it. `None` for other
     /// outputs.
-    pub(crate) fn reader(&self) -> Option<BorrowedFd<'_>> {
+    pub(crate) fn pipe_fd(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::Pipe(pipe) if pipe.is_pipe => Some(pipe.writer.output().as_fd()),
             _ => None,

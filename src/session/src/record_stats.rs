@@ -55,7 +55,7 @@ pub(crate) struct RecordStats {
     /// Files with executable mappings, each with the id of a process that maps it.
     pub(crate) mapped: HashMap<MappedName, u32>,
     /// Sampled code pages.
-    pub(crate) hits: CodePages,
+    pub(crate) sampled_pages: CodePages,
     /// Deleted files among `mapped`, if they are kept.
     pub(crate) deleted: DeletedFiles,
     /// Number of processes whose mappings took too long to read.
@@ -79,7 +79,7 @@ impl RecordStats {
         let has_time = sample_type.contains(SampleType::TIME);
         Self {
             time_offset: has_time.then_some(fields_before_time * 8),
-            hits: CodePages::new(sample_type),
+            sampled_pages: CodePages::new(sample_type),
             ..Self::default()
         }
     }
@@ -124,14 +124,14 @@ impl RecordStats {
         };
         self.mapped.extend(other.mapped);
         self.deleted.add(other.deleted);
-        self.hits.add(other.hits);
+        self.sampled_pages.add(other.sampled_pages);
         self.mismarked += other.mismarked;
         self.bpf_programs.add(other.bpf_programs);
     }
 
     fn sample(&mut self, record: &RawRecord<'_>) {
         self.samples += 1;
-        self.hits.sample(record);
+        self.sampled_pages.sample(record);
         let bytes = self.time_offset.and_then(|at| record.body.get(at..at + 8));
         let bytes = bytes.unwrap_or_default();
         if let Some(time) = U64s::new(bytes, Endian::NATIVE).get(0) {
@@ -151,7 +151,7 @@ impl RecordStats {
 
     fn fork(&mut self, record: &RawRecord<'_>) {
         if let Ok(Record::Fork(task)) = Record::decode(record, Endian::NATIVE) {
-            self.hits.fork(&task);
+            self.sampled_pages.fork(&task);
         }
     }
 
@@ -191,7 +191,7 @@ impl RecordStats {
                 filename: mmap.filename.into(),
                 inode,
             };
-            self.hits.mapping(&mmap, &name);
+            self.sampled_pages.mapping(&mmap, &name);
             self.deleted.keep(&mmap, &name);
             self.mapped.entry(name).or_insert(mmap.pid.unsigned_abs());
         }

@@ -95,7 +95,7 @@ pub fn record(
     // The file is complete by now, however long the workload takes to exit.
     let ended = wait_for(workload, &signals, observer)?;
     let mut summary = completed?;
-    summary.ended = ended.filter(|_| workload_exited);
+    summary.workload_status = ended.filter(|_| workload_exited);
     Ok(summary)
 }
 
@@ -142,7 +142,7 @@ impl LiveRecording {
         }
         let affinity = RingAffinity::new(request.rings.affinity, &cpu_tasks.cpus, &sysfs)?;
         let (opened, mut rings) = OpenedEvents::new(request, cpu_tasks, affinity, observer)?;
-        rings.running = request.observe.switches.is_none();
+        rings.is_trace_enabled = request.observe.switches.is_none();
         let (triggers, trigger_rings) = open_triggers(request, &opened.cpu_tasks, observer)?;
         let completion = FileCompletion {
             request,
@@ -192,7 +192,9 @@ impl LiveRecording {
         };
         if !request.synthesis.at_end {
             start.synthesize(records);
-            self.rings.records(records, sink).map_err(write_error)?;
+            self.rings
+                .write_synthesized(records, sink)
+                .map_err(write_error)?;
         }
         begin_off_cpu(request, &self.opened)?;
         start_triggers(request, &self.triggers)?;
@@ -210,7 +212,9 @@ impl LiveRecording {
             replacement.commit()?;
         }
         records.user(RecordKind::FINISHED_INIT, |_| {});
-        self.rings.records(records, sink).map_err(write_error)
+        self.rings
+            .write_synthesized(records, sink)
+            .map_err(write_error)
     }
 
     /// Connects the programs in the kernel to the events whose samples they write.
@@ -286,7 +290,7 @@ impl LiveRecording {
         }
         let snapshot_at_end = request.snapshots().is_some_and(|options| options.at_end);
         self.rings.conclude(snapshot_at_end, &mut self.sink)?;
-        rotation.end(&mut self.sink)?;
+        rotation.write_tail_records(&mut self.sink)?;
         Ok(outcome)
     }
 
@@ -313,7 +317,7 @@ impl LiveRecording {
         if request.output.timestamped || request.output.rotation.is_some() {
             stamp(&request.output.path, observer)?;
         }
-        summary.woken = woken;
+        summary.wakeups = woken;
         summary.signal = stopped.signal();
         summary.ring_bytes = self.rings.size();
         summary.traces.area_bytes = self.rings.area_bytes();
@@ -373,10 +377,10 @@ impl RecordingOutput {
         let naming = request.output.naming;
         let (replacement, file, files) = match (&request.rings.threads, &request.output.kernel_code)
         {
-            (Some(_), _) => Replacement::directory(&request.output.path, naming, rings)?,
+            (Some(_), _) => Replacement::create_directory(&request.output.path, naming, rings)?,
             (None, Some(_)) => {
                 let ring_files = 0;
-                Replacement::directory(&request.output.path, naming, ring_files)?
+                Replacement::create_directory(&request.output.path, naming, ring_files)?
             }
             (None, None) => {
                 let (replacement, file) = Replacement::create(&request.output.path, naming)?;
@@ -384,7 +388,7 @@ impl RecordingOutput {
             }
         };
         if let Some(kernel) = &request.output.kernel_code {
-            let copied = replacement.kernel_folder();
+            let copied = replacement.create_kernel_folder();
             let copied = copied.and_then(|folder| kernel.copy_to(&folder));
             copied.map_err(Error::system("copy the kernel's code"))?;
         }

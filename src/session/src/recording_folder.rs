@@ -41,7 +41,7 @@ pub(crate) fn remove(folder: &Folder, name: &OsStr) -> io::Result<UnlinkedFiles>
     if !is_recording(&directory) {
         return Err(not_empty());
     }
-    let unlinked = empty(&directory)?;
+    let unlinked = remove_contents(&directory)?;
     folder.remove_folder(name)?;
     Ok(unlinked)
 }
@@ -50,7 +50,7 @@ pub(crate) fn remove(folder: &Folder, name: &OsStr) -> io::Result<UnlinkedFiles>
 ///
 /// # Errors
 /// `DirectoryNotEmpty` if it contains anything else; then nothing is removed. Other errors are those of system calls.
-pub(crate) fn empty(directory: &Folder) -> io::Result<UnlinkedFiles> {
+pub(crate) fn remove_contents(directory: &Folder) -> io::Result<UnlinkedFiles> {
     let mut unlinked = UnlinkedFiles::default();
     let names = directory.names()?;
     let kernel = match directory.kind(KERNEL.as_ref())? {

@@ -199,7 +199,7 @@ pub struct RingOptions {
     pub pages: Option<usize>,
     /// The minimum number of bytes in a ring buffer to drain it while recording (`--mmap-flush`). Ring buffers that are a quarter
     /// full are always drained.
-    pub flush_from: u64,
+    pub min_flush_bytes: u64,
     /// The draining threads, whose output is a directory; with `None`, the calling thread drains.
     pub threads: Option<DrainThreads>,
     /// The CPU affinity of the calling thread while draining.
@@ -213,7 +213,7 @@ impl Default for RingOptions {
     fn default() -> Self {
         Self {
             pages: None,
-            flush_from: 1,
+            min_flush_bytes: 1,
             threads: None,
             affinity: DrainAffinity::default(),
             real_time: None,

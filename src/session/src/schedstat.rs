@@ -52,7 +52,7 @@ pub struct SchedstatSummary {
     /// The bytes of the complete perf.data.
     pub recording: Vec<u8>,
     /// The status of the workload, if there is one.
-    pub ended: Option<WaitStatus>,
+    pub workload_status: Option<WaitStatus>,
     /// The signal that ended the observation, if one did.
     pub signal: Option<i32>,
 }
@@ -108,7 +108,7 @@ pub fn observe_schedstat(request: &SchedstatRequest) -> Result<SchedstatSummary,
     let ended = workload.as_mut().map(rperf_sys::Workload::wait).transpose();
     Ok(SchedstatSummary {
         recording,
-        ended: ended.map_err(Error::system("wait for the workload"))?,
+        workload_status: ended.map_err(Error::system("wait for the workload"))?,
         signal,
     })
 }

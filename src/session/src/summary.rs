@@ -16,7 +16,7 @@ pub struct Summary {
     /// Number of records of all types in all files.
     pub records: u64,
     /// Number of wake-ups.
-    pub woken: u64,
+    pub wakeups: u64,
     /// Number of LOST records in all files.
     pub lost_chunks: u64,
     /// Lost records per CPU, from LOST records; only CPUs with losses. Losses in rings of tasks are not included.
@@ -45,7 +45,7 @@ pub struct Summary {
     /// Processes with samples in JIT-compiled code.
     pub jit_processes: BTreeSet<u32>,
     /// Exit status of the workload; `None` without one, or if the recording ended first.
-    pub ended: Option<WaitStatus>,
+    pub workload_status: Option<WaitStatus>,
     /// The signal that ended the recording, if any; SIGPIPE if the reader closed the pipe.
     pub signal: Option<i32>,
     /// The first failure to add to the build-id cache when the last file was completed.

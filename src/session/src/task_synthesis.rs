@@ -32,11 +32,11 @@ impl TaskSynthesis {
     /// procfs cannot be read.
     pub fn run(&self, proc: &Proc) -> io::Result<u64> {
         let options = TaskRecordOptions {
-            mapped: match self.data {
+            mappings: match self.data {
                 true => SynthesizedMappings::Data,
                 false => SynthesizedMappings::Code,
             },
-            within: LIMIT,
+            maps_timeout: LIMIT,
             threads: self.threads,
             namespaces: false,
         };

@@ -82,7 +82,7 @@ impl CpuTasks {
     }
 
     /// Returns the number of rings, not counting overwrite rings.
-    pub(crate) fn rings(&self) -> usize {
+    pub(crate) fn ring_count(&self) -> usize {
         match self.cpus[..] {
             [-1] => self.tasks.len(),
             _ => self.cpus.len() + self.side_band_cpus.len(),

@@ -166,7 +166,7 @@ impl RingAffinity {
 
     /// Sets the affinity for draining the ring of `cpu`. If the kernel refuses it, the ring is drained with the
     /// affinity that the thread already has.
-    pub(crate) fn go_to(&mut self, cpu: i32) {
+    pub(crate) fn set_for_ring(&mut self, cpu: i32) {
         let has = |cpus: &CpuList| u32::try_from(cpu).is_ok_and(|cpu| cpus.contains(cpu));
         // Without `--affinity`, for rings of tasks (-1) and for rings of side-band CPUs, there is none to set.
         let Some(index) = self.affinities.iter().position(|(cpus, _)| has(cpus)) else {

@@ -50,7 +50,7 @@ pub fn object_images(
         let has_build_id = id.is_none_or(|wanted| {
             build_id_of_image(&image).is_some_and(|found| found.matches(wanted))
         });
-        let slot = match image.has_code() {
+        let slot = match image.has_code_contents() {
             true => &mut images.code,
             false => &mut images.debug,
         };

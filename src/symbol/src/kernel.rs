@@ -232,7 +232,7 @@ fn read_kernel_image(
         symbols: &image,
         runtime: &image,
         relocation: relocation.symbols,
-        exports_of_runtime: false,
+        dynsym_from_runtime: false,
     };
     if let Err(reason) = load_symbols(&source, &mut builder) {
         return Err(SymbolFinding::Damaged { path, reason });

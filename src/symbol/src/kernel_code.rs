@@ -44,7 +44,7 @@ impl KernelCode {
         let parsed = ElfImage::parse(&image.bytes).ok()?;
         let segment = segment_at(&parsed.segments, address.wrapping_sub(distance))?;
         // Debug files have the headers of code sections without their contents.
-        if !parsed.has_code() {
+        if !parsed.has_code_contents() {
             return None;
         }
         let offset = usize::try_from(segment.offset).ok()?;

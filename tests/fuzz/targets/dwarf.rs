@@ -45,9 +45,9 @@ fn read_entries(disk: &Disk, info: &DebugInfo) {
     let is_name = |name: &str| name.contains('o');
     let query = FunctionQuery {
         start: "wor",
-        is_name: &is_name,
+        matches: &is_name,
         // Units whose functions have their names in other units always match.
-        is_in: &|_| true,
+        is_in_unit: &|_| true,
     };
     for function in [None, Some(query)] {
         let prefilter = UnitPrefilter {
@@ -57,10 +57,10 @@ fn read_entries(disk: &Disk, info: &DebugInfo) {
         };
         info.for_each_unit(disk, &prefilter, &mut |unit| {
             let names = WantedNames {
-                is_name: &is_name,
-                known: unit.known,
+                is_wanted: &is_name,
+                cached_names: unit.cached_names,
                 // Names in other units are always wanted.
-                is_named_elsewhere: &|_| true,
+                has_wanted_name: &|_| true,
             };
             let header = &unit.unit.header;
             // Without wanted names, functions with code are read.

@@ -329,7 +329,7 @@ fn start(
         let from_exec = matches!(request.observe.target, Target::Workload);
         match &request.observe.target {
             Target::Workload => {
-                let threads: Vec<u32> = observation.workload().into_iter().collect();
+                let threads: Vec<u32> = observation.workload_pid().into_iter().collect();
                 summary.add_threads(&threads, from_exec)?;
             }
             Target::Threads(threads) => summary.add_threads(threads, from_exec)?,

@@ -60,7 +60,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
     };
     let rings = RingOptions {
         pages: ring_pages,
-        flush_from: ring_size::flush(matches)?,
+        min_flush_bytes: ring_size::flush(matches)?,
         threads: threads::threads(matches, output.stream.is_some())?,
         affinity: threads::affinity(matches)?,
         real_time: real_time(matches)?,

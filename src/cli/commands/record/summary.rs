@@ -21,12 +21,12 @@ pub(super) fn print(
         context.note(format_args!(
             "ring buffers of {} were read {} times",
             human(usize::try_from(recorded.ring_bytes).unwrap_or(usize::MAX)),
-            recorded.woken
+            recorded.wakeups
         ));
     }
     context.note(format_args!(
         "[ {program} record: Woken up {} times to write data ]",
-        recorded.woken
+        recorded.wakeups
     ));
     losses::print(context, request, recorded);
     if recorded.truncated_maps > 0 {

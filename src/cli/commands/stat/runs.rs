@@ -85,7 +85,7 @@ impl<'a> StatRuns<'a> {
         }
         // The process ends by the signal, so that ^C also ends a shell's loop around it.
         let interrupted = last.signal.map(ExitStatus::Signal);
-        let ended = || last.ended.map_or(ExitStatus::Ok, exit);
+        let ended = || last.workload_status.map_or(ExitStatus::Ok, exit);
         Ok(interrupted.unwrap_or_else(ended))
     }
 
@@ -144,7 +144,7 @@ impl<'a> StatRuns<'a> {
 
     /// Reports the signal that killed the workload, if any, and with `-v` the readings.
     fn report_end(&self, summary: &CountSummary) {
-        if let Some(WaitStatus::Signaled(signal)) = summary.ended {
+        if let Some(WaitStatus::Signaled(signal)) = summary.workload_status {
             let words = crate::cli::live::workload::workload_words(self.matches);
             let name = words.first().map(|word| word.to_string_lossy());
             self.context.note(format_args!(

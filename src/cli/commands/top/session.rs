@@ -105,7 +105,7 @@ impl TopSession {
         let started = observation.start(request, &mut |records| live.add_records(records));
         started.map_err(explained)?;
         Ok(Self {
-            scope: scope(matches, observation.cpus()),
+            scope: scope(matches, observation.cpu_count()),
             observation,
             live,
             delay,

@@ -150,7 +150,7 @@ impl LiveCapture {
 pub(super) fn observed_threads(observation: &Observation, request: &RecordRequest) -> Vec<u32> {
     let proc = Proc::new(&request.roots.proc);
     match &request.observe.target {
-        Target::Workload => observation.workload().into_iter().collect(),
+        Target::Workload => observation.workload_pid().into_iter().collect(),
         Target::Threads(threads) => threads.clone(),
         target => {
             let processes = processes(target, &proc).into_iter();
@@ -198,7 +198,7 @@ pub(super) fn open_files(
 ) -> Vec<(u32, ProcessFiles)> {
     let proc = Proc::new(&request.roots.proc);
     let processes = match &request.observe.target {
-        Target::Workload => observation.workload().into_iter().collect(),
+        Target::Workload => observation.workload_pid().into_iter().collect(),
         Target::Cpus(_) | Target::Everyone => proc.processes().unwrap_or_default(),
         target => processes(target, &proc),
     };

@@ -32,14 +32,14 @@ pub(crate) struct CompileUnit<'u> {
     /// Sections used by the line table.
     line_dwarf: &'u Dwarf<Slice<'u>>,
     /// The unit with the line table: the searched unit, or for split DWARF its skeleton unit.
-    skeleton: Rc<Unit<Slice<'u>>>,
+    line_unit: Rc<Unit<Slice<'u>>>,
     lines: OnceCell<LineTable<'u>>,
     /// The other units read so far, by their keys.
     others: RefCell<HashMap<(bool, usize), Rc<UnitReader<'u>>>>,
     /// By signature: the offset of a type unit, and of the type within it.
     types: OnceCell<HashMap<DebugTypeSignature, (DebugInfoOffset, UnitOffset)>>,
     /// Cached results of the filter of function names, for the strings of this unit.
-    pub(super) known: Option<&'u CachedNames>,
+    pub(super) cached_names: Option<&'u CachedNames>,
 }
 
 impl<'u> CompileUnit<'u> {
@@ -48,8 +48,8 @@ impl<'u> CompileUnit<'u> {
         let key = (is_supplementary, offset_of(&unit.unit));
         Self {
             info: unit.info,
-            line_dwarf: unit.lines,
-            skeleton: unit.skeleton,
+            line_dwarf: unit.line_dwarf,
+            line_unit: unit.line_unit,
             home: Rc::new(UnitReader {
                 dwarf: unit.dwarf,
                 unit: unit.unit,
@@ -58,7 +58,7 @@ impl<'u> CompileUnit<'u> {
             lines: OnceCell::new(),
             others: RefCell::default(),
             types: OnceCell::new(),
-            known: unit.known,
+            cached_names: unit.cached_names,
         }
     }
 
@@ -69,14 +69,14 @@ impl<'u> CompileUnit<'u> {
 
     /// Returns the line table.
     pub(crate) fn lines(&self) -> &LineTable<'u> {
-        let read = || LineTable::read(UnitRef::new(self.line_dwarf, &self.skeleton));
+        let read = || LineTable::read(UnitRef::new(self.line_dwarf, &self.line_unit));
         self.lines.get_or_init(read)
     }
 
     /// Whether a file of the unit has the file name `name` and a path that passes `is_wanted`.
     pub(crate) fn has_file(&self, name: &str, is_wanted: &dyn Fn(&str) -> bool) -> bool {
         has_file(
-            UnitRef::new(self.line_dwarf, &self.skeleton),
+            UnitRef::new(self.line_dwarf, &self.line_unit),
             name,
             is_wanted,
         )

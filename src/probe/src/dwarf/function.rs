@@ -41,7 +41,8 @@ impl<'w, 'u> Functions<'w, 'u> {
     }
 
     /// Finds the functions with code, and those whose source or linkage name passes `is_name`. If the unit was found by a filter
-    /// for names, `is_name` must be that filter: its results for the unit's strings are in [`CompileUnit::known`] and used here.
+    /// for names, `is_name` must be that filter: its results for the unit's strings are in [`CompileUnit::cached_names`] and
+    /// used here.
     pub(crate) fn with_names(
         compile_unit: &'w CompileUnit<'u>,
         is_name: &dyn Fn(&str) -> bool,
@@ -52,8 +53,8 @@ impl<'w, 'u> Functions<'w, 'u> {
             names.is_some_and(|names| names.iter().flatten().any(|name| is_name(name)))
         };
         let wanted = WantedNames {
-            is_name,
-            known: compile_unit.known,
+            is_wanted: is_name,
+            cached_names: compile_unit.cached_names,
             has_wanted_name: &has_wanted_name,
         };
         Self {

@@ -44,8 +44,8 @@ impl UnitQuery<'_> {
             threads: options.threads,
             function: self.function.map(|name| FunctionQuery {
                 start: common_prefix(name),
-                is_name: &is_name,
-                is_in: &has_function,
+                matches: &is_name,
+                is_in_unit: &has_function,
             }),
             keep: self.file.map(|_| &has_file as _),
         };

@@ -124,7 +124,7 @@ pub struct CountSummary {
     /// The final readings.
     pub readings: EventReadings,
     /// Exit status of the workload; `None` without one, and if the observed tasks exited before it.
-    pub ended: Option<WaitStatus>,
+    pub workload_status: Option<WaitStatus>,
     /// Resource usage of the workload.
     pub usage: Option<Usage>,
     /// SIGINT, SIGTERM or SIGHUP, if received; SIGPIPE if the reader of recorded counts closed the pipe before the last reading.

@@ -78,7 +78,7 @@ pub fn count(
     Ok(CountSummary {
         elapsed,
         readings,
-        ended: ended.filter(|_| !was_killed),
+        workload_status: ended.filter(|_| !was_killed),
         usage,
         signal: signal.or(late_signal(&signals)?),
     })

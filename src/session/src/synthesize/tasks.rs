@@ -35,9 +35,9 @@ pub(crate) enum SynthesizedMappings {
 /// Options for synthesizing tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TaskRecordOptions {
-    pub(crate) mapped: SynthesizedMappings,
+    pub(crate) mappings: SynthesizedMappings,
     /// Time limit for reading the mappings of one process; records read until then are kept.
-    pub(crate) within: Duration,
+    pub(crate) maps_timeout: Duration,
     /// Maximum number of threads that read procfs.
     pub(crate) threads: usize,
     /// Whether to include namespaces.
@@ -207,15 +207,17 @@ fn comm(to: &mut RecordBuffer, pid: u32, tid: u32, name: &[u8]) {
 }
 
 /// Appends MMAP2 of the mappings of a process, as requested; nothing if they can't be read. If reading takes longer than
-/// `options.within`, the last record is flagged as truncated (`PERF_RECORD_MISC_PROC_MAP_PARSE_TIMEOUT`).
+/// `options.maps_timeout`, the last record is flagged as truncated (`PERF_RECORD_MISC_PROC_MAP_PARSE_TIMEOUT`).
 fn mappings(to: &mut RecordBuffer, proc: &Proc, pid: u32, options: TaskRecordOptions) {
-    if options.mapped == SynthesizedMappings::Nothing {
+    if options.mappings == SynthesizedMappings::Nothing {
         return;
     }
     // Maps that can't be read count as complete: `truncated_maps` only counts timeouts.
-    let (text, is_complete) = proc.maps(pid, options.within).unwrap_or((Vec::new(), true));
+    let (text, is_complete) = proc
+        .maps(pid, options.maps_timeout)
+        .unwrap_or((Vec::new(), true));
     // The misc flags of the record; `None` if the mapping is not requested.
-    let requested_misc = |entry: &MapEntry<'_>| match (entry.permissions, options.mapped) {
+    let requested_misc = |entry: &MapEntry<'_>| match (entry.permissions, options.mappings) {
         ([_, _, b'x', _], _) => Some(Misc::USER),
         ([b'r', ..], SynthesizedMappings::Data) => Some(Misc(Misc::USER.0 | Misc::MMAP_DATA.0)),
         _ => None,
@@ -296,8 +298,8 @@ mod tests {
 
     fn options(mapped: SynthesizedMappings) -> TaskRecordOptions {
         TaskRecordOptions {
-            mapped,
-            within: Duration::from_secs(60),
+            mappings: mapped,
+            maps_timeout: Duration::from_secs(60),
             threads: 1,
             namespaces: false,
         }
@@ -456,7 +458,7 @@ mod tests {
         let (proc, root) = fake_proc();
         let mut records = RecordBuffer::new(0);
         let options = TaskRecordOptions {
-            within: Duration::ZERO,
+            maps_timeout: Duration::ZERO,
             ..options(SynthesizedMappings::Code)
         };
         some_tasks(&mut records, &proc, &[7], options);

@@ -112,7 +112,7 @@ pub(super) struct FixedDistances {
     /// Distance of the reference to the abstract origin or specification, an entry of the same unit.
     pub(super) origin: Option<u32>,
     /// Whether `origin` is an abstract origin.
-    pub(super) is_copy: bool,
+    pub(super) has_abstract_origin: bool,
     /// The source file of an inlined function's call site.
     pub(super) call_file: Option<FixedNumber>,
     pub(super) is_declaration: bool,
@@ -135,7 +135,7 @@ impl FixedDistances {
             gimli::DW_AT_abstract_origin | gimli::DW_AT_specification => {
                 let is_single = self.origin.is_none() && spec.form == gimli::DW_FORM_ref4;
                 fixed.origin = Some(distance.filter(|_| is_single)?);
-                fixed.is_copy = spec.name == gimli::DW_AT_abstract_origin;
+                fixed.has_abstract_origin = spec.name == gimli::DW_AT_abstract_origin;
             }
             gimli::DW_AT_low_pc | gimli::DW_AT_ranges | gimli::DW_AT_entry_pc => {
                 fixed.has_addresses = true;
@@ -158,8 +158,8 @@ pub(super) struct Abbreviation {
     pub(super) size: Option<u32>,
     /// Distance in bytes from the end of the code to `DW_AT_sibling`, the four-byte offset of the end of the children.
     pub(super) sibling: Option<u32>,
-    /// Whether its children can be skipped.
-    pub(super) is_closed: bool,
+    /// Whether its entries are skipped together with their children.
+    pub(super) skips_children: bool,
     code: usize,
     /// Positions of the names, and of the reference to the entry with further names, if all of them are fixed. `None` for
     /// unwanted entries.
@@ -172,31 +172,31 @@ pub(super) struct Abbreviation {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SkipStep {
     /// Size of the entry including its code; `u32::MAX` if it isn't fixed, if the code is unknown or longer, or if the entry
-    /// is wanted or closed.
+    /// is wanted, or if its children are skipped with it.
     pub(super) size: u32,
     /// Change of depth at the next entry.
-    pub(super) deeper: i32,
+    pub(super) depth_change: i32,
 }
 
 impl SkipStep {
     const UNKNOWN: Self = Self {
         size: u32::MAX,
-        deeper: 0,
+        depth_change: 0,
     };
     /// A zero code ends the children of an entry.
     const UP: Self = Self {
         size: 1,
-        deeper: -1,
+        depth_change: -1,
     };
 
     fn of(abbreviation: &Abbreviation) -> Self {
-        let is_passed = !abbreviation.is_wanted && !abbreviation.is_closed;
+        let is_passed = !abbreviation.is_wanted && !abbreviation.skips_children;
         let size = abbreviation.size.filter(|_| is_passed);
         Self {
             size: size
                 .and_then(|size| size.checked_add(1))
                 .unwrap_or(u32::MAX),
-            deeper: abbreviation.has_children.into(),
+            depth_change: abbreviation.has_children.into(),
         }
     }
 }
@@ -248,7 +248,7 @@ impl AbbreviationTable {
                 tag,
                 has_children,
                 is_wanted: is_wanted(tag),
-                is_closed: false,
+                skips_children: false,
                 code: usize::try_from(code).unwrap_or(usize::MAX),
                 size: None,
                 sibling: None,
@@ -311,21 +311,21 @@ impl AbbreviationTable {
         }
     }
 
-    /// Marks as closed the unwanted abbreviations that have a `DW_AT_sibling` and a tag accepted by `is_closed`: their entries
-    /// are skipped together with the children.
-    pub(super) fn close(&mut self, is_closed: &dyn Fn(DwTag) -> bool) {
+    /// Lets the scanner skip entries with a tag accepted by `is_skippable` together with their children, except those of wanted
+    /// abbreviations and those without `DW_AT_sibling`.
+    pub(super) fn skip_children_of(&mut self, is_skippable: &dyn Fn(DwTag) -> bool) {
         for abbreviation in &mut self.abbreviations {
-            let may_close = abbreviation.sibling.is_some()
+            let may_skip = abbreviation.sibling.is_some()
                 && abbreviation.has_children
                 && !abbreviation.is_wanted;
-            abbreviation.is_closed = may_close && is_closed(abbreviation.tag);
-            if abbreviation.is_closed
+            abbreviation.skips_children = may_skip && is_skippable(abbreviation.tag);
+            if abbreviation.skips_children
                 && let Some(slot) = self
                     .steps
                     .get_mut(abbreviation.code)
                     .filter(|_| abbreviation.code < ONE_BYTE_LIMIT)
             {
-                // A closed entry has no fixed step: the scanner has to read its `DW_AT_sibling`.
+                // Such an entry has no fixed step: the scanner has to read its `DW_AT_sibling`.
                 *slot = SkipStep::of(abbreviation);
             }
         }

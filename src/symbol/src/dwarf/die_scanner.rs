@@ -59,7 +59,7 @@ pub struct ScannedDie {
     /// Its abstract origin or specification.
     pub origin: Option<DieReference>,
     /// Whether it has an abstract origin.
-    pub is_copy: bool,
+    pub has_abstract_origin: bool,
     /// Whether it is a declaration.
     pub is_declaration: bool,
     /// Whether it has address attributes.
@@ -137,7 +137,9 @@ impl<'d, 'u> DieScanner<'d, 'u> {
             return Some(scanner);
         }
         let is_c = root.language.is_some_and(is_c);
-        scanner.abbreviations.close(&|tag| holds_no_code(tag, is_c));
+        scanner
+            .abbreviations
+            .skip_children_of(&|tag| holds_no_code(tag, is_c));
         scanner.str_offsets_base = root.str_offsets_base.unwrap_or(scanner.str_offsets_base);
         scanner.is_skeleton = root.is_skeleton;
         Some(scanner)
@@ -201,7 +203,7 @@ impl<'d, 'u> DieScanner<'d, 'u> {
             let step = self.abbreviations.step(*bytes.get(at)?);
             if step.size != u32::MAX {
                 at += step.size as usize;
-                depth += step.deeper as isize;
+                depth += step.depth_change as isize;
                 continue;
             }
             let code = leb::unsigned(bytes, &mut at)?;
@@ -217,7 +219,7 @@ impl<'d, 'u> DieScanner<'d, 'u> {
                 (self.at, self.depth) = (at, depth);
                 return Some((start, *abbreviation));
             }
-            if abbreviation.is_closed
+            if abbreviation.skips_children
                 && let Some(beyond) = self.sibling(at, abbreviation)
             {
                 at = beyond;
@@ -240,7 +242,7 @@ impl<'d, 'u> DieScanner<'d, 'u> {
         &mut self,
         is_unwanted: &mut dyn FnMut(InlinedCall) -> bool,
     ) -> Option<ScannedDie> {
-        self.next_but(&mut |scanner, _, at, fixed| {
+        self.next_to_read(&mut |scanner, _, at, fixed| {
             let file = fixed.call_file.and_then(|file| scanner.number(at, file));
             let origin = fixed
                 .origin
@@ -269,8 +271,8 @@ impl<'d, 'u> DieScanner<'d, 'u> {
 
     /// Calls `visit` for entries with an abstract origin, with the entry's offset and that origin.
     pub fn for_each_instance(mut self, visit: &mut dyn FnMut(UnitOffset, DieReference)) {
-        while let Some(entry) = self.next_but(&mut |scanner, start, at, fixed| {
-            let Some(distance) = fixed.origin.filter(|_| fixed.is_copy) else {
+        while let Some(entry) = self.next_to_read(&mut |scanner, start, at, fixed| {
+            let Some(distance) = fixed.origin.filter(|_| fixed.has_abstract_origin) else {
                 return true;
             };
             let origin = scanner.word(at + distance as usize).map(UnitOffset);
@@ -278,14 +280,15 @@ impl<'d, 'u> DieScanner<'d, 'u> {
                 .map(|origin| visit(UnitOffset(start), DieReference::SameUnit(origin)))
                 .is_some()
         }) {
-            if let Some(origin) = entry.origin.filter(|_| entry.is_copy) {
+            if let Some(origin) = entry.origin.filter(|_| entry.has_abstract_origin) {
                 visit(entry.offset, origin);
             }
         }
     }
 
-    /// The next entry, skipping those for which `is_enough` returns true; see [`Self::pass`].
-    pub(super) fn next_but(
+    /// Reads the next entry, skipping those for which `is_enough` returns true: their attributes at fixed distances suffice; see
+    /// [`Self::pass`].
+    pub(super) fn next_to_read(
         &mut self,
         is_enough: &mut dyn FnMut(&Self, usize, usize, &FixedDistances) -> bool,
     ) -> Option<ScannedDie> {
@@ -323,7 +326,7 @@ impl<'d, 'u> DieScanner<'d, 'u> {
             depth: self.depth,
             names: [None; 2],
             origin: None,
-            is_copy: false,
+            has_abstract_origin: false,
             is_declaration: false,
             has_addresses: false,
             declared_file: None,
@@ -395,7 +398,7 @@ impl ScannedDie {
                 self.names[1] = string_location(&mut value, start, &spec, encoding);
             }
             gimli::DW_AT_abstract_origin | gimli::DW_AT_specification => {
-                self.is_copy |= spec.name == gimli::DW_AT_abstract_origin;
+                self.has_abstract_origin |= spec.name == gimli::DW_AT_abstract_origin;
                 let offset = is_local(spec.form).then(number).flatten();
                 let local = offset.and_then(|offset| usize::try_from(offset).ok());
                 self.origin = Some(local.map_or(DieReference::OtherUnit, |offset| {

@@ -24,7 +24,7 @@ pub(super) struct FrameCache {
 
 impl FrameCache {
     /// Appends the frames at `address` to `frames`. If they are not cached, `compute` appends them.
-    pub(super) fn append(
+    pub(super) fn append_frames_at(
         &self,
         address: u64,
         frames: &mut Vec<SourceFrame>,

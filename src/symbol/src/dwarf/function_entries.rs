@@ -50,8 +50,8 @@ pub(super) fn defines(
     }
     let mut search = UnitScan::new(wanted, known);
     let mut verdict = UnitMatch::No;
-    while let Some(entry) =
-        scanner.next_but(&mut |scanner, start, at, fixed| search.take(scanner, start, at, fixed))
+    while let Some(entry) = scanner
+        .next_to_read(&mut |scanner, start, at, fixed| search.take(scanner, start, at, fixed))
     {
         let is_named = scanner.has_name(&entry.names, wanted);
         if is_named && !entry.is_declaration {
@@ -87,9 +87,9 @@ pub struct FunctionEntries {
 #[derive(Clone, Copy)]
 pub struct WantedNames<'n> {
     /// Accepts a name.
-    pub is_name: &'n dyn Fn(&str) -> bool,
-    /// Cached results of `is_name` for the unit's strings.
-    pub known: Option<&'n CachedNames>,
+    pub is_wanted: &'n dyn Fn(&str) -> bool,
+    /// Cached results of `is_wanted` for the unit's strings.
+    pub cached_names: Option<&'n CachedNames>,
     /// For an entry whose name may be in another unit: whether it has a wanted name.
     pub has_wanted_name: &'n dyn Fn(UnitOffset) -> bool,
 }
@@ -112,7 +112,7 @@ impl FunctionEntries {
         };
         match wanted {
             None => Self::coded(scanner),
-            Some(wanted) => match wanted.known {
+            Some(wanted) => match wanted.cached_names {
                 Some(known) => Self::of_names(scanner, wanted, &mut known.0.borrow_mut()),
                 None => Self::of_names(scanner, wanted, &mut NameCache::default()),
             },
@@ -122,7 +122,7 @@ impl FunctionEntries {
     fn coded(mut scanner: DieScanner<'_, '_>) -> Self {
         let mut functions = Self::default();
         let with_code = &mut functions.with_code;
-        while let Some(entry) = scanner.next_but(&mut |_, start, _, fixed| {
+        while let Some(entry) = scanner.next_to_read(&mut |_, start, _, fixed| {
             let has_code = fixed.has_addresses && !fixed.is_declaration;
             with_code.extend(has_code.then_some(UnitOffset(start)));
             // These attributes are enough.
@@ -140,15 +140,15 @@ impl FunctionEntries {
     ) -> Self {
         let mut functions = Self::default();
         let with_code = &mut functions.with_code;
-        let mut search = UnitScan::new(wanted.is_name, known);
-        while let Some(entry) = scanner.next_but(&mut |scanner, start, at, fixed| {
+        let mut search = UnitScan::new(wanted.is_wanted, known);
+        while let Some(entry) = scanner.next_to_read(&mut |scanner, start, at, fixed| {
             let is_enough = search.take(scanner, start, at, fixed);
             let has_code = fixed.has_addresses && !fixed.is_declaration;
             with_code.extend((is_enough && has_code).then_some(UnitOffset(start)));
             is_enough
         }) {
             with_code.extend(entry.has_code().then_some(entry.offset));
-            let is_named = scanner.has_name(&entry.names, wanted.is_name);
+            let is_named = scanner.has_name(&entry.names, wanted.is_wanted);
             if is_named && !entry.is_declaration {
                 functions.named.push(entry.offset);
             }
@@ -160,7 +160,7 @@ impl FunctionEntries {
                     .extend((!entry.is_declaration).then_some(entry.offset));
             }
         }
-        search.add_copies(&mut functions.named);
+        search.add_instances(&mut functions.named);
         functions
     }
 }
@@ -244,15 +244,15 @@ impl<'s> UnitScan<'s> {
     }
 
     /// Adds the concrete instances of named entries, and instances of these, except declarations, and sorts `functions`.
-    fn add_copies(&mut self, functions: &mut Vec<UnitOffset>) {
+    fn add_instances(&mut self, functions: &mut Vec<UnitOffset>) {
         let Self { named, links, .. } = self;
         for _ in 1..MAX_ORIGINS {
             let before = named.len();
-            let copies = links.iter().filter(|link| named.contains(&link.origin));
-            let copies: Vec<&NameLink> = copies.collect();
-            for copy in copies {
-                if named.insert(copy.offset) && !copy.is_declaration {
-                    functions.push(copy.offset);
+            let instances = links.iter().filter(|link| named.contains(&link.origin));
+            let instances: Vec<&NameLink> = instances.collect();
+            for instance in instances {
+                if named.insert(instance.offset) && !instance.is_declaration {
+                    functions.push(instance.offset);
                 }
             }
             if named.len() == before {
@@ -266,15 +266,15 @@ impl<'s> UnitScan<'s> {
     fn leads_to_code(&mut self) -> bool {
         let Self { named, links, .. } = self;
         for _ in 1..MAX_ORIGINS {
-            let copies = links.iter().filter(|link| named.contains(&link.origin));
-            let copies: Vec<&NameLink> = copies.collect();
-            if copies.iter().any(|link| !link.is_declaration) {
+            let referring = links.iter().filter(|link| named.contains(&link.origin));
+            let referring: Vec<&NameLink> = referring.collect();
+            if referring.iter().any(|link| !link.is_declaration) {
                 return true;
             }
-            if copies.is_empty() {
+            if referring.is_empty() {
                 return false;
             }
-            named.extend(copies.iter().map(|link| link.offset));
+            named.extend(referring.iter().map(|link| link.offset));
         }
         false
     }

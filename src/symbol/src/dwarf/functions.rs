@@ -12,7 +12,7 @@ use super::sections::Slice;
 /// Marks addresses without a function, functions without a caller, and calls without a file.
 const NONE: u32 = u32::MAX;
 
-/// A function's code, or one inlined copy.
+/// A function's code, or one inlined instance.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UnitFunction {
     /// Its entry in the unit.

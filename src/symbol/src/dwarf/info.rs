@@ -39,11 +39,11 @@ pub struct DebugUnit<'u> {
     /// The entries.
     pub unit: Rc<Unit<Slice<'u>>>,
     /// The sections that the line table refers to.
-    pub lines: &'u Dwarf<Slice<'u>>,
+    pub line_dwarf: &'u Dwarf<Slice<'u>>,
     /// The unit with the line table: the same, or the skeleton unit of split DWARF.
-    pub skeleton: Rc<Unit<Slice<'u>>>,
+    pub line_unit: Rc<Unit<Slice<'u>>>,
     /// Cached results of the function name search of a [`UnitPrefilter`], for the strings of this unit.
-    pub known: Option<&'u CachedNames>,
+    pub cached_names: Option<&'u CachedNames>,
 }
 
 impl DebugInfo {
@@ -81,7 +81,12 @@ impl DebugInfo {
         visit: &mut dyn FnMut(DebugUnit<'_>) -> ControlFlow<()>,
     ) -> usize {
         let selection = prefilter.select_units(self, files);
-        self.for_numbered(files, selection.selected, selection.known.as_ref(), visit);
+        self.for_numbered(
+            files,
+            selection.selected,
+            selection.cached_names.as_ref(),
+            visit,
+        );
         selection.missing
     }
 
@@ -138,9 +143,9 @@ impl DebugInfo {
                 info: self,
                 dwarf: &units.main,
                 unit: Rc::clone(skeleton),
-                lines: &units.main,
-                skeleton: Rc::clone(skeleton),
-                known,
+                line_dwarf: &units.main,
+                line_unit: Rc::clone(skeleton),
+                cached_names: known,
             }));
         };
         let split = SplitEntries::find(files, &self.object, units, skeleton, id).ok()?;
@@ -162,10 +167,10 @@ impl DebugInfo {
             info: self,
             dwarf: &dwarf,
             unit: Rc::new(unit),
-            lines: main,
-            skeleton: Rc::clone(skeleton),
+            line_dwarf: main,
+            line_unit: Rc::clone(skeleton),
             // The results are for the strings of the object's file.
-            known: None,
+            cached_names: None,
         })
     }
 

@@ -113,9 +113,10 @@ impl LineIndex {
     /// files of split DWARF.
     pub fn frames(&self, files: &dyn Files, address: u64, frames: &mut Vec<SourceFrame>) {
         let address = self.addresses.in_file(address);
-        self.frame_cache.append(address, frames, |frames| {
-            self.add_frames(files, address, frames)
-        });
+        self.frame_cache
+            .append_frames_at(address, frames, |frames| {
+                self.add_frames(files, address, frames)
+            });
     }
 
     /// A function's displayed name, demangled unless disabled.

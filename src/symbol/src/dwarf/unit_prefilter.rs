@@ -28,10 +28,10 @@ pub struct FunctionQuery<'s> {
     /// A prefix of all names that match.
     pub start: &'s str,
     /// Whether a name matches.
-    pub is_name: &'s (dyn Fn(&str) -> bool + Sync),
+    pub matches: &'s (dyn Fn(&str) -> bool + Sync),
     /// For a unit whose functions have their names in other units: reads those units, and returns whether the unit
     /// has the function.
-    pub is_in: &'s (dyn Fn(DebugUnit<'_>) -> bool + Sync),
+    pub is_in_unit: &'s (dyn Fn(DebugUnit<'_>) -> bool + Sync),
 }
 
 /// Criteria for units.
@@ -53,7 +53,7 @@ pub(super) struct SelectedUnits {
     /// Number of units whose entries are in missing files, so that they could not be searched.
     pub(super) missing: usize,
     /// A cache of whether names match, for the caller's own search; `None` without a function, and in the result of one thread.
-    pub(super) known: Option<CachedNames>,
+    pub(super) cached_names: Option<CachedNames>,
 }
 
 /// State of a search, shared by its threads.
@@ -76,7 +76,7 @@ impl UnitPrefilter<'_> {
             files,
             name_search: self
                 .function
-                .and_then(|function| NameSearch::find(&main, function.start, function.is_name)),
+                .and_then(|function| NameSearch::find(&main, function.start, function.matches)),
             next: AtomicU32::new(0),
         };
         let parts: Vec<SelectedUnits> = thread::scope(|scope| {
@@ -98,7 +98,7 @@ impl UnitPrefilter<'_> {
         }
         result.selected.sort_unstable();
         let known = self.function.map(|_| search.initial_names());
-        result.known = known.map(|known| CachedNames(RefCell::new(known)));
+        result.cached_names = known.map(|known| CachedNames(RefCell::new(known)));
         result
     }
 }
@@ -180,9 +180,9 @@ impl PrefilterState<'_> {
         };
         let name_search = self.name_search.as_ref();
         let may_be =
-            |name_search: &NameSearch<'_>| name_search.may_be_in(dwarf, header, function.is_name);
+            |name_search: &NameSearch<'_>| name_search.may_be_in(dwarf, header, function.matches);
         match name_search.is_none_or(may_be) {
-            true => defines(dwarf, header, function.is_name, known),
+            true => defines(dwarf, header, function.matches, known),
             false => UnitMatch::No,
         }
     }
@@ -197,14 +197,14 @@ impl PrefilterState<'_> {
             UnitMatch::Split => {
                 // The threads' caches are for the strings of the object's file.
                 let known = &mut NameCache::disabled();
-                defines(unit.dwarf, &unit.unit.header, function.is_name, known)
+                defines(unit.dwarf, &unit.unit.header, function.matches, known)
             }
             verdict => verdict,
         };
         match verdict {
             UnitMatch::Yes => true,
             UnitMatch::No => false,
-            UnitMatch::Perhaps | UnitMatch::Split => (function.is_in)(unit.clone()),
+            UnitMatch::Perhaps | UnitMatch::Split => (function.is_in_unit)(unit.clone()),
         }
     }
 }

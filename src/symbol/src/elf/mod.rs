@@ -170,7 +170,7 @@ impl<'a> ElfImage<'a> {
 
     /// Whether all code sections have their contents in the file; also true if there are none. Debug files have only the headers
     /// of code sections.
-    pub(crate) fn has_code(&self) -> bool {
+    pub(crate) fn has_code_contents(&self) -> bool {
         let is_code = |flags: u64| flags & u64::from(SHF_EXECINSTR) != 0;
         let mut sections = self.sections.iter();
         !sections.any(|section| section.kind == SHT_NOBITS && is_code(section.flags))

@@ -32,7 +32,7 @@ pub(crate) struct SymbolSource<'i, 'a> {
     pub(crate) runtime: &'i ElfImage<'a>,
     pub(crate) relocation: AddressRelocation,
     /// Whether `.dynsym` is read from `runtime`: if `symbols` is from `.gnu_debugdata`, which omits exported symbols.
-    pub(crate) exports_of_runtime: bool,
+    pub(crate) dynsym_from_runtime: bool,
 }
 
 /// Adds the symbols of `.symtab`, then those of `.dynsym`; like perf, fixes ends and drops duplicates after each of the two. For
@@ -42,7 +42,7 @@ pub(crate) fn load_symbols(
     source: &SymbolSource<'_, '_>,
     builder: &mut TableBuilder,
 ) -> Result<(), String> {
-    let exports = match source.exports_of_runtime {
+    let exports = match source.dynsym_from_runtime {
         true => SymbolSource {
             symbols: source.runtime,
             ..*source

@@ -119,7 +119,7 @@ impl ObjectFiles {
             symbols: &symbols,
             runtime: runtime.as_ref().unwrap_or(&symbols),
             relocation: AddressRelocation::FileOffset,
-            exports_of_runtime: selected.is_extracted,
+            dynsym_from_runtime: selected.is_extracted,
         };
         let mut builder = TableBuilder::of_file(self.demangle, names.bytes.clone());
         if let Err(reason) = load_symbols(&source, &mut builder) {

@@ -115,13 +115,13 @@ struct Entry {
     /// The offset of the origin; `Some(None)` if the origin is in another unit, `None` if there is none.
     origin: Option<Option<usize>>,
     is_declaration: bool,
-    is_copy: bool,
+    has_abstract_origin: bool,
     has_addresses: bool,
     /// File and line of the declaration, then of the call site.
     numbers: [Option<u64>; 4],
 }
 
-fn is_function_or_copy(tag: DwTag) -> bool {
+fn is_function_or_inlined(tag: DwTag) -> bool {
     matches!(
         tag,
         gimli::DW_TAG_subprogram | gimli::DW_TAG_inlined_subroutine
@@ -137,7 +137,7 @@ fn read_with_gimli(unit: &DebugUnit<'_>) -> Vec<Entry> {
         Some(text.to_string_lossy().into_owned())
     };
     while let Ok(Some(entry)) = entries.next_dfs() {
-        if !is_function_or_copy(entry.tag()) {
+        if !is_function_or_inlined(entry.tag()) {
             continue;
         }
         let value = |name| entry.attr_value(name);
@@ -164,7 +164,7 @@ fn read_with_gimli(unit: &DebugUnit<'_>) -> Vec<Entry> {
                 _ => None,
             }),
             is_declaration: value(gimli::DW_AT_declaration).is_some(),
-            is_copy: value(gimli::DW_AT_abstract_origin).is_some(),
+            has_abstract_origin: value(gimli::DW_AT_abstract_origin).is_some(),
             has_addresses: [
                 gimli::DW_AT_low_pc,
                 gimli::DW_AT_ranges,
@@ -186,7 +186,7 @@ fn read_with_gimli(unit: &DebugUnit<'_>) -> Vec<Entry> {
 
 fn read_with_scanner(unit: &DebugUnit<'_>) -> Vec<Entry> {
     let mut scanner =
-        DieScanner::new(unit.dwarf, &unit.unit.header, &is_function_or_copy).expect("a unit");
+        DieScanner::new(unit.dwarf, &unit.unit.header, &is_function_or_inlined).expect("a unit");
     let mut found = Vec::new();
     while let Some(entry) = scanner.next() {
         let names = Mutex::new(Vec::new());
@@ -205,7 +205,7 @@ fn read_with_scanner(unit: &DebugUnit<'_>) -> Vec<Entry> {
                 DieReference::OtherUnit => None,
             }),
             is_declaration: entry.is_declaration,
-            is_copy: entry.is_copy,
+            has_abstract_origin: entry.has_abstract_origin,
             has_addresses: entry.has_addresses,
             numbers: [
                 entry.declared_file,
@@ -302,7 +302,7 @@ fn defines(entries: &[Entry], name: &str) -> Option<bool> {
     }
 }
 
-/// Compares the functions of a unit, and the copies in it, as read by the scanner and by gimli.
+/// Compares the functions of a unit, and the instances in it, as read by the scanner and by gimli.
 fn compare_functions(unit: &DebugUnit<'_>, name: &str) {
     let entries = read_with_gimli(unit);
     let offsets = |is_selected: &dyn Fn(&Entry) -> bool| -> Vec<UnitOffset> {
@@ -317,8 +317,8 @@ fn compare_functions(unit: &DebugUnit<'_>, name: &str) {
     assert_eq!((found.with_code, found.named.len()), (with_code.clone(), 0));
     for has_wanted_name in [false, true] {
         let wanted = WantedNames {
-            is_name: &|other| other == name,
-            known: unit.known,
+            is_wanted: &|other| other == name,
+            cached_names: unit.cached_names,
             has_wanted_name: &|_| has_wanted_name,
         };
         let found = FunctionEntries::read(unit.dwarf, header, Some(wanted));
@@ -326,10 +326,12 @@ fn compare_functions(unit: &DebugUnit<'_>, name: &str) {
         assert_eq!(found.named, named, "{name}");
         assert_eq!(found.with_code, with_code, "{name}");
     }
-    let copies = entries.iter().filter(|entry| entry.is_copy);
-    let expected: Vec<_> = copies.map(|entry| (entry.offset, entry.origin)).collect();
+    let instances = entries.iter().filter(|entry| entry.has_abstract_origin);
+    let expected: Vec<_> = instances
+        .map(|entry| (entry.offset, entry.origin))
+        .collect();
     let mut found = Vec::new();
-    let scanner = DieScanner::new(unit.dwarf, header, &is_function_or_copy).expect("a unit");
+    let scanner = DieScanner::new(unit.dwarf, header, &is_function_or_inlined).expect("a unit");
     scanner.for_each_instance(&mut |offset, origin| {
         let origin = match origin {
             DieReference::SameUnit(origin) => Some(origin.0),
@@ -345,7 +347,7 @@ fn compare_functions(unit: &DebugUnit<'_>, name: &str) {
 fn compare_calls(unit: &DebugUnit<'_>) {
     let entries = read_with_gimli(unit);
     let mut scanner =
-        DieScanner::new(unit.dwarf, &unit.unit.header, &is_function_or_copy).expect("a unit");
+        DieScanner::new(unit.dwarf, &unit.unit.header, &is_function_or_inlined).expect("a unit");
     let mut skipped = BTreeSet::new();
     let mut returned = BTreeSet::new();
     while let Some(entry) = scanner.next_unless(&mut |call| {
@@ -365,7 +367,7 @@ fn compare_calls(unit: &DebugUnit<'_>) {
 
 /// The offset of a unit (of its skeleton, for split DWARF) in `.debug_info`.
 fn unit_offset(unit: &DebugUnit<'_>) -> Option<usize> {
-    unit.skeleton.header.debug_info_offset().map(|at| at.0)
+    unit.line_unit.header.debug_info_offset().map(|at| at.0)
 }
 
 /// Checks that the units at an address include the unit whose ranges contain it, and that later lookups return the same units.
@@ -382,7 +384,10 @@ fn compare_addresses(program: &Path, info: &DebugInfo) {
     let mut ends = Vec::new();
     each_unit(info, every_unit(), &mut |unit| {
         let offset = unit_offset(&unit);
-        let mut ranges = unit.lines.unit_ranges(&unit.skeleton).expect("ranges");
+        let mut ranges = unit
+            .line_dwarf
+            .unit_ranges(&unit.line_unit)
+            .expect("ranges");
         while let Some(range) = ranges.next().expect("a range") {
             if range.begin != 0 {
                 ends.extend([(range.begin, offset), (range.end - 1, offset)]);
@@ -415,8 +420,8 @@ fn compare(program: &Path, info: &DebugInfo, name: &str) {
         let prefilter = UnitPrefilter {
             function: Some(FunctionQuery {
                 start,
-                is_name: &|other| other == name,
-                is_in: &is_in,
+                matches: &|other| other == name,
+                is_in_unit: &is_in,
             }),
             ..every_unit()
         };
@@ -479,7 +484,7 @@ fn damage_does_not_move_the_scan_out_of_the_unit() {
                 ..gimli::Dwarf::default()
             };
             if let Ok(header) = dwarf.unit_header(gimli::DebugInfoOffset(start))
-                && let Some(scanner) = DieScanner::new(&dwarf, &header, &is_function_or_copy)
+                && let Some(scanner) = DieScanner::new(&dwarf, &header, &is_function_or_inlined)
             {
                 let end = UnitOffset(header.length_including_self());
                 assert!(scanner.into_iter().all(|entry| entry.offset < end));
