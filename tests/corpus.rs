@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rperf_testkit::{Outcome, Run, Scratch, absent, real_perf};
+use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip_for_lack_of};
 
 use crate::differential::difference;
 use crate::tools::without_zero_config;
@@ -159,7 +159,7 @@ fn every_recording_is_read_or_refused_with_a_message() {
     let mut files = files(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures"));
     match corpus() {
         Some(corpus) => files.extend(corpus),
-        None => absent(
+        None => skip_for_lack_of(
             "every_recording_is_read_or_refused_with_a_message",
             "other projects' recordings",
         ),
@@ -203,7 +203,7 @@ fn every_recording_is_read_or_refused_with_a_message() {
 fn recordings_that_perf_refuses_are_read() {
     let name = "recordings_that_perf_refuses_are_read";
     let Some(files) = corpus() else {
-        return absent(name, "other projects' recordings");
+        return skip_for_lack_of(name, "other projects' recordings");
     };
     let scratch = Scratch::new();
     for (ending, samples) in [
@@ -214,7 +214,7 @@ fn recordings_that_perf_refuses_are_read() {
         ("perf_with_tracepoint_event.data", 45),
     ] {
         let Some(file) = files.iter().find(|file| file.ends_with(ending)) else {
-            absent(name, ending);
+            skip_for_lack_of(name, ending);
             continue;
         };
         let path = file.display().to_string();

@@ -189,7 +189,7 @@ fn a_collector_that_is_busy_is_asked_again() {
         "{outcome:?}"
     );
     assert_eq!(collector.requested_paths(), [service, service]);
-    let bodies = collector.bodies();
+    let bodies = collector.request_bodies();
     assert_eq!(bodies[0], bodies[1]);
     let mut sent = Vec::new();
     GzDecoder::new(&bodies[1][..])

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rperf_testkit::{Outcome, absent, skip};
+use rperf_testkit::{Outcome, skip, skip_for_lack_of};
 
 use super::recordings::{Recording, Target};
 use super::workloads::Workloads;
@@ -365,7 +365,7 @@ fn lines_match_perf_over_other_projects_recordings() {
     let folder = corpus_folder();
     let files: Vec<PathBuf> = CORPUS.iter().map(|name| folder.join(name)).collect();
     if files.iter().any(|file| !file.exists()) {
-        return absent(NAME, "other projects' recordings");
+        return skip_for_lack_of(NAME, "other projects' recordings");
     }
     compare_over(NAME, &files);
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use rperf_testkit::{Bytes, absent, record as record_bytes, recordings};
+use rperf_testkit::{Bytes, record as record_bytes, recording_candidates, skip_for_lack_of};
 
 use crate::execute;
 
@@ -165,7 +165,7 @@ impl Seeds {
             images: Vec::new(),
             workload: seed_folder.join("objects/workload").display().to_string(),
         };
-        let of_tree = recordings(MAX_SEED_BYTES);
+        let of_tree = recording_candidates(MAX_SEED_BYTES);
         assert!(!of_tree.is_empty(), "there are recordings in the tree");
         seeds
             .recordings
@@ -223,7 +223,7 @@ fn is_whole(bytes: &[u8]) -> bool {
 fn attempt(command: &mut Command, failure: &str) {
     let done = execute::finish(command, Duration::from_secs(60));
     if let Err(error) = done {
-        absent("hostile", &format!("{failure} ({error}): its seeds"));
+        skip_for_lack_of("hostile", &format!("{failure} ({error}): its seeds"));
     }
 }
 

@@ -6,7 +6,7 @@ use crate::constants::{
     self as names, access_text, files, futex_text, policy_text, socket_type_text, system,
 };
 use crate::ioctl::write_request;
-use crate::kernel_structures::{given_part, structure_name};
+use crate::kernel_structures::{structure_name, zero_beyond_size};
 use crate::messages::{write_message, write_messages};
 use crate::mode::mode_text;
 use crate::structures::{device_text, structure};
@@ -328,7 +328,7 @@ fn structure_text(
     let by_kernel = || {
         let name = structure_name(argument)?;
         let structures = call.structures?;
-        let bytes = given_part(name, call, captured.bytes);
+        let bytes = zero_beyond_size(name, call, captured.bytes);
         structures.text(name, &bytes, !options.hides_names)
     };
     match call.structures {

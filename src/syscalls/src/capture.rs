@@ -4,7 +4,7 @@ mod shapes;
 
 use crate::{Argument, ArgumentKind, StructureTexts, Syscall};
 pub(crate) use shapes::epoll_event_size;
-use shapes::{STRUCTURES, ShapeLength};
+use shapes::{SHAPES, ShapeLength};
 
 /// The maximum number of entries of each list of a [`CapturePlan`].
 pub const MAX_CAPTURES: usize = 4;
@@ -90,9 +90,9 @@ pub struct CapturePlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SizedMemory {
     /// The index of the buffer.
-    pub memory: usize,
+    pub memory_argument: usize,
     /// The index of the argument that points to the size in bytes, an `int`.
-    pub length: usize,
+    pub length_argument: usize,
 }
 
 /// Whether the kernel reads the memory or writes it.
@@ -120,7 +120,7 @@ impl Syscall {
             let name = argument.name;
             // The argument points to a size: when the call begins, that of the buffer; when it returns, that of the value, which
             // the kernel stored there.
-            if is_pointed_length(self.name, name) {
+            if points_to_length(self.name, name) {
                 let capture = Capture {
                     argument: index,
                     source: CaptureSource::Bytes(CaptureLength::Fixed(4)),
@@ -135,7 +135,8 @@ impl Syscall {
                 .or_else(|| self.buffer(argument.kind, index))
                 .or_else(|| self.structure(name, argument.c_type, index))
                 .or_else(|| {
-                    let (is_read, capture) = self.kernel_structure(argument, index, structures?)?;
+                    let (is_read, capture) =
+                        self.kernel_structure_capture(argument, index, structures?)?;
                     Some((if is_read { In } else { Out }, capture))
                 });
             if let Some((direction, capture)) = found {
@@ -160,9 +161,12 @@ impl Syscall {
         let arguments = self.arguments.as_deref()?.iter();
         let length = arguments
             .clone()
-            .position(|argument| is_pointed_length(self.name, argument.name))?;
+            .position(|argument| points_to_length(self.name, argument.name))?;
         let memory = length.checked_sub(1)?;
-        Some(SizedMemory { memory, length })
+        Some(SizedMemory {
+            memory_argument: memory,
+            length_argument: length,
+        })
     }
 
     fn index_of(&self, names: &[&str]) -> Option<u8> {
@@ -218,9 +222,9 @@ impl Syscall {
         }
     }
 
-    /// Returns how to capture an argument that [`STRUCTURES`] lists.
+    /// Returns how to capture an argument that [`SHAPES`] lists.
     fn structure(&self, name: &str, c_type: &str, index: u8) -> Option<(Direction, Capture)> {
-        let shape = STRUCTURES.iter().find(|shape| {
+        let shape = SHAPES.iter().find(|shape| {
             shape.name.is_none_or(|wanted| wanted == name)
                 && shape.calls.contains(&self.name)
                 && (shape.c_type.is_empty() || c_type.contains(shape.c_type))
@@ -313,7 +317,7 @@ fn list(call: &str, name: &str, index: u8) -> Option<(Direction, Capture)> {
 }
 
 /// Whether an argument points to the size of the buffer that is the argument before.
-pub(crate) fn is_pointed_length(call: &str, name: &str) -> bool {
+pub(crate) fn points_to_length(call: &str, name: &str) -> bool {
     matches!(
         (call, name),
         ("accept" | "accept4", "upeer_addrlen")

@@ -19,13 +19,13 @@ pub const HEADER_SIZE: usize = 8;
 /// The size in bytes of a segment without data.
 pub const SEGMENT_SIZE: usize = 16;
 /// State of a segment: bytes. The other states follow.
-pub const BYTES: u8 = 1;
-/// A text with its NUL.
-pub const TEXT: u8 = 2;
-/// Memory that could not be read.
-pub const UNREADABLE: u8 = 3;
-/// There are more items.
-pub const MORE: u8 = 4;
+pub const STATE_BYTES: u8 = 1;
+/// State: a text with its NUL.
+pub const STATE_TEXT: u8 = 2;
+/// State: memory that could not be read.
+pub const STATE_UNREADABLE: u8 = 3;
+/// State: no data, but there are more items.
+pub const STATE_MORE: u8 = 4;
 /// The item of a message that is its `struct user_msghdr`.
 pub const HEADER_ITEM: u16 = 0x3fd;
 /// The item of a message that is its address.
@@ -81,12 +81,12 @@ fn split(bytes: &[u8]) -> Option<(CapturedBytes<'_>, &[u8])> {
     let memory_size = u64::from_ne_bytes(*memory_size.first_chunk()?);
     let memory_size = usize::try_from(memory_size).unwrap_or(usize::MAX);
     let (bytes, is_truncated) = match *state {
-        BYTES => (data, memory_size > length),
+        STATE_BYTES => (data, memory_size > length),
         // For a text, `memory_size` is the maximum number of bytes to copy: the text's limit, one more byte, and the NUL, the
         // last byte of `data`. If all of them are used, the text exceeds the limit: the byte after the limit is dropped, too.
-        TEXT if length >= memory_size => (data.get(..length.saturating_sub(2))?, true),
-        TEXT => (data.get(..length.saturating_sub(1))?, false),
-        UNREADABLE | MORE => (data, false),
+        STATE_TEXT if length >= memory_size => (data.get(..length.saturating_sub(2))?, true),
+        STATE_TEXT => (data.get(..length.saturating_sub(1))?, false),
+        STATE_UNREADABLE | STATE_MORE => (data, false),
         // Padding after the last segment.
         _ => return None,
     };
@@ -95,8 +95,8 @@ fn split(bytes: &[u8]) -> Option<(CapturedBytes<'_>, &[u8])> {
         item: usize::from(u16::from_ne_bytes(*item)),
         bytes,
         is_truncated,
-        is_unreadable: *state == UNREADABLE,
-        marks_more_items: *state == MORE,
+        is_unreadable: *state == STATE_UNREADABLE,
+        marks_more_items: *state == STATE_MORE,
         is_late: false,
     };
     Some((
@@ -124,10 +124,10 @@ mod tests {
     #[test]
     fn segments_of_each_state() {
         let mut bytes = [257_u32.to_ne_bytes(), 1_u32.to_ne_bytes()].concat();
-        bytes.extend(segment(1, TEXT, 34, b"/etc/x\0"));
-        bytes.extend(segment(2, TEXT, 5, b"abcd\0"));
-        bytes.extend(segment(3, BYTES, 9, b"abc"));
-        bytes.extend(segment(4, UNREADABLE, 0, b""));
+        bytes.extend(segment(1, STATE_TEXT, 34, b"/etc/x\0"));
+        bytes.extend(segment(2, STATE_TEXT, 5, b"abcd\0"));
+        bytes.extend(segment(3, STATE_BYTES, 9, b"abc"));
+        bytes.extend(segment(4, STATE_UNREADABLE, 0, b""));
         bytes.extend([0; 4]);
         let record = CapturedRecord::decode(&bytes).unwrap();
         assert_eq!((record.number, record.is_return), (257, true));
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn damaged_records_do_not_panic() {
         let mut bytes = [0_u32.to_ne_bytes(), 0_u32.to_ne_bytes()].concat();
-        bytes.extend(segment(0, BYTES, 40, &[9; 20]));
+        bytes.extend(segment(0, STATE_BYTES, 40, &[9; 20]));
         for end in 0..bytes.len() {
             for value in [0, 1, 2, 3, 255] {
                 let mut damaged = bytes[..end].to_vec();

@@ -79,7 +79,7 @@ const WRITTEN: &[(&str, &str)] = &[("cachestat", "cstat"), ("setitimer", "ovalue
 
 /// Returns the bytes of a structure. The program gives the structure's size in one of its fields or in an argument of the call;
 /// bytes beyond this size are replaced by 0.
-pub(crate) fn given_part(name: &str, call: &CallArguments<'_>, bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn zero_beyond_size(name: &str, call: &CallArguments<'_>, bytes: &[u8]) -> Vec<u8> {
     let word = |at: usize| {
         let word = bytes.get(at..)?.first_chunk()?;
         Some(u64::from(u32::from_ne_bytes(*word)))
@@ -132,7 +132,7 @@ impl Syscall {
 
     /// Returns the memory to copy for an argument by the kernel's types, and whether it is copied when the call begins rather
     /// than when it returns; `None` if the argument is no known structure, or the call may leave its memory unchanged.
-    pub(crate) fn kernel_structure(
+    pub(crate) fn kernel_structure_capture(
         &self,
         argument: &Argument,
         index: u8,

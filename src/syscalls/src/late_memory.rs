@@ -9,7 +9,7 @@ pub trait ProcessMemory: std::fmt::Debug {
     fn read(&self, thread: u32, address: u64, to: &mut [u8]) -> usize;
 }
 
-/// Memory of an argument, or of an item of it.
+/// Memory of an argument, or of an item of it, read after the call had begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LateMemory {
     /// Index of the argument, from 0.

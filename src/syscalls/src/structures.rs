@@ -8,9 +8,9 @@ mod signals;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::capture::{epoll_event_size, is_pointed_length};
+use crate::capture::{epoll_event_size, points_to_length};
 use crate::constants as names;
-use crate::kernel_structures::{given_part, structure_name};
+use crate::kernel_structures::{structure_name, zero_beyond_size};
 use crate::mode::mode_text;
 use crate::{Abi, Argument, ArgumentKind, CallArguments, CapturedBytes, write_buffer};
 use extensible::{clone_arguments, extended_stat, open_how};
@@ -26,7 +26,7 @@ pub(crate) fn structure(
     if argument.kind == ArgumentKind::SocketAddress {
         return socket_address(bytes, captured.is_truncated);
     }
-    if is_pointed_length(call.name(), argument.name) {
+    if points_to_length(call.name(), argument.name) {
         return pointed_length(call, captured);
     }
     match (call.name(), argument.name) {
@@ -63,7 +63,7 @@ pub(crate) fn structure(
         _ if argument.c_type.contains("sigset_t") => Some(signal_set(long(bytes, 0)?)),
         _ => other_structure(call, argument, captured).or_else(|| {
             // What is beyond the size that the program gave counts as 0.
-            let bytes = given_part(structure_name(argument)?, call, bytes);
+            let bytes = zero_beyond_size(structure_name(argument)?, call, bytes);
             extensible_structure(call, argument, &bytes)
         }),
     }

@@ -32,7 +32,7 @@ pub struct HttpServer {
 struct Shared {
     answer: Box<dyn Fn(&str) -> HttpResponse + Send + Sync>,
     requested_paths: Mutex<Vec<String>>,
-    bodies: Mutex<Vec<Vec<u8>>>,
+    request_bodies: Mutex<Vec<Vec<u8>>>,
     is_stopped: AtomicBool,
 }
 
@@ -50,7 +50,7 @@ impl HttpServer {
         let shared = Arc::new(Shared {
             answer: Box::new(answer),
             requested_paths: Mutex::default(),
-            bodies: Mutex::default(),
+            request_bodies: Mutex::default(),
             is_stopped: AtomicBool::new(false),
         });
         let acceptor_shared = Arc::clone(&shared);
@@ -85,9 +85,11 @@ impl HttpServer {
     }
 
     /// Returns the bodies of the requests so far, in order; empty for requests without one.
-    pub fn bodies(&self) -> Vec<Vec<u8>> {
-        let bodies = self.shared.bodies.lock();
-        bodies.unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn request_bodies(&self) -> Vec<Vec<u8>> {
+        let request_bodies = self.shared.request_bodies.lock();
+        request_bodies
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -122,8 +124,10 @@ impl Shared {
         // The body is read even if no test needs it: closing a connection with unread data may lose the answer.
         let mut body = vec![0; length];
         input.read_exact(&mut body)?;
-        let bodies = self.bodies.lock();
-        bodies.unwrap_or_else(PoisonError::into_inner).push(body);
+        let request_bodies = self.request_bodies.lock();
+        request_bodies
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(body);
         let requested_paths = self.requested_paths.lock();
         requested_paths
             .unwrap_or_else(PoisonError::into_inner)

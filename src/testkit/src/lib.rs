@@ -22,8 +22,8 @@ pub use self::bytes::Bytes;
 pub use self::golden::assert_golden;
 pub use self::http::{HttpResponse, HttpServer};
 pub use self::perf_file::{FileAttr, PerfFile, record};
-pub use self::recordings::recordings;
+pub use self::recordings::recording_candidates;
 pub use self::run::{
-    Outcome, Run, absent, copy_program, may_trace, real_perf, skip, write_program,
+    Outcome, Run, copy_program, may_trace, real_perf, skip, skip_for_lack_of, write_program,
 };
 pub use self::scratch::Scratch;

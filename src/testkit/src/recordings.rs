@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Returns the files of at most `max_bytes` bytes below tests/fixtures and ../shared/corpus, sorted; not all of them are
 /// recordings.
-pub fn recordings(max_bytes: u64) -> Vec<PathBuf> {
+pub fn recording_candidates(max_bytes: u64) -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut folders = vec![root.join("tests/fixtures"), root.join("../shared/corpus")];
     let mut files = Vec::new();

@@ -147,7 +147,7 @@ pub fn real_perf() -> Option<PathBuf> {
 }
 
 /// Prints that a test is skipped for lack of files that are not in every clone. Unlike [`skip`], never panics.
-pub fn absent(test: &str, files: &str) {
+pub fn skip_for_lack_of(test: &str, files: &str) {
     eprintln!("skipped: {test}: {files} are missing");
 }
 

@@ -17,9 +17,9 @@ pub trait InputSource {
 
 /// The keyboard and the mouse of the process's terminal.
 #[derive(Debug, Default)]
-pub struct TerminalKeys;
+pub struct TerminalInput;
 
-impl InputSource for TerminalKeys {
+impl InputSource for TerminalInput {
     fn next(&mut self, wait: Duration) -> io::Result<Option<Event>> {
         match event::poll(wait)? {
             true => event::read().map(Some),

@@ -38,7 +38,7 @@ pub use ratatui::text::{Line, Span};
 
 pub use annotate::{AnnotateScreen, Annotated};
 pub use error::Error;
-pub use keys::{InputSource, TerminalKeys};
+pub use keys::{InputSource, TerminalInput};
 pub use list::{List, MouseEffect};
 pub use page::{Page, ScrolledList};
 pub use popup::{Help, Menu, Notice, Prompt, Question};

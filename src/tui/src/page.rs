@@ -44,7 +44,7 @@ impl Page<'_> {
         let left = scrolled.left;
         let mut rects = area.rows();
         if let Some(rect) = rects.next() {
-            bar(frame, rect, theme, self.title);
+            draw_bar(frame, rect, theme, self.title);
         }
         let last = rects.next_back();
         for heading in self.headings {
@@ -60,15 +60,15 @@ impl Page<'_> {
             },
             None => Rect::default(),
         };
-        rows(frame, rest, theme, scrolled, row);
+        draw_rows(frame, rest, theme, scrolled, row);
         if let Some(rect) = last {
-            bar(frame, rect, theme, self.bottom);
+            draw_bar(frame, rect, theme, self.bottom);
         }
     }
 }
 
 /// Draws the visible rows of a list, each in a line of `area`.
-pub(crate) fn rows<'r>(
+pub(crate) fn draw_rows<'r>(
     frame: &mut Frame<'_>,
     area: Rect,
     theme: &Theme,
@@ -94,7 +94,7 @@ pub(crate) fn rows<'r>(
 }
 
 /// Draws the first or the last line of a screen.
-pub(crate) fn bar(frame: &mut Frame<'_>, rect: Rect, theme: &Theme, line: Line<'_>) {
+pub(crate) fn draw_bar(frame: &mut Frame<'_>, rect: Rect, theme: &Theme, line: Line<'_>) {
     frame.buffer_mut().set_style(rect, theme.bar);
     put(frame, line.style(theme.bar), rect);
 }

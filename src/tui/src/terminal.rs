@@ -17,7 +17,7 @@ use crossterm::terminal::{
 use ratatui::backend::CrosstermBackend;
 
 use crate::error::Error;
-use crate::keys::TerminalKeys;
+use crate::keys::TerminalInput;
 use crate::session::Session;
 
 /// The number of attempts to lock the output before the terminal is restored, and the pause after each: another thread may be
@@ -94,7 +94,7 @@ impl Terminal {
     ///
     /// Those of [`Session::run`].
     pub fn run<M>(&mut self, session: &mut Session<M>) -> Result<(), Error> {
-        session.run(&mut self.screen, &mut TerminalKeys)
+        session.run(&mut self.screen, &mut TerminalInput)
     }
 }
 

@@ -22,7 +22,7 @@ pub struct Theme {
     /// The signs and arrows of jumps, calls and returns.
     pub jump: Style,
     /// In the split view of annotated code: the separator before the instructions of the cursor's source line.
-    pub cursor_line: Style,
+    pub cursor_line_border: Style,
     hot: Style,
     warm: Style,
     has_colors: bool,
@@ -67,7 +67,7 @@ impl Theme {
             muted: plain,
             address: plain,
             jump: bold,
-            cursor_line: plain.add_modifier(Modifier::UNDERLINED),
+            cursor_line_border: plain.add_modifier(Modifier::UNDERLINED),
             hot: bold,
             warm: plain,
             has_colors: false,
@@ -82,7 +82,7 @@ impl Theme {
             popup: plain.fg(Color::Black).bg(Color::Gray),
             address: plain.fg(Color::Magenta),
             jump: plain.fg(Color::Blue),
-            cursor_line: plain.fg(Color::Black).bg(Color::Cyan),
+            cursor_line_border: plain.fg(Color::Black).bg(Color::Cyan),
             hot: plain.fg(Color::Red),
             warm: plain.fg(Color::Green),
             has_colors: true,

@@ -84,7 +84,7 @@ impl Arch {
     }
 
     /// Kernel numbers of the registers, by DWARF number.
-    pub(crate) fn registers(self) -> &'static [u32] {
+    pub(crate) fn perf_registers(self) -> &'static [u32] {
         match self {
             Self::X86_64 => X86_64,
             Self::X86 => X86,
@@ -148,7 +148,7 @@ impl Arch {
     }
 
     /// DWARF number of the return address column.
-    pub(crate) fn return_register(self) -> u8 {
+    pub(crate) fn return_address_register(self) -> u8 {
         match self {
             Self::X86_64 => 16,
             Self::X86 => 8,
@@ -224,7 +224,10 @@ mod tests {
                 arch.instruction_pointer(),
             ];
             for register in special.into_iter().flatten() {
-                assert!(arch.registers().len() > usize::from(register), "{arch:?}");
+                assert!(
+                    arch.perf_registers().len() > usize::from(register),
+                    "{arch:?}"
+                );
             }
         }
     }

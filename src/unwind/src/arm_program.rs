@@ -168,7 +168,7 @@ impl ArmState {
                 register: self.base.unwrap_or(STACK_POINTER),
                 offset: self.offset,
             },
-            return_register: if restores_ip {
+            return_address_register: if restores_ip {
                 INSTRUCTION_POINTER
             } else {
                 LINK

@@ -58,7 +58,7 @@ pub(crate) fn compile<'a, S: UnwindSection<Bytes<'a>>>(
         cfa,
         saved: saved.into_boxed_slice(),
         // Numbers above 255 are replaced by 255, which is not tracked either.
-        return_register: number(entry.cie().return_address_register()).unwrap_or(u8::MAX),
+        return_address_register: number(entry.cie().return_address_register()).unwrap_or(u8::MAX),
         is_signal: entry.is_signal_trampoline(),
     })
 }

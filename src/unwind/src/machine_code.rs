@@ -71,8 +71,8 @@ const X86_64_CONTEXT: [(u8, i64); 17] = [
 /// Offset of x0 in a signal frame on 64-bit Arm: `siginfo`, the start of `struct ucontext`,
 /// `fault_address`.
 const AARCH64_X0: i64 = 128 + 176 + 8;
-/// DWARF number of the program counter on 64-bit Arm, the [`Step::return_register`] of a signal frame. Other frames return to the
-/// address in the link register.
+/// DWARF number of the program counter on 64-bit Arm, the [`Step::return_address_register`] of a signal frame.
+/// Other frames return to the address in the link register.
 const AARCH64_PC: u8 = 32;
 
 /// The step of a signal return, which restores all registers from where the kernel saved them; `None` for other code, and on
@@ -85,8 +85,13 @@ pub(crate) fn signal_return(arch: Arch, code: Instructions<'_>) -> Option<Step> 
             let is_return = code.begin_with(X86_64_SIGNAL_RETURN)
                 || code.has_before(7, X86_64_SIGNAL_RETURN)
                 || code.has_before(9, X86_64_SIGNAL_RETURN);
-            is_return
-                .then(|| signal_frame(arch, X86_64_CONTEXT.into_iter(), arch.return_register()))
+            is_return.then(|| {
+                signal_frame(
+                    arch,
+                    X86_64_CONTEXT.into_iter(),
+                    arch.return_address_register(),
+                )
+            })
         }
         Arch::Aarch64 => {
             let is_return = code.begin_with(AARCH64_SIGNAL_RETURN)
@@ -102,7 +107,11 @@ pub(crate) fn signal_return(arch: Arch, code: Instructions<'_>) -> Option<Step> 
 }
 
 /// The step of a signal frame. `saved` are its registers and their offsets from the stack pointer.
-fn signal_frame(arch: Arch, saved: impl Iterator<Item = (u8, i64)>, return_register: u8) -> Step {
+fn signal_frame(
+    arch: Arch,
+    saved: impl Iterator<Item = (u8, i64)>,
+    return_address_register: u8,
+) -> Step {
     let stack_pointer = arch.stack_pointer();
     let location = |offset| RegisterLocation::AtRegister {
         register: stack_pointer,
@@ -115,7 +124,7 @@ fn signal_frame(arch: Arch, saved: impl Iterator<Item = (u8, i64)>, return_regis
             offset: 0,
         },
         saved: saved.collect(),
-        return_register,
+        return_address_register,
         is_signal: true,
     }
 }
@@ -217,8 +226,8 @@ fn x86_64_stack_top(code: Instructions<'_>) -> Option<StackTop> {
 /// The step of code on x86-64 whose return address is directly below the caller's stack, which begins `size` bytes above the
 /// stack pointer. If `frame_pointer` is given, the caller's value of this register is below the return address.
 fn pushed(arch: Arch, size: i64, frame_pointer: Option<u8>) -> Step {
-    let return_register = arch.return_register();
-    let mut saved = vec![(return_register, RegisterLocation::AtCfa(-8))];
+    let return_address_register = arch.return_address_register();
+    let mut saved = vec![(return_address_register, RegisterLocation::AtCfa(-8))];
     saved.extend(frame_pointer.map(|register| (register, RegisterLocation::AtCfa(-16))));
     Step {
         cfa: Cfa::Register {
@@ -226,7 +235,7 @@ fn pushed(arch: Arch, size: i64, frame_pointer: Option<u8>) -> Step {
             offset: size,
         },
         saved: saved.into_boxed_slice(),
-        return_register,
+        return_address_register,
         is_signal: false,
     }
 }
@@ -239,7 +248,7 @@ pub(crate) fn linked(arch: Arch) -> Step {
             offset: 0,
         },
         saved: Box::default(),
-        return_register: arch.return_register(),
+        return_address_register: arch.return_address_register(),
         is_signal: false,
     }
 }

@@ -31,7 +31,7 @@ impl Registers {
     #[must_use]
     pub fn of_sample(arch: Arch, dumped: &Regs<'_>) -> Option<Self> {
         let mut registers = Self::new(arch.truncate(dumped.get(arch.perf_ip())?));
-        for (number, kernel_number) in (0..).zip(arch.registers()) {
+        for (number, kernel_number) in (0..).zip(arch.perf_registers()) {
             if let Some(value) = dumped.get(*kernel_number) {
                 registers.set(number, arch.truncate(value));
             }

@@ -16,7 +16,7 @@ pub(crate) struct Step {
     /// Locations of the caller's registers; others are unchanged.
     pub(crate) saved: Box<[(u8, RegisterLocation)]>,
     /// The register that contains the return address. If this register is not tracked, [`Self::apply`] fails.
-    pub(crate) return_register: u8,
+    pub(crate) return_address_register: u8,
     /// Whether the caller was interrupted by a signal: its address is that of its next instruction, not a return address.
     pub(crate) is_signal: bool,
 }
@@ -59,8 +59,8 @@ impl Step {
                 register: arch.stack_pointer(),
                 offset: 0,
             },
-            saved: Box::new([(arch.return_register(), RegisterLocation::Undefined)]),
-            return_register: arch.return_register(),
+            saved: Box::new([(arch.return_address_register(), RegisterLocation::Undefined)]),
+            return_address_register: arch.return_address_register(),
             is_signal: false,
         }
     }
@@ -82,16 +82,17 @@ impl Step {
         let mut caller = *frame.registers;
         caller.set(arch.stack_pointer(), arch.truncate(cfa));
         for (register, place) in &self.saved {
-            let is_needed = *register == self.return_register || *register == arch.stack_pointer();
+            let is_needed =
+                *register == self.return_address_register || *register == arch.stack_pointer();
             match place.value(frame, cfa) {
                 Ok(Some(value)) => caller.set(*register, arch.truncate(value)),
-                Ok(None) if *register == self.return_register => return Ok(None),
+                Ok(None) if *register == self.return_address_register => return Ok(None),
                 Err(cause) if is_needed => return Err(cause),
                 Ok(None) | Err(_) => caller.forget(*register),
             }
         }
         let ip = caller
-            .get(self.return_register)
+            .get(self.return_address_register)
             .ok_or(TruncationCause::BadFrameInfo)?;
         caller.set_ip(arch, arch.code_address(ip));
         Ok(Some(caller))

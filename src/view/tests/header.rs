@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rperf_perfdata::{FeatureId, PerfData};
-use rperf_testkit::{Run, Scratch, absent, real_perf, skip};
+use rperf_testkit::{Run, Scratch, real_perf, skip, skip_for_lack_of};
 use rperf_view::header::{HeaderOptions, write_header};
 
 /// Size of an event description in a file of perf 6.1, in bytes: the attr, and the offset and size of its section of ids.
@@ -155,7 +155,7 @@ fn headers_of_the_corpus_match() {
     let mut files = Vec::new();
     for folder in folders {
         let Ok(entries) = fs::read_dir(corpus.join(folder).join("files")) else {
-            return absent("headers_of_the_corpus_match", "other projects' recordings");
+            return skip_for_lack_of("headers_of_the_corpus_match", "other projects' recordings");
         };
         files.extend(entries.filter_map(Result::ok).map(|entry| entry.path()));
     }

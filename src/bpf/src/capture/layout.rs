@@ -87,8 +87,8 @@ pub(super) mod record {
     pub(in super::super) const DATA: i16 = wire::SEGMENT_SIZE as i16;
 
     // States of a segment.
-    pub(in super::super) const IS_BYTES: i32 = wire::BYTES as i32;
-    pub(in super::super) const IS_TEXT: i32 = wire::TEXT as i32;
-    pub(in super::super) const IS_UNREADABLE: i32 = wire::UNREADABLE as i32;
-    pub(in super::super) const IS_MORE: i32 = wire::MORE as i32;
+    pub(in super::super) const IS_BYTES: i32 = wire::STATE_BYTES as i32;
+    pub(in super::super) const IS_TEXT: i32 = wire::STATE_TEXT as i32;
+    pub(in super::super) const IS_UNREADABLE: i32 = wire::STATE_UNREADABLE as i32;
+    pub(in super::super) const IS_MORE: i32 = wire::STATE_MORE as i32;
 }

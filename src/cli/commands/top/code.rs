@@ -119,7 +119,7 @@ impl LiveCode {
         Some(
             match FunctionCode::new(resolver, &function, self.request.list_options(listing)) {
                 Ok(code) => AnnotatedCode::Code(Arc::new(Annotated {
-                    counted: table.counted().to_string(),
+                    title: table.counted().to_string(),
                     event: table.events.first().map_or(0, |event| event.0 as usize),
                     totals: table.totals.clone(),
                     sources: self.sources.of(&code),

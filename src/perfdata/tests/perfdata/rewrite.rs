@@ -5,7 +5,7 @@ use std::io::Cursor;
 
 use rperf_perfdata::feature::AuxIndexEntry;
 use rperf_perfdata::{EventDesc, FeatureId, FeatureSet, PerfData};
-use rperf_testkit::{Bytes, recordings};
+use rperf_testkit::{Bytes, recording_candidates};
 use rperf_wire::{Attr, Endian};
 
 use crate::generated::{BOTH, file};
@@ -58,7 +58,7 @@ fn compare(name: &str, bytes: &[u8]) -> Option<()> {
 #[test]
 fn rewritten_recordings_are_the_same() {
     let mut compared = 0;
-    for path in recordings(u64::MAX) {
+    for path in recording_candidates(u64::MAX) {
         let bytes = fs::read(&path).expect("a file that was listed");
         compared += usize::from(compare(&path.display().to_string(), &bytes).is_some());
     }

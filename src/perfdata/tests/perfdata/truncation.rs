@@ -6,7 +6,7 @@ use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rperf_perfdata::{Error, FeatureId, FileFinding, PerfData};
-use rperf_testkit::recordings;
+use rperf_testkit::recording_candidates;
 
 /// Maximum size of the recordings that are checked, in bytes.
 const MAX_FILE_BYTES: u64 = 64 << 10;
@@ -126,7 +126,7 @@ impl CompleteRecording {
 
 #[test]
 fn truncated_recordings_are_read_and_missing_bytes_counted() {
-    let paths = recordings(MAX_FILE_BYTES);
+    let paths = recording_candidates(MAX_FILE_BYTES);
     let (next, checked) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let work = || {
         while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {

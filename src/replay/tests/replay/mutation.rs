@@ -4,7 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use rperf_perfdata::{FileFinding, PerfData};
-use rperf_testkit::recordings;
+use rperf_testkit::recording_candidates;
 use rperf_wire::Endian;
 
 use crate::damage::recording;
@@ -27,7 +27,7 @@ fn seeds() -> Vec<(String, Vec<u8>)> {
     }
     let (stream, _) = piped(&recording(Endian::Little, 6));
     seeds.push(("generated, in pipe mode".to_owned(), stream));
-    for path in recordings(MAX_FILE_BYTES) {
+    for path in recording_candidates(MAX_FILE_BYTES) {
         let bytes = fs::read(&path).expect("a file that was listed");
         seeds.push((path.display().to_string(), bytes));
     }

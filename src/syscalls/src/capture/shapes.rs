@@ -75,7 +75,7 @@ fn signal_action_size(abi: Abi) -> u32 {
 }
 
 /// Structures, arrays and numbers. Sizes that do not depend on the architecture are those of 64-bit programs.
-pub(super) const STRUCTURES: &[Shape] = &[
+pub(super) const SHAPES: &[Shape] = &[
     shape(&["connect"], None, "sockaddr", In, Counted("addrlen", 1)),
     shape(
         &["sendto"],

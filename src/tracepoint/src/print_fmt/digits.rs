@@ -116,7 +116,7 @@ pub(super) fn put_hex(out: &mut Vec<u8>, value: u64) {
 
 /// Appends `0x` and `value` in hexadecimal.
 #[inline]
-pub(super) fn put_prefixed(out: &mut Vec<u8>, value: u64) {
+pub(super) fn put_prefixed_hex(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(b"0x");
     put_hex(out, value);
 }
@@ -160,10 +160,10 @@ fn resolve_star(spec: &IntegerSpec, star: u64) -> (usize, Option<usize>, bool) {
     let precision = spec.precision.map(usize::from);
     let magnitude = star.unsigned_abs() as usize;
     match spec.star {
-        Some(StarArgument::Width) => (magnitude, precision, spec.is_left || star < 0),
+        Some(StarArgument::Width) => (magnitude, precision, spec.is_left_aligned || star < 0),
         // A negative precision is ignored.
-        _ if star < 0 => (spec.width.into(), precision, spec.is_left),
-        _ => (spec.width.into(), Some(magnitude), spec.is_left),
+        _ if star < 0 => (spec.width.into(), precision, spec.is_left_aligned),
+        _ => (spec.width.into(), Some(magnitude), spec.is_left_aligned),
     }
 }
 
@@ -171,12 +171,12 @@ fn resolve_star(spec: &IntegerSpec, star: u64) -> (usize, Option<usize>, bool) {
 const MAX_WIDTH: usize = 4096;
 
 fn put_padded(out: &mut Vec<u8>, value: u64, spec: &IntegerSpec, star: Option<u64>) {
-    let (width, precision, is_left) = match star {
+    let (width, precision, is_left_aligned) = match star {
         Some(star) => resolve_star(spec, star),
         None => (
             spec.width.into(),
             spec.precision.map(usize::from),
-            spec.is_left,
+            spec.is_left_aligned,
         ),
     };
     let unused = 64 - u32::from(spec.bits);
@@ -209,9 +209,9 @@ fn put_padded(out: &mut Vec<u8>, value: u64, spec: &IntegerSpec, star: Option<u6
     let pad = width
         .min(MAX_WIDTH)
         .saturating_sub(prefix.len() + zeros + digits.len());
-    let is_zero_padded = spec.is_zero_padded && !is_left && precision.is_none();
+    let is_zero_padded = spec.is_zero_padded && !is_left_aligned && precision.is_none();
     let start = out.len();
-    if !is_left && !is_zero_padded {
+    if !is_left_aligned && !is_zero_padded {
         out.resize(out.len() + pad, b' ');
     }
     out.extend_from_slice(prefix);
@@ -225,7 +225,7 @@ fn put_padded(out: &mut Vec<u8>, value: u64, spec: &IntegerSpec, star: Option<u6
     {
         written.make_ascii_uppercase();
     }
-    if is_left {
+    if is_left_aligned {
         out.resize(out.len() + pad, b' ');
     }
 }
@@ -238,12 +238,12 @@ pub(super) fn put_text(out: &mut Vec<u8>, text: &[u8], spec: TextSpec, star: Opt
         return;
     }
     let star = star.map(|star| star as i32);
-    let (mut width, mut is_left) = (usize::from(spec.width), spec.is_left);
+    let (mut width, mut is_left_aligned) = (usize::from(spec.width), spec.is_left_aligned);
     let mut precision = spec.precision.map(usize::from);
     match (spec.star, star) {
         (Some(StarArgument::Width), Some(star)) => {
             width = star.unsigned_abs() as usize;
-            is_left |= star < 0;
+            is_left_aligned |= star < 0;
         }
         (Some(StarArgument::Precision), Some(star)) => precision = usize::try_from(star).ok(),
         _ => {}
@@ -251,11 +251,11 @@ pub(super) fn put_text(out: &mut Vec<u8>, text: &[u8], spec: TextSpec, star: Opt
     let length = precision.map_or(text.len(), |precision| precision.min(text.len()));
     let text = text.get(..length).unwrap_or(text);
     let pad = width.min(MAX_WIDTH).saturating_sub(text.len());
-    if !is_left {
+    if !is_left_aligned {
         out.resize(out.len() + pad, b' ');
     }
     out.extend_from_slice(text);
-    if is_left {
+    if is_left_aligned {
         out.resize(out.len() + pad, b' ');
     }
 }

@@ -2,7 +2,7 @@
 
 use rperf_wire::Endian;
 
-use super::digits::{put_integer, put_prefixed, put_start};
+use super::digits::{put_integer, put_prefixed_hex, put_start};
 use super::generic;
 use super::program::{
     Binary, ConversionOutput, INLINE_BYTES, Instruction, Load, NumberSource, PrintContext,
@@ -59,7 +59,7 @@ impl PrintFmt {
             } => write_function(self.number(*number, raw), *with_offset, context, out),
             ConversionOutput::Pointer(number) => match self.number(*number, raw) {
                 0 => out.extend_from_slice(b"(nil)"),
-                address => put_prefixed(out, address),
+                address => put_prefixed_hex(out, address),
             },
             ConversionOutput::Pointee {
                 location,
@@ -101,12 +101,12 @@ fn load_at(load: Load, raw: &[u8], endian: Endian) -> u64 {
 /// Appends `name` or `name+0xoffset` of the kernel's function at `address`, or the address if it has no symbol.
 fn write_function(address: u64, with_offset: bool, context: &PrintContext<'_>, out: &mut Vec<u8>) {
     let Some((name, start)) = context.symbols.symbol_at(address) else {
-        return put_prefixed(out, address);
+        return put_prefixed_hex(out, address);
     };
     out.extend_from_slice(name.as_bytes());
     if with_offset {
         out.push(b'+');
-        put_prefixed(out, address.wrapping_sub(start));
+        put_prefixed_hex(out, address.wrapping_sub(start));
     }
 }
 

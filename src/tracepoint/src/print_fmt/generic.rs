@@ -1,6 +1,6 @@
 //! The generic form of an event whose `print fmt` is not supported: ` name=value …`.
 
-use super::digits::{put_decimal, put_hex_byte, put_prefixed, put_signed};
+use super::digits::{put_decimal, put_hex_byte, put_prefixed_hex, put_signed};
 use super::dynamic::dynamic_place;
 use crate::value::read_number;
 use crate::{Abi, Field, Format};
@@ -69,17 +69,17 @@ fn is_printable(bytes: &[u8]) -> bool {
 fn write_number(field: &Field, raw: &[u8], abi: Abi, out: &mut Vec<u8>) {
     let value = read_number(raw, field.offset, field.size, abi.endian).unwrap_or(0);
     if field.is_pointer {
-        return put_prefixed(out, value);
+        return put_prefixed_hex(out, value);
     }
     if !field.is_signed {
         return match field.is_long {
-            true => put_prefixed(out, value),
+            true => put_prefixed_hex(out, value),
             false => put_decimal(out, value),
         };
     }
     // As in libtraceevent: `0x%x` for a long of 4 bytes, `%2d` for 2 bytes.
     match field.size {
-        4 if field.is_long => put_prefixed(out, value),
+        4 if field.is_long => put_prefixed_hex(out, value),
         4 => put_signed(out, (value as i32).into()),
         2 => {
             let value = value as i16;

@@ -45,7 +45,7 @@ pub(super) struct IntegerSpec {
     pub(super) width: u16,
     pub(super) precision: Option<u16>,
     pub(super) star: Option<StarArgument>,
-    pub(super) is_left: bool,
+    pub(super) is_left_aligned: bool,
     pub(super) is_zero_padded: bool,
     pub(super) has_prefix: bool,
     /// Whether there are no flags, no width and no precision.
@@ -68,7 +68,7 @@ pub(super) struct TextSpec {
     pub(super) width: u16,
     pub(super) precision: Option<u16>,
     pub(super) star: Option<StarArgument>,
-    pub(super) is_left: bool,
+    pub(super) is_left_aligned: bool,
 }
 
 /// Maximum length of a conversion in bytes, as in perf.
@@ -225,7 +225,7 @@ fn text_spec(modifiers: &str) -> TextSpec {
             (_, true) => Some(StarArgument::Precision),
             _ => None,
         },
-        is_left: flags.contains('-'),
+        is_left_aligned: flags.contains('-'),
     }
 }
 
@@ -257,7 +257,7 @@ fn integer_spec(letter: char, modifiers: &str, longs: i8, is_size_t: bool) -> Op
         width: text.width,
         precision: text.precision,
         star: text.star,
-        is_left: text.is_left,
+        is_left_aligned: text.is_left_aligned,
         is_zero_padded: flags.contains('0'),
         has_prefix: flags.contains('#'),
         is_plain: modifiers.bytes().all(|byte| byte.is_ascii_alphabetic()),

@@ -1,7 +1,7 @@
 //! The arguments of `%s`.
 
 use super::digits::{
-    put_bytes, put_decimal, put_hex, put_hex_byte, put_prefixed, put_signed, put_text,
+    put_bytes, put_decimal, put_hex, put_hex_byte, put_prefixed_hex, put_signed, put_text,
 };
 use super::program::{
     ByteLocation, IndexRange, NumberSource, PrintContext, PrintFmt, TextSource, ValueTable,
@@ -116,7 +116,7 @@ impl PrintFmt {
             if !is_first {
                 out.extend_from_slice(delimiter);
             }
-            put_prefixed(out, value.cast_unsigned());
+            put_prefixed_hex(out, value.cast_unsigned());
         }
     }
 
@@ -124,7 +124,7 @@ impl PrintFmt {
         let mut entries = self.table(table).iter();
         match entries.find(|entry| entry.value == value) {
             Some(entry) => put_text(out, self.literal(entry.name), shape.spec, shape.star),
-            None => put_prefixed(out, value.cast_unsigned()),
+            None => put_prefixed_hex(out, value.cast_unsigned()),
         }
     }
 
@@ -171,7 +171,7 @@ impl PrintFmt {
                 out.extend_from_slice(b"BAD SIZE:");
                 put_signed(out, size.into());
                 out.push(b' ');
-                put_prefixed(out, first.into());
+                put_prefixed_hex(out, first.into());
                 size = 1;
             }
             at += size as usize;

@@ -40,8 +40,8 @@ typed_event! {
         success: Option<bool>,
         /// The task's CPU: in `sched_waking` the one on which it ran last, otherwise the one on which it is queued.
         target_cpu: Option<i32> as "target_cpu" | "cpu",
-        /// Flags of the context in which the kernel traced the event, among them [`SchedWakeup::INTERRUPT`]. In `sched_waking`,
-        /// this is the waker's context.
+        /// Flags of the context in which the kernel traced the event, among them [`SchedWakeup::INTERRUPT_FLAGS`].
+        /// In `sched_waking`, this is the waker's context.
         common_flags: Option<u32>,
     }
 }
@@ -49,13 +49,13 @@ typed_event! {
 impl SchedWakeup<'_> {
     /// The bits of `common_flags` that are set in the handler of an interrupt or softirq: `TRACE_FLAG_HARDIRQ` and
     /// `TRACE_FLAG_SOFTIRQ` of `include/linux/trace_events.h`. The running task is not the waker if one of them is set.
-    pub const INTERRUPT: u32 = 0x18;
+    pub const INTERRUPT_FLAGS: u32 = 0x18;
 
     /// Whether the handler of an interrupt or softirq, not the running task, wakes the task.
     #[must_use]
     pub fn is_by_interrupt(&self) -> bool {
         self.common_flags()
-            .is_some_and(|flags| flags & Self::INTERRUPT != 0)
+            .is_some_and(|flags| flags & Self::INTERRUPT_FLAGS != 0)
     }
 }
 

@@ -8,9 +8,9 @@ use rperf_view::annotate::{expand_tabs, file_name, function_heading, hex};
 use rperf_view::padding::LeftAligned;
 
 use super::rows::{RowContent, row_of};
-use super::screen::{AnnotateScreen, ShownOffsets};
+use super::screen::{AnnotateScreen, ShownLabels};
 use super::values::largest;
-use crate::page::{ScrolledList, bar, put, rows};
+use crate::page::{ScrolledList, draw_bar, draw_rows, put};
 use crate::theme::{PercentHeat, Theme};
 
 /// The separator between numbers and code.
@@ -55,8 +55,8 @@ impl AnnotateScreen {
     ) {
         let mut lines = area.rows();
         if let Some(row) = lines.next() {
-            let counted = Line::from(Span::raw(&self.shown.counted));
-            bar(frame, row, theme, counted);
+            let title = Line::from(Span::raw(&self.shown.title));
+            draw_bar(frame, row, theme, title);
         }
         let last = lines.next_back();
         if let Some(row) = lines.next() {
@@ -86,14 +86,14 @@ impl AnnotateScreen {
         };
         self.draw_code(frame, code, theme);
         if let Some(row) = last {
-            bar(frame, row, theme, bottom);
+            draw_bar(frame, row, theme, bottom);
         }
     }
 
     /// Returns the second line: the function, its object, and what percentages relate to.
     fn heading(&self) -> String {
         let code = &self.shown.code;
-        let base = self.values.percent_base();
+        let base = self.column_options.percent_base();
         format!("{}  {} [Percent: {base}]", code.name, code.object)
     }
 
@@ -101,7 +101,7 @@ impl AnnotateScreen {
     fn draw_code(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let mut lines = area.rows();
         if let Some(row) = lines.next() {
-            let title = self.values.column.title();
+            let title = self.column_options.column.title();
             let text = format!("{}{BORDER}", LeftAligned(title, self.numbers_width()));
             put(frame, Line::from(text).style(theme.heading), row);
         }
@@ -126,13 +126,13 @@ impl AnnotateScreen {
             list: &mut list,
             left: self.left,
         };
-        rows(frame, rest, theme, scrolled, row);
+        draw_rows(frame, rest, theme, scrolled, row);
         self.list = list;
     }
 
     /// Returns the width of the numbers before the separator.
     fn numbers_width(&self) -> usize {
-        self.values.column.brief_width() * self.shown.code.sums.len().max(1)
+        self.column_options.column.brief_width() * self.shown.code.sums.len().max(1)
     }
 
     /// Returns the arrow of the jump at the cursor, if arrows are shown.
@@ -173,7 +173,7 @@ impl AnnotateScreen {
                 .source_line()
                 .is_some_and(|line| self.line_of(instruction) == Some(line));
         let border = match is_marked {
-            true => theme.cursor_line,
+            true => theme.cursor_line_border,
             false => theme.muted,
         };
         spans.push(Span::styled(BORDER, border));
@@ -226,7 +226,7 @@ impl AnnotateScreen {
     /// Returns the heat of an instruction or source line.
     fn heat(&self, hits: &[HitCount]) -> PercentHeat {
         let shown = &self.shown;
-        PercentHeat::of(largest(&self.values.shares(
+        PercentHeat::of(largest(&self.column_options.shares(
             hits,
             &shown.code,
             &shown.totals,
@@ -236,14 +236,14 @@ impl AnnotateScreen {
     /// Formats the numbers of an instruction or source line; blank if all percentages are 0.
     pub(super) fn numbers(&self, hits: &[HitCount], theme: &Theme) -> Vec<Span<'static>> {
         let shown = &self.shown;
-        let shares = self.values.shares(hits, &shown.code, &shown.totals);
+        let shares = self.column_options.shares(hits, &shown.code, &shown.totals);
         if largest(&shares) == 0.0 {
             return vec![Span::raw(" ".repeat(self.numbers_width()))];
         }
-        let width = self.values.column.brief_width() - 1;
+        let width = self.column_options.column.brief_width() - 1;
         let pairs = hits.iter().zip(shares);
         let span = |(hit, share): (&HitCount, f64)| {
-            let number = self.values.column.number(*hit, share);
+            let number = self.column_options.column.number(*hit, share);
             Span::styled(
                 format!("{number:>width$} "),
                 theme.heat(PercentHeat::of(share)),
@@ -276,10 +276,10 @@ impl AnnotateScreen {
     fn label(&self, instruction: &Instruction) -> Option<u64> {
         let is_shown = self.looks.addresses
             || instruction.jump_count > 0
-            || match self.looks.offsets {
-                ShownOffsets::Targets => false,
-                ShownOffsets::Calls => instruction.is_call,
-                ShownOffsets::All => true,
+            || match self.looks.labels {
+                ShownLabels::Targets => false,
+                ShownLabels::Calls => instruction.is_call,
+                ShownLabels::All => true,
             };
         is_shown.then(|| self.address(instruction))
     }
@@ -347,7 +347,7 @@ impl AnnotateScreen {
     /// Returns the first two lines of the screen and all lines of the function as text.
     pub(super) fn text(&self) -> String {
         let no_arrow = None;
-        let mut text = format!("{}\n{}\n", self.shown.counted, self.heading());
+        let mut text = format!("{}\n{}\n", self.shown.title, self.heading());
         for number in 0..self.rows.len() {
             let line = self.line(number, no_arrow, &self.theme).to_string();
             text.push_str(line.trim_end());

@@ -5,7 +5,7 @@ use rperf_disasm::{Arrow, BranchTarget};
 
 use super::help::KEYS;
 use super::rows::RowContent;
-use super::screen::{AnnotateScreen, ShownOffsets};
+use super::screen::{AnnotateScreen, ShownLabels};
 use crate::popup::{Help, Prompt};
 use crate::report::{BrowserRequest, ReaderMessage};
 use crate::screen::{InputResult, Reply};
@@ -71,10 +71,10 @@ impl AnnotateScreen {
             'f' => looks.in_memory = !looks.in_memory,
             'k' => looks.line_numbers = !looks.line_numbers,
             'O' => {
-                looks.offsets = match looks.offsets {
-                    ShownOffsets::Targets => ShownOffsets::Calls,
-                    ShownOffsets::Calls => ShownOffsets::All,
-                    ShownOffsets::All => ShownOffsets::Targets,
+                looks.labels = match looks.labels {
+                    ShownLabels::Targets => ShownLabels::Calls,
+                    ShownLabels::Calls => ShownLabels::All,
+                    ShownLabels::All => ShownLabels::Targets,
                 }
             }
             's' => {
@@ -90,13 +90,13 @@ impl AnnotateScreen {
                 let unknown = || "The source line of this instruction is unknown".to_owned();
                 self.notice = Some(self.location().unwrap_or_else(unknown));
             }
-            't' => self.values.next_column(),
+            't' => self.column_options.next_column(),
             'p' => {
-                self.values.global = !self.values.global;
+                self.column_options.global = !self.column_options.global;
                 self.measure();
             }
             'b' => {
-                self.values.by_samples = !self.values.by_samples;
+                self.column_options.by_samples = !self.column_options.by_samples;
                 self.measure();
             }
             _ => return InputResult::Unchanged,

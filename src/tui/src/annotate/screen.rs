@@ -11,7 +11,7 @@ use rperf_view::annotate::{AnnotateOptions, file_name};
 
 use super::rows::{CodeRow, row_of, rows};
 use super::source::{LineHits, line_hits};
-use super::values::ColumnValues;
+use super::values::ColumnOptions;
 use crate::list::{List, MouseEffect};
 use crate::popup::Notice;
 use crate::report::{BrowserRequest, FunctionKey, ReaderMessage, ShownFunction};
@@ -24,7 +24,7 @@ pub struct Annotated {
     /// Its instructions.
     pub code: FunctionCode,
     /// The first line: the counted events.
-    pub counted: String,
+    pub title: String,
     /// The event of its samples, or the first one if there are several: an index into the recording's events.
     pub event: usize,
     /// The totals of all functions, by event.
@@ -54,7 +54,7 @@ pub struct AnnotateScreen {
     /// Number of columns that are scrolled out of view on the left.
     pub(super) left: usize,
     pub(super) options: AnnotateOptions,
-    pub(super) values: ColumnValues,
+    pub(super) column_options: ColumnOptions,
     pub(super) looks: InstructionStyle,
     /// The instructions with samples, hottest first.
     pub(super) hottest: Vec<usize>,
@@ -83,7 +83,7 @@ pub(super) struct InstructionStyle {
     /// Whether labels are addresses in memory, instead of addresses in the object or offsets.
     pub(super) in_memory: bool,
     /// The instructions that have a label, unless all have one because of `addresses`.
-    pub(super) offsets: ShownOffsets,
+    pub(super) labels: ShownLabels,
     /// Whether source lines between instructions have their numbers.
     pub(super) line_numbers: bool,
     /// Whether the source is shown next to the instructions.
@@ -92,7 +92,7 @@ pub(super) struct InstructionStyle {
 
 /// The instructions that have a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum ShownOffsets {
+pub(super) enum ShownLabels {
     /// Jump targets.
     #[default]
     Targets,
@@ -126,7 +126,7 @@ impl AnnotateScreen {
             list: List::new(0),
             left: 0,
             options,
-            values: ColumnValues {
+            column_options: ColumnOptions {
                 column: options.column,
                 global,
                 by_samples: options.by_samples,
@@ -136,7 +136,7 @@ impl AnnotateScreen {
                 jump_counts: false,
                 addresses: false,
                 in_memory: false,
-                offsets: ShownOffsets::Targets,
+                labels: ShownLabels::Targets,
                 // For printed code, the option asks for source locations; here, for the numbers of source lines.
                 line_numbers: options.lines,
                 split: false,
@@ -172,7 +172,7 @@ impl AnnotateScreen {
     /// Recomputes the hottest instructions and the counts of source lines.
     pub(super) fn measure(&mut self) {
         let shown = &self.shown;
-        self.hottest = self.values.hottest(&shown.code, &shown.totals);
+        self.hottest = self.column_options.hottest(&shown.code, &shown.totals);
         self.line_hits = line_hits(shown);
     }
 
@@ -233,14 +233,14 @@ impl AnnotateScreen {
     /// Creates a screen for another function with the same view options.
     fn for_function(&self, shown: &Arc<Annotated>) -> Self {
         let options = AnnotateOptions {
-            column: self.values.column,
-            by_samples: self.values.by_samples,
+            column: self.column_options.column,
+            by_samples: self.column_options.by_samples,
             ..self.options
         };
         let mut screen = Self::new(
             Arc::clone(shown),
             options,
-            self.values.global,
+            self.column_options.global,
             self.requests.clone(),
             self.theme,
         );

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::screen::{AnnotateScreen, Annotated};
 use crate::list::List;
-use crate::page::{ScrolledList, put, rows};
+use crate::page::{ScrolledList, draw_rows, put};
 use crate::theme::Theme;
 
 /// The counts of source lines, by event. The key is the index of the file and the line number from 1.
@@ -84,7 +84,7 @@ impl AnnotateScreen {
             list: &mut list,
             left: 0,
         };
-        rows(frame, rest, theme, scrolled, row);
+        draw_rows(frame, rest, theme, scrolled, row);
     }
 
     /// Returns file and line of the instruction at the cursor.

@@ -5,7 +5,7 @@ use rperf_view::annotate::{AnnotateColumn, percent};
 
 /// Which numbers are shown before instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct ColumnValues {
+pub(super) struct ColumnOptions {
     pub(super) column: AnnotateColumn,
     /// Whether percentages are relative to the event's total instead of the function's.
     pub(super) global: bool,
@@ -13,7 +13,7 @@ pub(super) struct ColumnValues {
     pub(super) by_samples: bool,
 }
 
-impl ColumnValues {
+impl ColumnOptions {
     /// Returns the percentages of an instruction or line, by event.
     pub(super) fn shares(
         &self,

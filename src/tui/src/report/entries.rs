@@ -134,7 +134,7 @@ impl Entries {
     }
 
     /// Unfolds (`is_open`) or folds the row of a line and everything below the row, and returns the row's line.
-    pub(super) fn set_whole(&mut self, line: usize, is_open: bool) -> Option<usize> {
+    pub(super) fn set_row_and_below(&mut self, line: usize, is_open: bool) -> Option<usize> {
         let (index, below) = self.find(line)?;
         self.set(index, is_open);
         // Children in a hierarchy are also rows.

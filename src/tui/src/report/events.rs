@@ -38,7 +38,7 @@ impl ReportScreen {
             None => Line::default(),
         };
         let scrolled = ScrolledList {
-            list: &mut self.events,
+            list: &mut self.event_menu,
             left: 0,
         };
         page.draw(frame, area, theme, scrolled, row);
@@ -46,7 +46,7 @@ impl ReportScreen {
 
     /// Handles a key in the menu.
     pub(super) fn event_key(&mut self, key: KeyEvent) -> InputResult<ReaderMessage> {
-        if self.events.key(key) {
+        if self.event_menu.key(key) {
             return InputResult::Changed;
         }
         match key.code {
@@ -62,7 +62,7 @@ impl ReportScreen {
 
     /// Shows the table of the event at the menu's cursor.
     pub(super) fn open_chosen(&mut self) -> InputResult<ReaderMessage> {
-        match self.events.cursor() {
+        match self.event_menu.cursor() {
             Some(number) => {
                 self.open(number);
                 InputResult::Changed

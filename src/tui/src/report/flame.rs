@@ -12,7 +12,7 @@ use rperf_view::report::share;
 use super::messages::ReaderMessage;
 use super::screen::ReportScreen;
 use super::table::TableView;
-use crate::page::{bar, put};
+use crate::page::{draw_bar, put};
 use crate::popup::{Help, Notice};
 use crate::screen::{Input, InputResult, Reply, Screen};
 use crate::theme::Theme;
@@ -37,7 +37,7 @@ const KEYS: &[(&str, &str)] = &[
 
 impl ReportScreen {
     /// Opens the flame view of the row at the cursor.
-    pub(super) fn flame(&mut self) -> InputResult<ReaderMessage> {
+    pub(super) fn open_flame(&mut self) -> InputResult<ReaderMessage> {
         let screen = self.view().and_then(|view| FlameScreen::new(view));
         match screen {
             Some(screen) => InputResult::Push(Box::new(screen)),
@@ -223,7 +223,7 @@ impl Screen<ReaderMessage> for FlameScreen {
             }
         }
         if let Some(line) = first {
-            bar(
+            draw_bar(
                 frame,
                 line,
                 theme,
@@ -237,7 +237,7 @@ impl Screen<ReaderMessage> for FlameScreen {
                 _ => self.flame.label(at).0,
             };
             let text = format!("{text} of this row, {}: {name}  (?: help)", at.total);
-            bar(frame, line, theme, Line::from(Span::raw(text)));
+            draw_bar(frame, line, theme, Line::from(Span::raw(text)));
         }
     }
 

@@ -34,14 +34,14 @@ impl ReportScreen {
                 let backwards = key.code == KeyCode::BackTab;
                 self.switch_table(backwards)
             }
-            KeyCode::Enter | KeyCode::Char('m') => self.menu(),
+            KeyCode::Enter | KeyCode::Char('m') => self.open_menu(),
             KeyCode::Char('i') => self.request(BrowserRequest::Header),
             KeyCode::Char('r') => self.request(BrowserRequest::Samples(None)),
             KeyCode::Char('s') => self.request(BrowserRequest::Recordings),
             KeyCode::Char('a') => self.annotate(),
             KeyCode::Char('V') if !self.is_live => self.end(SessionEnd::Verbose(!self.is_verbose)),
             KeyCode::Char('H') => {
-                self.has_titles = !self.has_titles;
+                self.has_headings = !self.has_headings;
                 InputResult::Changed
             }
             KeyCode::Char('P') => {
@@ -69,7 +69,7 @@ impl ReportScreen {
             't' => return self.zoom(ZoomKind::Thread),
             'S' => return self.zoom(ZoomKind::Socket),
             'k' => return self.zoom(ZoomKind::Kernel),
-            'g' => return self.flame(),
+            'g' => return self.open_flame(),
             'o' => {
                 if let Some(view) = self.view() {
                     view.order_by_next();
@@ -98,7 +98,7 @@ impl ReportScreen {
     pub(super) fn mouse(&mut self, mouse: MouseEvent) -> InputResult<ReaderMessage> {
         let effect = match self.view() {
             Some(view) => view.list.mouse(mouse),
-            None => match self.events.mouse(mouse) {
+            None => match self.event_menu.mouse(mouse) {
                 MouseEffect::CursorClicked => return self.open_chosen(),
                 effect => effect,
             },
@@ -106,7 +106,7 @@ impl ReportScreen {
         match effect {
             MouseEffect::None => InputResult::Unchanged,
             MouseEffect::Moved => InputResult::Changed,
-            MouseEffect::CursorClicked => self.menu(),
+            MouseEffect::CursorClicked => self.open_menu(),
         }
     }
 
@@ -170,7 +170,7 @@ impl ReportScreen {
     }
 
     /// Hides rows below the percentage in `text`.
-    pub(super) fn limit(&mut self, text: &str) -> InputResult<ReaderMessage> {
+    pub(super) fn set_limit(&mut self, text: &str) -> InputResult<ReaderMessage> {
         let percent = text.trim().trim_end_matches('%').parse::<f64>().ok();
         let Some(percent) = percent.filter(|percent| (0.0..=100.0).contains(percent)) else {
             let text = format!("'{text}' is not a percentage from 0 to 100.");
@@ -244,7 +244,7 @@ impl TableView {
             }
             'e' | 'c' => {
                 let is_open = letter == 'e' && !self.entries.is_row_open(line);
-                let Some(row_line) = self.entries.set_whole(line, is_open) else {
+                let Some(row_line) = self.entries.set_row_and_below(line, is_open) else {
                     return false;
                 };
                 self.list.set_len(self.entries.len());
@@ -257,7 +257,7 @@ impl TableView {
                 self.list.follow(row_line.unwrap_or_default());
             }
             'F' => {
-                self.is_relative = !self.is_relative;
+                self.is_relative_to_visible = !self.is_relative_to_visible;
                 self.refresh();
             }
             '0'..='9' => {

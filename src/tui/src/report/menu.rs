@@ -29,7 +29,7 @@ pub(super) enum MenuAction {
 
 impl ReportScreen {
     /// Opens the menu.
-    pub(super) fn menu(&mut self) -> InputResult<ReaderMessage> {
+    pub(super) fn open_menu(&mut self) -> InputResult<ReaderMessage> {
         let choices = self.choices();
         let (texts, actions) = choices.into_iter().unzip();
         self.purpose = Some(PopupPurpose::Menu(actions));
@@ -81,7 +81,7 @@ impl ReportScreen {
                 InputResult::Changed
             }
             MenuAction::Samples(function) => self.request(BrowserRequest::Samples(function)),
-            MenuAction::Flame => self.flame(),
+            MenuAction::Flame => self.open_flame(),
             MenuAction::Recordings => self.request(BrowserRequest::Recordings),
             MenuAction::Exit => InputResult::Quit,
         }

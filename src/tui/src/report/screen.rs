@@ -28,9 +28,9 @@ pub struct ReportScreen {
     /// The displayed table; `None` in the menu.
     pub(super) current: Option<usize>,
     /// The menu of tables.
-    pub(super) events: List,
+    pub(super) event_menu: List,
     /// Whether column headings are shown.
-    pub(super) has_titles: bool,
+    pub(super) has_headings: bool,
     /// Number of columns that are scrolled out of view on the left, and of characters once the last column has been reached.
     pub(super) scrolled: (usize, usize),
     /// The purpose of the open popup, if its reply has an effect.
@@ -88,8 +88,8 @@ impl ReportScreen {
             report: Arc::default(),
             views: Vec::new(),
             current: None,
-            events: List::new(0),
-            has_titles: true,
+            event_menu: List::new(0),
+            has_headings: true,
             scrolled: (0, 0),
             purpose: None,
             requests,
@@ -149,7 +149,7 @@ impl ReportScreen {
             self.scrolled = (0, 0);
         }
         self.current = Some(number);
-        self.events.go_to(number);
+        self.event_menu.go_to(number);
     }
 
     /// Sends a request to the reading thread.
@@ -184,7 +184,7 @@ impl ReportScreen {
             TableView::new(report, number, Some(view))
         });
         self.views = views.collect();
-        self.events.set_len(count);
+        self.event_menu.set_len(count);
         self.state.has_report = true;
         self.state.partial = partial;
         match self.current.filter(|_| has_same_count) {
@@ -228,7 +228,7 @@ impl Screen<ReaderMessage> for ReportScreen {
             return self.draw_events(frame, area, theme, bottom);
         }
         let (first, left) = self.scrolled;
-        let has_titles = self.has_titles;
+        let has_headings = self.has_headings;
         let partial = self.state.partial;
         let Some(view) = self.view() else {
             return;
@@ -239,7 +239,7 @@ impl Screen<ReaderMessage> for ReportScreen {
         }
         let page = Page {
             title: Line::from(Span::raw(title)),
-            headings: has_titles
+            headings: has_headings
                 .then(|| view.heading(first))
                 .into_iter()
                 .collect(),
@@ -321,7 +321,7 @@ impl ReportScreen {
                 None => InputResult::Changed,
             },
             (PopupPurpose::Symbol, Reply::Typed(text)) => self.show_symbols(&text),
-            (PopupPurpose::Limit, Reply::Typed(text)) => self.limit(&text),
+            (PopupPurpose::Limit, Reply::Typed(text)) => self.set_limit(&text),
             (PopupPurpose::Recordings(names), Reply::Chosen(place)) => match names.get(place) {
                 Some(name) => self.end(SessionEnd::Open(name.clone())),
                 None => InputResult::Changed,

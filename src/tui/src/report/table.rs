@@ -25,7 +25,7 @@ pub(super) struct TableView {
     /// The minimum percentage of shown rows.
     pub(super) min_percent: f64,
     /// Whether percentages are relative to the sum of the shown rows.
-    pub(super) is_relative: bool,
+    pub(super) is_relative_to_visible: bool,
     /// The order of the rows.
     pub(super) order: RowOrder,
     /// Sums of the rows that pass the zooms and the limit, by event.
@@ -56,7 +56,7 @@ impl TableView {
             list: List::new(0),
             zooms: Vec::new(),
             min_percent: table.layout.min_percent,
-            is_relative: false,
+            is_relative_to_visible: false,
             order: RowOrder::default(),
             visible_sums: Vec::new(),
         };
@@ -67,7 +67,7 @@ impl TableView {
             view.list = before.list;
             view.zooms = before.zooms;
             view.min_percent = before.min_percent;
-            view.is_relative = before.is_relative;
+            view.is_relative_to_visible = before.is_relative_to_visible;
             view.order = before.order;
             view.entries = before.entries;
         }
@@ -108,7 +108,7 @@ impl TableView {
         self.visible_sums = sums(&items, histogram.totals.len());
         let options = ChainOptions {
             graph: table.layout.graph_form,
-            total: match self.is_relative {
+            total: match self.is_relative_to_visible {
                 true => self.visible_sums.first().map_or(0, |sum| sum.period),
                 false => histogram.all.period,
             },
@@ -121,7 +121,7 @@ impl TableView {
 
     /// Returns the totals that percentages are relative to, by event.
     pub(super) fn totals(&self) -> &[ColumnSum] {
-        match self.is_relative {
+        match self.is_relative_to_visible {
             true => &self.visible_sums,
             false => self.histogram().map_or(&[], |histogram| &histogram.totals),
         }

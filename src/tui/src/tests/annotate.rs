@@ -75,7 +75,7 @@ fn code() -> FunctionCode {
 fn annotated() -> Annotated {
     Annotated {
         code: code(),
-        counted: "Samples: 8".to_owned(),
+        title: "Samples: 8".to_owned(),
         event: 0,
         totals: vec![hit(8)],
         sources: vec![Some(Arc::from(

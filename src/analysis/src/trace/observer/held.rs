@@ -25,7 +25,8 @@ impl BegunCall {
         let sized = table.get(self.number).and_then(|call| call.sized_memory());
         let room = sized.and_then(|sized| {
             let mut before = self.memory.iter();
-            let length = before.find(|one| one.argument == sized.length && !one.is_unreadable)?;
+            let length =
+                before.find(|one| one.argument == sized.length_argument && !one.is_unreadable)?;
             let length = i32::from_ne_bytes(*length.bytes.first_chunk()?);
             usize::try_from(length).ok()
         });
@@ -34,7 +35,7 @@ impl BegunCall {
         let added = self.memory.get_mut(first_added..).unwrap_or_default();
         if let Some((sized, room)) = sized.zip(room) {
             let mut added = added.iter_mut();
-            let written = added.find(|one| one.argument == sized.memory);
+            let written = added.find(|one| one.argument == sized.memory_argument);
             if let Some(written) = written.filter(|written| written.bytes.len() > room) {
                 written.bytes.truncate(room);
                 written.is_truncated = true;

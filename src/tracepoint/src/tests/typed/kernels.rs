@@ -121,7 +121,7 @@ fn synthetic(name: &str, fields: &[(&str, usize)], print_fmt: &str) -> Vec<Trace
 }
 
 /// Formats of a tracepoint: those of synthetic kernels with all fields, and that of this machine's kernel, if it can be read.
-pub(super) fn described(name: &str) -> Vec<Tracepoint> {
+pub(super) fn variants(name: &str) -> Vec<Tracepoint> {
     let case = case_of(name);
     let mut tracepoints = synthetic(name, case.fields, case.print_fmt);
     match of_machine(name) {
@@ -135,7 +135,7 @@ pub(super) fn described(name: &str) -> Vec<Tracepoint> {
 }
 
 /// The formats of synthetic kernels without the fields `lacking`, which only some kernels have.
-pub(super) fn described_without(name: &str, lacking: &[&str]) -> Vec<Tracepoint> {
+pub(super) fn variants_without(name: &str, lacking: &[&str]) -> Vec<Tracepoint> {
     let case = case_of(name);
     let fields = case.fields.iter().filter(|(declaration, _)| {
         let field = declaration.rsplit(' ').next().unwrap_or_default();
@@ -153,7 +153,7 @@ pub(super) fn described_without(name: &str, lacking: &[&str]) -> Vec<Tracepoint>
 
 /// The formats of synthetic kernels with another `print fmt` and other declarations: each pair in `replaced` is the usual
 /// declaration and the one in its place.
-pub(super) fn described_with(
+pub(super) fn variants_with(
     name: &str,
     replaced: &[(&str, &str)],
     print_fmt: &str,

@@ -1,8 +1,8 @@
 //! Memory, locks, block devices.
 
 use super::kernels::{
-    Content, NO_PRINT_FMT, assert_truncation_is_detected, described, described_with,
-    described_without, raw,
+    Content, NO_PRINT_FMT, assert_truncation_is_detected, raw, variants, variants_with,
+    variants_without,
 };
 use crate::typed::{
     BlockRqCompleteLayout, BlockRqIssueLayout, ContentionBeginLayout, ContentionEndLayout,
@@ -27,8 +27,8 @@ const ALLOCATED: [(&str, Content<'static>); 7] = [
 #[test]
 fn allocation_events_of_old_and_new_kernels_are_read() {
     for name in KmallocLayout::TRACEPOINTS {
-        let current = described(name).into_iter();
-        for tracepoint in current.chain(described_without(name, &["node"])) {
+        let current = variants(name).into_iter();
+        for tracepoint in current.chain(variants_without(name, &["node"])) {
             let raw = raw(&tracepoint, &ALLOCATED);
             let layout = KmallocLayout::resolve(&tracepoint);
             let layout = layout.expect("its fields").expect("its name");
@@ -44,8 +44,8 @@ fn allocation_events_of_old_and_new_kernels_are_read() {
         }
     }
     for name in KmemCacheAllocLayout::TRACEPOINTS {
-        let current = described(name).into_iter();
-        for tracepoint in current.chain(described_without(name, &["name", "node"])) {
+        let current = variants(name).into_iter();
+        for tracepoint in current.chain(variants_without(name, &["name", "node"])) {
             let raw = raw(&tracepoint, &ALLOCATED);
             let layout = KmemCacheAllocLayout::resolve(&tracepoint);
             let layout = layout.expect("its fields").expect("its name");
@@ -63,7 +63,7 @@ fn allocation_events_of_old_and_new_kernels_are_read() {
 
 #[test]
 fn free_events_are_read() {
-    for tracepoint in described("kmem:kfree") {
+    for tracepoint in variants("kmem:kfree") {
         let raw = raw(&tracepoint, &ALLOCATED);
         let layout = KfreeLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
@@ -71,9 +71,9 @@ fn free_events_are_read() {
         assert_eq!((freed.call_site(), freed.ptr()), (0x8123_4567, 0x7000_0000));
     }
     let name = "kmem:kmem_cache_free";
-    for tracepoint in described(name)
+    for tracepoint in variants(name)
         .into_iter()
-        .chain(described_without(name, &["name"]))
+        .chain(variants_without(name, &["name"]))
     {
         let raw = raw(&tracepoint, &ALLOCATED);
         let layout = KmemCacheFreeLayout::resolve(&tracepoint);
@@ -96,8 +96,8 @@ fn page_events_have_a_pfn_or_an_address() {
     ];
     let replaced = [("unsigned long pfn", "struct page * page")];
     let formats_of = |name: &str| {
-        let old = described_with(name, &replaced, NO_PRINT_FMT);
-        described(name).into_iter().chain(old)
+        let old = variants_with(name, &replaced, NO_PRINT_FMT);
+        variants(name).into_iter().chain(old)
     };
     for tracepoint in formats_of("kmem:mm_page_alloc") {
         let raw = raw(&tracepoint, &values);
@@ -138,8 +138,8 @@ fn events_of_external_fragmentation_are_read() {
         ("change_ownership", Number(1)),
     ];
     let name = "kmem:mm_page_alloc_extfrag";
-    let old = described_without(name, &["change_ownership"]);
-    for tracepoint in described(name).into_iter().chain(old) {
+    let old = variants_without(name, &["change_ownership"]);
+    for tracepoint in variants(name).into_iter().chain(old) {
         let raw = raw(&tracepoint, &values);
         let layout = MmPageAllocExtfragLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
@@ -157,7 +157,7 @@ fn events_of_external_fragmentation_are_read() {
 
 #[test]
 fn lock_contention_events_are_read() {
-    for tracepoint in described("lock:contention_begin") {
+    for tracepoint in variants("lock:contention_begin") {
         let values = [("lock_addr", Number(0x7654_3210)), ("flags", Number(3))];
         let raw = raw(&tracepoint, &values);
         let layout = ContentionBeginLayout::resolve(&tracepoint);
@@ -169,7 +169,7 @@ fn lock_contention_events_are_read() {
             (3, "SPIN|READ")
         );
     }
-    for tracepoint in described("lock:contention_end") {
+    for tracepoint in variants("lock:contention_end") {
         let values = [("lock_addr", Number(0x7654_3210)), ("ret", Number(-4))];
         let raw = raw(&tracepoint, &values);
         let layout = ContentionEndLayout::resolve(&tracepoint);
@@ -188,7 +188,7 @@ fn lockdep_events_are_read() {
         ("name", Text("&lock->lock")),
         ("lockdep_addr", Number(ADDRESS.cast_signed())),
     ];
-    for tracepoint in described("lock:lock_acquire") {
+    for tracepoint in variants("lock:lock_acquire") {
         let raw = raw(&tracepoint, &values);
         let layout = LockAcquireLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
@@ -198,7 +198,7 @@ fn lockdep_events_are_read() {
     }
     macro_rules! check {
         ($($layout:ident),+) => {$(
-            for tracepoint in described($layout::TRACEPOINTS[0]) {
+            for tracepoint in variants($layout::TRACEPOINTS[0]) {
                 let raw = raw(&tracepoint, &values);
                 let layout = $layout::resolve(&tracepoint);
                 let layout = layout.expect("its fields").expect("its name");
@@ -225,8 +225,8 @@ const REQUEST: [(&str, Content<'static>); 8] = [
 #[test]
 fn block_request_events_are_read() {
     let name = "block:block_rq_issue";
-    let without_optional = described_without(name, &["bytes", "comm", "cmd"]);
-    for tracepoint in described(name).into_iter().chain(without_optional) {
+    let without_optional = variants_without(name, &["bytes", "comm", "cmd"]);
+    for tracepoint in variants(name).into_iter().chain(without_optional) {
         let mut values = REQUEST.to_vec();
         values.push(("cmd", Text("")));
         let raw = raw(&tracepoint, &values);
@@ -245,8 +245,8 @@ fn block_request_events_are_read() {
     }
     let name = "block:block_rq_complete";
     let replaced = [("int error", "int errors")];
-    let old = described_with(name, &replaced, NO_PRINT_FMT);
-    for tracepoint in described(name).into_iter().chain(old) {
+    let old = variants_with(name, &replaced, NO_PRINT_FMT);
+    for tracepoint in variants(name).into_iter().chain(old) {
         let mut values = REQUEST.to_vec();
         values.push(("cmd", Text("2a 00")));
         let raw = raw(&tracepoint, &values);

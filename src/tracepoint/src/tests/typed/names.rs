@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::kernels::{Content, described, described_with, of_machine, raw};
+use super::kernels::{Content, of_machine, raw, variants, variants_with};
 use crate::typed::{EventLayout, TypedEvent};
 use crate::{NoSymbols, PrintContext, PrintkFormats, Tracepoint, ValueNames};
 
@@ -47,7 +47,7 @@ proptest! {
     #[test]
     fn value_names_match_the_print_format(bits: u32, small in 0_u32..12) {
         for (name, field, before, after) in NAMED {
-            for tracepoint in described(name) {
+            for tracepoint in variants(name) {
                 // Values of 31 bits, which are not negative in a signed field.
                 for value in [bits, small, 1 << (bits % 31), 0] {
                     let raw = raw(&tracepoint, &[(field, Content::Number((value >> 1).into()))]);
@@ -76,7 +76,7 @@ fn page_allocations_have_the_flag_names_of_kmalloc() {
 
 #[test]
 fn a_field_without_a_table_has_no_names() {
-    for tracepoint in described("sched:sched_switch") {
+    for tracepoint in variants("sched:sched_switch") {
         assert_eq!(ValueNames::of(&tracepoint.format, "prev_pid"), None);
         assert_eq!(ValueNames::of(&tracepoint.format, "nosuch"), None);
     }
@@ -87,7 +87,7 @@ fn a_table_may_name_zero() {
     let table = "__print_flags(REC->prev_prio, \"|\", {1, \"A\"}, {2 + 1, \"B\"}, {-1, \"none\"})";
     let print_fmt = format!("\"prio=%s;\", {table}");
     let no_replacement = [];
-    for tracepoint in described_with("sched:sched_switch", &no_replacement, &print_fmt) {
+    for tracepoint in variants_with("sched:sched_switch", &no_replacement, &print_fmt) {
         let names = ValueNames::of(&tracepoint.format, "prev_prio").expect("a table");
         for value in 0..8 {
             let raw = raw(&tracepoint, &[("prev_prio", Content::Number(value))]);

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
-use super::kernels::{described, of_machine};
+use super::kernels::{of_machine, variants};
 use crate::typed::EventLayout;
 
 #[test]
@@ -14,7 +14,7 @@ fn every_listed_tracepoint_has_one_typed_event() {
     let distinct: BTreeSet<&&str> = names.iter().collect();
     assert_eq!(distinct.len(), names.len());
     for name in names {
-        for tracepoint in described(name) {
+        for tracepoint in variants(name) {
             let layout = EventLayout::resolve(&tracepoint).expect(name);
             assert!(layout.is_some(), "{name}");
         }
@@ -39,7 +39,7 @@ fn other_tracepoints_have_no_typed_event() {
 /// The layouts of all typed events for all kernels, with the names of the tracepoints.
 static ALL: LazyLock<Vec<(&str, EventLayout)>> = LazyLock::new(|| {
     let layouts = EventLayout::tracepoints().flat_map(|name| {
-        described(name).into_iter().map(move |tracepoint| {
+        variants(name).into_iter().map(move |tracepoint| {
             let layout = EventLayout::resolve(&tracepoint).expect("its fields");
             (name, layout.expect("a typed event"))
         })

@@ -2,8 +2,8 @@
 
 use super::descriptions::SWITCH;
 use super::kernels::{
-    Content, NO_PRINT_FMT, assert_truncation_is_detected, described, described_with,
-    described_without, raw,
+    Content, NO_PRINT_FMT, assert_truncation_is_detected, raw, variants, variants_with,
+    variants_without,
 };
 use crate::Error;
 use crate::typed::{
@@ -16,7 +16,7 @@ use Content::{Number, Text};
 
 #[test]
 fn sched_switch_has_both_tasks() {
-    for tracepoint in described("sched:sched_switch") {
+    for tracepoint in variants("sched:sched_switch") {
         let raw = raw(
             &tracepoint,
             &[
@@ -51,7 +51,7 @@ type StateCase = (i64, &'static str, bool, bool);
 
 fn assert_states(print_fmt: &str, states: &[StateCase]) {
     let no_replacement = [];
-    for tracepoint in described_with("sched:sched_switch", &no_replacement, print_fmt) {
+    for tracepoint in variants_with("sched:sched_switch", &no_replacement, print_fmt) {
         let layout = SchedSwitchLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
         for (bits, text, is_runnable, is_preempted) in states {
@@ -104,10 +104,10 @@ fn state_letters_match_the_kernel() {
 #[test]
 fn sched_waking_and_sched_wakeup_have_one_type() {
     for name in SchedWakeupLayout::TRACEPOINTS {
-        let current = described(name);
+        let current = variants(name);
         let replaced = [("int target_cpu", "int cpu")];
-        let old = described_with(name, &replaced, NO_PRINT_FMT);
-        let lacking = described_without(name, &["success", "target_cpu"]);
+        let old = variants_with(name, &replaced, NO_PRINT_FMT);
+        let lacking = variants_without(name, &["success", "target_cpu"]);
         for tracepoint in current.into_iter().chain(old).chain(lacking) {
             let values = [
                 ("comm", Text("sh")),
@@ -143,7 +143,7 @@ fn sched_waking_and_sched_wakeup_have_one_type() {
 
 #[test]
 fn tasks_move_begin_and_end() {
-    for tracepoint in described("sched:sched_migrate_task") {
+    for tracepoint in variants("sched:sched_migrate_task") {
         let values = [
             ("comm", Text("cc1")),
             ("pid", Number(5)),
@@ -161,7 +161,7 @@ fn tasks_move_begin_and_end() {
         );
         assert_eq!((moved.orig_cpu(), moved.dest_cpu()), (1, -1));
     }
-    for tracepoint in described("sched:sched_process_fork") {
+    for tracepoint in variants("sched:sched_process_fork") {
         let values = [
             ("parent_comm", Text("make")),
             ("parent_pid", Number(8)),
@@ -178,8 +178,8 @@ fn tasks_move_begin_and_end() {
         let short = layout.read(&raw[..raw.len() - 1]).expect("its fields");
         assert_eq!((short.child_comm(), short.child_pid()), (&b""[..], 9));
     }
-    let exits = described("sched:sched_process_exit").into_iter();
-    for tracepoint in exits.chain(described_without(
+    let exits = variants("sched:sched_process_exit").into_iter();
+    for tracepoint in exits.chain(variants_without(
         "sched:sched_process_exit",
         &["group_dead"],
     )) {
@@ -197,7 +197,7 @@ fn tasks_move_begin_and_end() {
         let has_group_dead = tracepoint.format.field("group_dead").is_some();
         assert_eq!(exit.group_dead(), has_group_dead.then_some(true));
     }
-    for tracepoint in described("sched:sched_process_exec") {
+    for tracepoint in variants("sched:sched_process_exec") {
         let values = [
             ("filename", Text("/bin/true")),
             ("pid", Number(10)),
@@ -214,8 +214,8 @@ fn tasks_move_begin_and_end() {
 
 #[test]
 fn time_on_a_cpu_is_of_64_bits() {
-    let current = described("sched:sched_stat_runtime").into_iter();
-    for tracepoint in current.chain(described_without("sched:sched_stat_runtime", &["vruntime"])) {
+    let current = variants("sched:sched_stat_runtime").into_iter();
+    for tracepoint in current.chain(variants_without("sched:sched_stat_runtime", &["vruntime"])) {
         let values = [
             ("comm", Text("sh")),
             ("pid", Number(9)),
@@ -235,7 +235,7 @@ fn time_on_a_cpu_is_of_64_bits() {
 
 #[test]
 fn missing_required_fields_are_named() {
-    for tracepoint in described_without("sched:sched_switch", &["next_pid"]) {
+    for tracepoint in variants_without("sched:sched_switch", &["next_pid"]) {
         let error = EventLayout::resolve(&tracepoint).expect_err("no next_pid");
         assert_eq!(
             error.to_string(),
@@ -244,7 +244,7 @@ fn missing_required_fields_are_named() {
         assert!(matches!(error, Error::NoField { .. }));
     }
     let retyped = [("pid_t prev_pid", "struct pid[4] prev_pid")];
-    for tracepoint in described_with("sched:sched_switch", &retyped, NO_PRINT_FMT) {
+    for tracepoint in variants_with("sched:sched_switch", &retyped, NO_PRINT_FMT) {
         let error = EventLayout::resolve(&tracepoint).expect_err("no number");
         let text = "the field prev_pid of sched:sched_switch is `struct pid[4]`, not a number";
         assert_eq!(error.to_string(), text);
@@ -253,7 +253,7 @@ fn missing_required_fields_are_named() {
 
 #[test]
 fn the_format_name_determines_the_typed_event() {
-    for tracepoint in described("sched:sched_wakeup") {
+    for tracepoint in variants("sched:sched_wakeup") {
         let layout = EventLayout::resolve(&tracepoint).expect("its fields");
         let layout = layout.expect("a typed event");
         let raw = raw(&tracepoint, &[("pid", Number(3))]);

@@ -1,8 +1,8 @@
 //! System calls, idle states and frequencies of CPUs, interrupts, workqueues.
 
 use super::kernels::{
-    Content, NO_PRINT_FMT, assert_truncation_is_detected, described, described_with,
-    described_without, raw,
+    Content, NO_PRINT_FMT, assert_truncation_is_detected, raw, variants, variants_with,
+    variants_without,
 };
 use crate::typed::{
     CpuFrequencyLayout, CpuIdle, CpuIdleLayout, IrqHandlerEntryLayout, IrqHandlerExitLayout,
@@ -15,7 +15,7 @@ use Content::{Number, Text, Words};
 
 #[test]
 fn system_calls_have_longs_of_their_kernel() {
-    for tracepoint in described("raw_syscalls:sys_enter") {
+    for tracepoint in variants("raw_syscalls:sys_enter") {
         let args = [1, 2, 3, 4, 5, 0xffff_fffe];
         let raw = raw(&tracepoint, &[("id", Number(257)), ("args", Words(&args))]);
         let layout = SysEnterLayout::resolve(&tracepoint);
@@ -29,7 +29,7 @@ fn system_calls_have_longs_of_their_kernel() {
         );
         assert_truncation_is_detected(&raw, "args", &tracepoint, |raw| layout.read(raw).is_some());
     }
-    for tracepoint in described("raw_syscalls:sys_exit") {
+    for tracepoint in variants("raw_syscalls:sys_exit") {
         let raw = raw(&tracepoint, &[("id", Number(0)), ("ret", Number(-11))]);
         let layout = SysExitLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
@@ -47,7 +47,7 @@ fn system_calls_have_longs_of_their_kernel() {
 #[test]
 fn system_calls_for_io_have_one_type() {
     for name in SysEnterIoLayout::TRACEPOINTS {
-        for tracepoint in described(name) {
+        for tracepoint in variants(name) {
             let raw = raw(&tracepoint, &[("__syscall_nr", Number(7))]);
             let layout = SysEnterIoLayout::resolve(&tracepoint);
             let layout = layout.expect("its fields").expect("its name");
@@ -56,7 +56,7 @@ fn system_calls_for_io_have_one_type() {
         }
     }
     for name in SysExitIoLayout::TRACEPOINTS {
-        for tracepoint in described(name) {
+        for tracepoint in variants(name) {
             let raw = raw(
                 &tracepoint,
                 &[("__syscall_nr", Number(7)), ("ret", Number(4096))],
@@ -73,7 +73,7 @@ fn system_calls_for_io_have_one_type() {
 
 #[test]
 fn cpus_idle_and_change_their_frequency() {
-    for tracepoint in described("power:cpu_idle") {
+    for tracepoint in variants("power:cpu_idle") {
         let values = [("state", Number(0xffff_ffff)), ("cpu_id", Number(3))];
         let raw = raw(&tracepoint, &values);
         let layout = CpuIdleLayout::resolve(&tracepoint);
@@ -81,7 +81,7 @@ fn cpus_idle_and_change_their_frequency() {
         let idle = layout.read(&raw).expect("complete");
         assert_eq!((idle.state(), idle.cpu_id()), (CpuIdle::EXIT, 3));
     }
-    for tracepoint in described("power:cpu_frequency") {
+    for tracepoint in variants("power:cpu_frequency") {
         let values = [("state", Number(2_400_000)), ("cpu_id", Number(1))];
         let raw = raw(&tracepoint, &values);
         let layout = CpuFrequencyLayout::resolve(&tracepoint);
@@ -93,14 +93,14 @@ fn cpus_idle_and_change_their_frequency() {
 
 #[test]
 fn interrupts_begin_and_end() {
-    for tracepoint in described("irq:irq_handler_entry") {
+    for tracepoint in variants("irq:irq_handler_entry") {
         let raw = raw(&tracepoint, &[("irq", Number(24)), ("name", Text("eth0"))]);
         let layout = IrqHandlerEntryLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
         let entry = layout.read(&raw).expect("complete");
         assert_eq!((entry.irq(), entry.name()), (24, &b"eth0"[..]));
     }
-    for tracepoint in described("irq:irq_handler_exit") {
+    for tracepoint in variants("irq:irq_handler_exit") {
         let raw = raw(&tracepoint, &[("irq", Number(24)), ("ret", Number(1))]);
         let layout = IrqHandlerExitLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
@@ -111,7 +111,7 @@ fn interrupts_begin_and_end() {
 
 #[test]
 fn software_interrupts_have_names() {
-    for tracepoint in described("irq:softirq_entry") {
+    for tracepoint in variants("irq:softirq_entry") {
         let layout = SoftirqEntryLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
         for (number, name) in [(0, "HI"), (1, "TIMER"), (77, "0x4d")] {
@@ -121,13 +121,13 @@ fn software_interrupts_have_names() {
             assert_eq!(vec.to_string(), name);
         }
     }
-    for tracepoint in described("irq:softirq_exit") {
+    for tracepoint in variants("irq:softirq_exit") {
         let raw = raw(&tracepoint, &[("vec", Number(1))]);
         let layout = SoftirqExitLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
         assert_eq!(layout.read(&raw).expect("complete").vec().value, 1);
     }
-    for tracepoint in described("irq:softirq_raise") {
+    for tracepoint in variants("irq:softirq_raise") {
         let raw = raw(&tracepoint, &[("vec", Number(1))]);
         let layout = SoftirqRaiseLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
@@ -142,8 +142,8 @@ const WORK: [(&str, Content<'static>); 2] =
 fn old_workqueue_events_have_an_address_instead_of_a_name() {
     let name = "workqueue:workqueue_queue_work";
     let replaced = [("__data_loc char[] workqueue", "unsigned int workqueue")];
-    let old = described_with(name, &replaced, NO_PRINT_FMT);
-    for tracepoint in described(name).into_iter().chain(old) {
+    let old = variants_with(name, &replaced, NO_PRINT_FMT);
+    for tracepoint in variants(name).into_iter().chain(old) {
         let is_text = tracepoint
             .format
             .field("workqueue")
@@ -172,9 +172,9 @@ fn old_workqueue_events_have_an_address_instead_of_a_name() {
 #[test]
 fn work_begins_and_ends() {
     let name = "workqueue:workqueue_activate_work";
-    for tracepoint in described(name)
+    for tracepoint in variants(name)
         .into_iter()
-        .chain(described_without(name, &["function"]))
+        .chain(variants_without(name, &["function"]))
     {
         let raw = raw(&tracepoint, &WORK);
         let layout = WorkqueueActivateWorkLayout::resolve(&tracepoint);
@@ -184,7 +184,7 @@ fn work_begins_and_ends() {
         let has_function = tracepoint.format.field("function").is_some();
         assert_eq!(activated.function(), has_function.then_some(0xfedc));
     }
-    for tracepoint in described("workqueue:workqueue_execute_start") {
+    for tracepoint in variants("workqueue:workqueue_execute_start") {
         let raw = raw(&tracepoint, &WORK);
         let layout = WorkqueueExecuteStartLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
@@ -195,9 +195,9 @@ fn work_begins_and_ends() {
         });
     }
     let name = "workqueue:workqueue_execute_end";
-    for tracepoint in described(name)
+    for tracepoint in variants(name)
         .into_iter()
-        .chain(described_without(name, &["function"]))
+        .chain(variants_without(name, &["function"]))
     {
         let raw = raw(&tracepoint, &WORK);
         let layout = WorkqueueExecuteEndLayout::resolve(&tracepoint);
