@@ -216,7 +216,7 @@ pub(crate) const MAX_SIZE: u64 = 1 << 20;
 /// program as pager or redirect output.
 fn read_trusted(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let found = FoundFile::find(path)?;
-    match found.is_users() {
+    match found.has_trusted_owner() {
         true if found.metadata().is_file() => read_all(found.for_reading()?, MAX_SIZE).map(Some),
         // /dev/null is commonly used for an empty configuration.
         true if path == Path::new("/dev/null") => Ok(Some(Vec::new())),

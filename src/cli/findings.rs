@@ -94,13 +94,13 @@ fn warn_of_losses(path: &Path, diagnostics: &Diagnostics, context: &Context) {
 }
 
 /// Warns about problems with the symbols that were used; with `-v`, also prints the findings that are not among
-/// [`Resolver::lost_names`].
+/// [`Resolver::always_reported_findings`].
 pub(crate) fn report_symbol_problems(context: &Context, resolver: &Resolver<'_>, verbose: bool) {
     warn_of_symbols(context, resolver);
     if verbose {
-        let lost_names = resolver.lost_names();
+        let always_reported = resolver.always_reported_findings();
         let findings = resolver.findings().map(|finding| finding.problem);
-        for finding in findings.filter(|finding| !lost_names.contains(finding)) {
+        for finding in findings.filter(|finding| !always_reported.contains(finding)) {
             context.note(finding);
         }
     }
@@ -145,7 +145,7 @@ pub(crate) fn warn_of_symbols(context: &Context, resolver: &Resolver<'_>) {
             "hint: its functions{others} are shown as addresses; add the recorded files with 'buildid-cache --add'{place}"
         ));
     }
-    for finding in resolver.lost_names() {
+    for finding in resolver.always_reported_findings() {
         context.warn(finding);
         if let SymbolFinding::Untrusted { path } = finding {
             context.note(format_args!(

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::{Arg, ArgMatches};
 use rperf_input::{DirectoryFile, HEADER_FILE_NAME, RecordingBytes, UnpackedRecords};
 use rperf_perfdata::PerfData;
-use rperf_safefs::{Folder, FoundFile, is_users};
+use rperf_safefs::{Folder, FoundFile, is_trusted_owner};
 
 use super::context::Context;
 use super::error::{CliError, without_error_numbers};
@@ -265,7 +265,7 @@ fn check(path: &Path, metadata: &fs::Metadata, force: bool) -> Result<(), CliErr
     let path = path.display();
     let kind = metadata.file_type();
     let owner = metadata.uid();
-    if !is_users(owner) && !force {
+    if !is_trusted_owner(owner) && !force {
         return Err(CliError::message(
             255,
             format!("File {path} not owned by current user or root (use -f to override)"),

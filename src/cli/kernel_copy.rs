@@ -79,7 +79,7 @@ impl KernelFiles {
         let names = copies.names().ok()?;
         let mut folders = names
             .iter()
-            .filter_map(|name| copies.below(name.as_ref()).ok());
+            .filter_map(|name| copies.open_below(name.as_ref()).ok());
         let known = folders.find(|folder| {
             let listed = |name: &str| folder.read(name.as_ref(), MAX_LISTING).unwrap_or_default();
             module_ranges(&listed("modules")) == module_ranges(&self.modules)

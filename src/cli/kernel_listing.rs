@@ -139,7 +139,7 @@ impl ListingKey {
 fn read_copy(folder: &Folder, key: &ListingKey) -> Option<Cursor<Vec<u8>>> {
     let file = folder.find(OsStr::new(NAME)).ok()?;
     // A copy that belongs to a third user is not trusted.
-    if !file.is_users() {
+    if !file.has_trusted_owner() {
         return None;
     }
     let copy = read_all(file.for_reading().ok()?, (MAX_LISTING + MAX_HEADER) as u64).ok()?;

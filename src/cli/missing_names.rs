@@ -63,7 +63,7 @@ pub(super) fn notes(resolver: &Resolver<'_>) -> Vec<String> {
 
 /// Whether a process has neither a perf map nor a JIT dump. An unusable map or dump is reported as a finding.
 fn is_missing(resolver: &Resolver<'_>, dso: DsoId) -> bool {
-    resolver.source(dso).is_none() && resolver.findings_of(dso).is_empty()
+    resolver.symbol_file(dso).is_none() && resolver.findings_of(dso).is_empty()
 }
 
 /// Returns the reason why functions of an object have no names; `None` for findings that are reported by other warnings.

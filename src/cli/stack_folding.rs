@@ -9,7 +9,7 @@ use rperf_hist::{
 use rperf_perfdata::{EventDesc, Metadata};
 use rperf_replay::{Fold, Replay, Sample, World};
 use rperf_resolve::{
-    Resolver, StackOptions, StackSummary, UserStacks, completes_callchains, has_call_stacks,
+    Resolver, StackOptions, StackSummary, UserStacks, completes_callchains, has_lbr_call_stacks,
 };
 use rperf_wire::SampleType;
 
@@ -35,10 +35,10 @@ pub(crate) fn stack_options(recording: Metadata<'_>, limit: Option<usize>) -> St
         endian: recording.endian,
         limit,
         keeps_outermost: false,
-        call_stacks: recording
+        has_lbr_call_stacks: recording
             .events
             .iter()
-            .any(|event| has_call_stacks(&event.attr)),
+            .any(|event| has_lbr_call_stacks(&event.attr)),
     }
 }
 
@@ -134,7 +134,7 @@ pub(crate) fn fold(
     // With a filter, it may be a waste to load the kernel's symbols in advance: the filter may drop all samples of the kernel.
     let needs_kernel = select.is_none() && replay.has_kernel_samples();
     let samples = match jobs.get() > 1 && needs_kernel {
-        true => resolver.while_reading_kernel(fold_samples),
+        true => resolver.while_loading_kernel_symbols(fold_samples),
         false => fold_samples(),
     };
     (samples, stacks.summary())
@@ -179,7 +179,7 @@ pub(crate) fn stack_copy_size(events: &[EventDesc]) -> Option<u32> {
 
 /// Warns of stacks that lack frames or were guessed; `copied` is the size of each stack copy in bytes.
 pub(crate) fn warn_of_truncated(context: &Context, summary: &StackSummary, copied: Option<u32>) {
-    let incomplete = summary.incomplete();
+    let incomplete = summary.truncated_count();
     if incomplete > 0 {
         let causes = summary
             .truncated

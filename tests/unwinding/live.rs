@@ -41,7 +41,7 @@ fn unwinder(file: &PerfData<'_>, jobs: usize) -> LiveUnwinder {
             endian: Endian::NATIVE,
             limit: Some(127),
             keeps_outermost: false,
-            call_stacks: false,
+            has_lbr_call_stacks: false,
         },
         jobs,
     };
@@ -170,7 +170,7 @@ fn stored_samples_are_unchanged() {
         }
     }
     assert_eq!(
-        live_unwinder.stored_copies() + live_unwinder.summary().stacks,
+        live_unwinder.samples_not_unwound() + live_unwinder.summary().stacks,
         samples
     );
     std::fs::write(

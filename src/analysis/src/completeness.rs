@@ -143,7 +143,7 @@ impl SurveyCounts<'_> {
         if let Some((object, ip)) = innermost
             && self
                 .leaf_check
-                .hides_caller(survey.resolver, &survey.machine, sample, ip)
+                .is_caller_missing(survey.resolver, &survey.machine, sample, ip)
                 == Some(true)
         {
             *self.found.hidden_callers.entry(object).or_default() += 1;

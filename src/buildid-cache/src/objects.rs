@@ -69,7 +69,7 @@ fn read_probes(folder: &Folder) -> io::Result<String> {
         file => file?,
     };
     // The list determines where the kernel places probes.
-    if !file.is_users() {
+    if !file.has_trusted_owner() {
         return Err(Refusal::ForeignOwner.into());
     }
     let bytes = read_all(file.for_reading()?, MAX_PROBES)?;
@@ -136,7 +136,8 @@ impl Cache {
     /// Errors of opening the folder of links and of listing folders; a missing cache is empty.
     pub fn objects(&self) -> io::Result<Vec<Cached>> {
         let mut objects = Vec::new();
-        let Some(links) = existing(self.open().and_then(|root| root.below(LINKS.as_ref())))? else {
+        let Some(links) = existing(self.open().and_then(|root| root.open_below(LINKS.as_ref())))?
+        else {
             return Ok(objects);
         };
         for first in links.names()? {
@@ -144,7 +145,7 @@ impl Cache {
             if first.len() != 2 {
                 continue;
             }
-            let Ok(folder) = links.below(first.as_ref()) else {
+            let Ok(folder) = links.open_below(first.as_ref()) else {
                 continue;
             };
             for rest in folder.names()? {
@@ -164,9 +165,9 @@ impl Cache {
     pub fn object(&self, id: &str) -> Option<Cached> {
         let (parent, link_name) = link(id)?;
         let root = self.open().ok()?;
-        let links = root.below(&parent).ok()?;
+        let links = root.open_below(&parent).ok()?;
         let name = name_of(&links.read_link(link_name).ok()?, id)?;
-        let folder = root.below(&folder(&name, id)?).ok()?;
+        let folder = root.open_below(&folder(&name, id)?).ok()?;
         let mut contents = CONTENTS.iter();
         let has_content = contents.any(|content| folder.has_file(content.as_ref()));
         has_content.then(|| Cached {
@@ -284,7 +285,7 @@ fn name_of(target: &Path, id: &str) -> Option<PathBuf> {
 /// Removes `name` from the folder `parent`, a path relative to the cache, and then the folders of this path that have become
 /// empty. A missing name is no error.
 fn remove_below(root: &Folder, parent: &Path, name: &OsStr) -> io::Result<()> {
-    if let Some(folder) = existing(root.below(parent))? {
+    if let Some(folder) = existing(root.open_below(parent))? {
         existing(folder.remove_tree(name))?;
     }
     for folder in parent.ancestors() {
@@ -292,7 +293,7 @@ fn remove_below(root: &Folder, parent: &Path, name: &OsStr) -> io::Result<()> {
             return Ok(());
         };
         let removed = root
-            .below(above)
+            .open_below(above)
             .and_then(|above| above.remove_folder(name));
         // The folder is not empty, or is missing.
         if removed.is_err() {

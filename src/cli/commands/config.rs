@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches, Command};
-use rperf_safefs::{FoundFile, Refusal, is_users, read_all, write_atomic};
+use rperf_safefs::{FoundFile, Refusal, is_trusted_owner, read_all, write_atomic};
 
 use crate::cli::config::{Config, MAX_SIZE, edit};
 use crate::cli::context::Context;
@@ -175,7 +175,7 @@ fn change(file: &Path, settings: &[SettingArgument<'_>]) -> Result<(), CliError>
 fn destination(file: &Path) -> io::Result<PathBuf> {
     let is_link = |metadata: &fs::Metadata| metadata.is_symlink();
     match fs::symlink_metadata(file).ok().filter(is_link) {
-        Some(link) if is_users(link.uid()) => fs::canonicalize(file),
+        Some(link) if is_trusted_owner(link.uid()) => fs::canonicalize(file),
         Some(_) => Err(Refusal::ForeignLink.into()),
         None => Ok(file.to_owned()),
     }

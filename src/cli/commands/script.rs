@@ -259,7 +259,7 @@ fn deliver(
     // symbols of the kernel would be loaded in vain.
     let needs_kernel = text.shows_all_addresses() && replay.has_kernel_samples();
     match analysis.jobs.get() > 1 && needs_kernel {
-        true => text.resolver.while_reading_kernel(render),
+        true => text.resolver.while_loading_kernel_symbols(render),
         false => render(),
     }?;
     taken?;

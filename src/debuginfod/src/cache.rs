@@ -139,7 +139,7 @@ impl Cache {
 
     /// Opens the folder of a build-id.
     fn open_folder(&self, id: &str) -> io::Result<Folder> {
-        Folder::open_own(&self.root)?.below(id.as_ref())
+        Folder::open_own(&self.root)?.open_below(id.as_ref())
     }
 
     /// Opens the folder of a build-id; creates it if it does not exist.
@@ -163,7 +163,7 @@ impl Cache {
         for name in root.names()? {
             let is_id = |name: &str| name.bytes().all(|byte| byte.is_ascii_hexdigit());
             if name.to_str().is_some_and(is_id) && root.kind(&name)? == Some(FileKind::Folder) {
-                clean_folder(&root.below(name.as_ref())?, max_age)?;
+                clean_folder(&root.open_below(name.as_ref())?, max_age)?;
                 // Folders that are not empty stay.
                 let _ = root.remove_folder(&name);
             }

@@ -82,7 +82,7 @@ impl<'r, 'w> AddressCounts<'r, 'w> {
         let world = self.resolver.world();
         let hot = self.hot_objects();
         parallel::map(hot.iter().copied().collect(), threads, |dso| {
-            self.resolver.read(dso)
+            self.resolver.load_symbols(dso)
         });
         let mut functions = SampledFunctions {
             functions: FxHashMap::default(),

@@ -142,7 +142,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
             let objects = parallel::map(raw, threads, |raw| sampled_objects(raw, resolver.world()));
             let objects: BTreeSet<DsoId> = objects.into_iter().flatten().collect();
             let objects = objects.into_iter().collect();
-            parallel::map(objects, threads, |dso| resolver.read(dso));
+            parallel::map(objects, threads, |dso| resolver.load_symbols(dso));
         }
         let parts = parallel::map(parts, threads, |mut part| {
             part.resolve();

@@ -247,7 +247,7 @@ impl LiveHistograms {
         self.ready.clear();
         objects.discard_jit_code(self.live_world.world());
         if self.live_world.forget() {
-            objects.discard_mappings(self.live_world.world());
+            objects.discard_after_prune(self.live_world.world());
             self.watched
                 .iter_mut()
                 .for_each(WatchedFunction::discard_frame);

@@ -235,7 +235,7 @@ impl RecordingNames for RecordingSymbols<'_, '_> {
     }
 
     fn origin(&self, dso: DsoId) -> Option<SymbolOrigin> {
-        self.resolver.origin(dso)
+        self.resolver.symbol_origin(dso)
     }
 
     fn symbol(&self, symbol: SymbolId) -> &str {

@@ -29,7 +29,7 @@ pub trait SelectSamples: Sync {
 /// total.
 impl SelectSamples for SampleCriteria {
     fn sample(&self, world: &World, sample: &Sample<'_>) -> SampleTreatment {
-        if !self.accepts_moment(sample) {
+        if !self.accepts_time_and_cpu(sample) {
             return SampleTreatment::Ignored;
         }
         match self.accepts_task(sample, world) {

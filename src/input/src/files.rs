@@ -46,7 +46,7 @@ impl Files for DiskFiles {
 
     fn read_trusted(&self, path: &Path) -> io::Result<Option<FileBytes>> {
         let found = FoundFile::find(path)?;
-        if found.metadata().is_file() && !found.is_users() {
+        if found.metadata().is_file() && !found.has_trusted_owner() {
             return Ok(None);
         }
         if is_large_and_sparse(found.metadata()) {

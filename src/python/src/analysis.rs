@@ -10,7 +10,9 @@ use rperf_input::DiskFiles;
 use rperf_names::{counted, was_or_were};
 use rperf_perfdata::{EventDesc, PerfData};
 use rperf_replay::{Diagnostics, Replay};
-use rperf_resolve::{Resolver, StackOptions, UserStacks, completes_callchains, has_call_stacks};
+use rperf_resolve::{
+    Resolver, StackOptions, UserStacks, completes_callchains, has_lbr_call_stacks,
+};
 use rperf_symbol::{FileBytes, SearchPaths};
 use rperf_tracepoint::Formats;
 use rperf_wire::{AttrFlags, RecordKind, SampleType};
@@ -151,7 +153,7 @@ impl<'a> RecordingPass<'a> {
             endian: data.endian(),
             limit: completes.then_some(MAX_STACK),
             keeps_outermost: false,
-            call_stacks: attrs.any(has_call_stacks),
+            has_lbr_call_stacks: attrs.any(has_lbr_call_stacks),
         };
         // `options.limit` applies to completed callchains, separately to kernel and user frames: no further limit is needed.
         let max_stack = match completes {

@@ -13,7 +13,7 @@ use rperf_input::{
     DirectoryFile, HEADER_FILE_NAME, PartError, RecordingBytes, Spool, UnpackedRecords,
 };
 use rperf_perfdata::PerfData;
-use rperf_safefs::{Folder, FoundFile, is_users};
+use rperf_safefs::{Folder, FoundFile, is_trusted_owner};
 
 use crate::error::{file_error, value_error};
 
@@ -197,7 +197,7 @@ fn check(path: &Path, metadata: &Metadata, force: bool) -> PyResult<()> {
     use std::os::unix::fs::MetadataExt as _;
 
     let path = path.display();
-    if !is_users(metadata.uid()) && !force {
+    if !is_trusted_owner(metadata.uid()) && !force {
         return Err(PyPermissionError::new_err(format!(
             "File {path} not owned by current user or root\nhint: perf.data(path, force=True) reads it"
         )));

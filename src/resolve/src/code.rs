@@ -41,7 +41,7 @@ impl Resolver<'_> {
         if let Some(recorded) = dso.build_id.as_deref() {
             return BuildId::from_bytes(recorded);
         }
-        let (_, bytes) = self.sources().images(dso)?.code?;
+        let (_, bytes) = self.load_inputs().images(dso)?.code?;
         build_id_of_elf(&bytes)
     }
 
@@ -96,7 +96,7 @@ impl Resolver<'_> {
         };
         let distance = target.wrapping_sub(frame.address);
         let ip = frame.ip.wrapping_add(distance);
-        let in_mapping = self.in_mapping(frame.mapping?, ip, frame.level);
+        let in_mapping = self.frame_in_mapping(frame.mapping?, ip, frame.level);
         // Kernel and modules are at separate addresses, and code of one may refer to another.
         if frame.level != Level::Kernel || in_mapping.symbol.is_some() {
             return Some(in_mapping);

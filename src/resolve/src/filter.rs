@@ -92,14 +92,14 @@ impl SampleCriteria {
     /// Whether `sample` is accepted.
     #[must_use]
     pub fn accepts(&self, sample: &Sample<'_>, resolver: &Resolver<'_>) -> bool {
-        self.accepts_moment(sample)
+        self.accepts_time_and_cpu(sample)
             && self.accepts_task(sample, resolver.world())
             && self.accepts_address(sample, resolver)
     }
 
     /// Whether time and CPU are accepted.
     #[must_use]
-    pub fn accepts_moment(&self, sample: &Sample<'_>) -> bool {
+    pub fn accepts_time_and_cpu(&self, sample: &Sample<'_>) -> bool {
         let time = sample.wire.time.unwrap_or(u64::MAX);
         let in_time = self.intervals.as_ref().is_none_or(|all| all.contain(time));
         in_time && self.accepts_cpu(sample.cpu)

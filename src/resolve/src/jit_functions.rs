@@ -6,7 +6,7 @@ use rperf_replay::{Dso, DsoId, DsoKind, RuntimeFunction, World};
 use rperf_symbol::jit_dump::JitDump;
 use rperf_symbol::{Files, ObjectKind, ObjectRequest, jit_dump_of};
 
-use crate::object::{map_file, pid};
+use crate::object::{perf_map_path, pid};
 
 /// Adds the functions in the `jit-PID.dump` of processes to `world`, so that a function is known
 /// for the time it existed. Must be called once, before samples are processed; otherwise the last
@@ -39,7 +39,7 @@ fn functions(
     let dso = world.dso(id);
     let process = world.perf_map_process(id)?;
     let (dump_dso, path) = dump_of(world.dsos(), dso)?;
-    let map_path = map_file(process);
+    let map_path = perf_map_path(process);
     let request = ObjectRequest {
         pid: pid(dso),
         jit_dump: Some(&path),

@@ -25,7 +25,7 @@ pub struct LeafCallerCheck {
 impl LeafCallerCheck {
     /// Whether the caller of the innermost user frame at `ip` is missing; `None` if unknown.
     /// `machine` is the architecture of the recording from uname(2).
-    pub fn hides_caller(
+    pub fn is_caller_missing(
         &mut self,
         resolver: &Resolver<'_>,
         machine: &str,
@@ -44,7 +44,7 @@ impl LeafCallerCheck {
 impl UserStacks<'_, '_> {
     /// The callchain of a sample without a stack copy, truncated to `limit` recorded frames, and with the missing caller
     /// inserted; `None` if the recorded chain needs no change.
-    pub(crate) fn without_copy<'s>(
+    pub(crate) fn chain_without_stack_copy<'s>(
         &self,
         sample: &Sample<'_>,
         limit: usize,

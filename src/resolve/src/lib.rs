@@ -34,6 +34,6 @@ pub use leaf::{LEAF_REGISTERS, LeafCallerCheck};
 pub use loaded::LoadedObjects;
 pub use resolver::{ObjectFinding, Resolver};
 pub use user_stacks::{
-    STACK_FIELDS, StackCopy, StackOptions, StackScratch, StackSummary, TruncatedStacks,
-    UnwoundFold, UserStacks, completes_callchains, has_call_stacks,
+    STACK_FIELDS, StackOptions, StackScratch, StackSummary, TruncatedStacks, UnsampledStack,
+    UnwoundFold, UserStacks, completes_callchains, has_lbr_call_stacks,
 };

@@ -51,7 +51,7 @@ impl LoadedObjects {
     /// To be called after the World was pruned: discards ids of mappings, the data of objects that were removed from the World,
     /// and all JIT functions. Each [`StackScratch`](crate::StackScratch) used so far must be replaced by the caller, as it has
     /// numbers of objects.
-    pub fn discard_mappings(&mut self, world: &World) {
+    pub fn discard_after_prune(&mut self, world: &World) {
         (self.kernel, self.mapping_count) = (None, 0);
         for dso in world.removed_dsos() {
             let index = dso.0 as usize;

@@ -135,7 +135,7 @@ impl LoadedObject {
     }
 
     /// The symbols of the module `[name]` in kallsyms.
-    pub(crate) fn module(&self, name: &str) -> Option<SymbolTable> {
+    pub(crate) fn module_symbols(&self, name: &str) -> Option<SymbolTable> {
         let name = name.strip_prefix('[')?.strip_suffix(']')?;
         let listed = self.modules.iter().find(|module| *module.name == *name)?;
         Some(listed.table.clone())
@@ -166,7 +166,7 @@ impl LoadInputs<'_> {
             DsoKind::User => (ObjectKind::User, &*dso_path),
             DsoKind::Vdso | DsoKind::Vdso32 => (ObjectKind::Vdso, &*dso_path),
             DsoKind::PerfMap(pid) => {
-                map_path = map_file(pid);
+                map_path = perf_map_path(pid);
                 (ObjectKind::PerfMap, map_path.as_path())
             }
             DsoKind::Bpf => return ksymbol_object(dso),
@@ -264,7 +264,7 @@ impl LoadInputs<'_> {
 }
 
 /// The perf map of process `pid`.
-pub(crate) fn map_file(pid: u32) -> PathBuf {
+pub(crate) fn perf_map_path(pid: u32) -> PathBuf {
     PathBuf::from(perf_map_name(pid))
 }
 

@@ -75,7 +75,7 @@ impl<'w> Resolver<'w> {
     /// Enables a marker with the cause at the outer end of truncated stacks.
     #[must_use]
     pub fn marking_truncated_stacks(mut self, on: bool) -> Self {
-        self.loaded.markers = on.then(|| Box::new(truncated::object()));
+        self.loaded.markers = on.then(|| Box::new(truncated::marker_object()));
         self
     }
 
@@ -87,7 +87,7 @@ impl<'w> Resolver<'w> {
     /// The callchain entry at the end of a truncated stack, if enabled.
     pub(crate) fn marker(&self, cause: TruncationCause) -> Option<u64> {
         self.marks_truncated_stacks()
-            .then(|| truncated::address(cause))
+            .then(|| truncated::marker_address(cause))
     }
 
     /// The World to which the ids in frames refer.
@@ -97,20 +97,20 @@ impl<'w> Resolver<'w> {
     }
 
     /// Loads the symbols of an object now, instead of on first use.
-    pub fn read(&self, dso: DsoId) {
+    pub fn load_symbols(&self, dso: DsoId) {
         self.object(dso);
     }
 
     /// Runs `work` while another thread loads the symbols of the host's kernel, which are many. For `work` that resolves
     /// kernel addresses; it waits for the symbols when it needs them.
-    pub fn while_reading_kernel<R>(&self, work: impl FnOnce() -> R) -> R {
+    pub fn while_loading_kernel_symbols<R>(&self, work: impl FnOnce() -> R) -> R {
         let Some(kernel) = self.loaded.kernel else {
             return work();
         };
-        let read = || self.read(self.world.mapping(kernel).dso);
+        let load = || self.load_symbols(self.world.mapping(kernel).dso);
         thread::scope(|scope| {
             // If no thread can be started, `work` loads them.
-            let _reader = thread::Builder::new().spawn_scoped(scope, read);
+            let _loader = thread::Builder::new().spawn_scoped(scope, load);
             work()
         })
     }
@@ -119,18 +119,18 @@ impl<'w> Resolver<'w> {
     #[must_use]
     pub fn locate(&self, at: AddressContext, mode: CpuMode, ip: u64) -> Frame {
         match self.mapping(at, mode, ip) {
-            Some(mapping) => self.in_mapping(mapping, ip, mode.into()),
-            None => self.unmapped(mode, ip),
+            Some(mapping) => self.frame_in_mapping(mapping, ip, mode.into()),
+            None => self.unmapped_frame(mode, ip),
         }
     }
 
     /// The frame of an unmapped address; for the marker of a truncated stack, the frame with its cause.
     #[must_use]
-    pub fn unmapped(&self, mode: CpuMode, ip: u64) -> Frame {
+    pub fn unmapped_frame(&self, mode: CpuMode, ip: u64) -> Frame {
         let markers = self.loaded.markers.as_ref();
         let markers = markers.filter(|_| mode == CpuMode::User);
         markers
-            .and_then(|markers| truncated::frame(markers, ip))
+            .and_then(|markers| truncated::marker_frame(markers, ip))
             .unwrap_or(Frame::unknown(ip, mode.into()))
     }
 
@@ -196,7 +196,7 @@ impl<'w> Resolver<'w> {
 
     /// The frame of `ip` in a known mapping; doesn't depend on time.
     #[must_use]
-    pub fn in_mapping(&self, mapping: MappingId, ip: u64, level: Level) -> Frame {
+    pub fn frame_in_mapping(&self, mapping: MappingId, ip: u64, level: Level) -> Frame {
         let mapped = self.world.mapping(mapping);
         let address = mapped.object_address(ip);
         let dso = mapped.dso;
@@ -374,14 +374,14 @@ impl<'w> Resolver<'w> {
 
     /// The file with an object's symbols, if the object is loaded and has symbols.
     #[must_use]
-    pub fn source(&self, dso: DsoId) -> Option<&Path> {
+    pub fn symbol_file(&self, dso: DsoId) -> Option<&Path> {
         let object = self.object_if_loaded(dso)?;
         (!object.table.is_empty()).then_some(object.source.as_path())
     }
 
     /// The type of the file with an object's symbols, if loaded.
     #[must_use]
-    pub fn origin(&self, dso: DsoId) -> Option<SymbolOrigin> {
+    pub fn symbol_origin(&self, dso: DsoId) -> Option<SymbolOrigin> {
         self.object_if_loaded(dso)?.origin
     }
 
@@ -426,7 +426,7 @@ impl<'w> Resolver<'w> {
     /// kernel ([`SearchPaths::vmlinux`], [`SearchPaths::kallsyms_override`]), and unusable perf
     /// maps and JIT dumps, whose code has no other source of names.
     #[must_use]
-    pub fn lost_names(&self) -> Vec<&rperf_symbol::SymbolFinding> {
+    pub fn always_reported_findings(&self) -> Vec<&rperf_symbol::SymbolFinding> {
         let paths = &self.loaded.paths;
         let image = paths.vmlinux.as_ref().map(|path| paths.under_symfs(path));
         let given = [image.as_deref(), paths.kallsyms_override.as_deref()];
@@ -444,7 +444,7 @@ impl<'w> Resolver<'w> {
 
     /// The symbols of an object, loaded on first use.
     fn object(&self, dso: DsoId) -> Option<&LoadedObject> {
-        if dso == truncated::MARKERS {
+        if dso == truncated::MARKER_DSO {
             return self.loaded.markers.as_deref();
         }
         let slot = self.loaded.objects.get(dso.0 as usize)?;
@@ -459,7 +459,7 @@ impl<'w> Resolver<'w> {
     pub(crate) fn frame_info(&self, dso: DsoId) -> Result<&FrameInfo, TruncationCause> {
         let slot = self.loaded.frame_info.get(dso.0 as usize);
         let slot = slot.ok_or(TruncationCause::LostFile)?;
-        let loaded = slot.get_or_init(|| self.sources().load_frame_info(self.world.dso(dso)));
+        let loaded = slot.get_or_init(|| self.load_inputs().load_frame_info(self.world.dso(dso)));
         loaded.as_ref().map_err(|cause| *cause)
     }
 
@@ -472,7 +472,7 @@ impl<'w> Resolver<'w> {
     fn find_code(&self, frame: &Frame) -> Option<CodeSource> {
         let dso = self.world.dso(frame.dso?);
         if !matches!(dso.kind, DsoKind::Kernel | DsoKind::KernelModule) {
-            let (_, file) = self.sources().images(dso)?.code?;
+            let (_, file) = self.load_inputs().images(dso)?.code?;
             return Some(CodeSource::File {
                 bytes: file,
                 layout: OnceLock::new(),
@@ -492,13 +492,13 @@ impl<'w> Resolver<'w> {
         let mapping = self.world.mapping(frame.mapping?);
         let kernel = self.world.dso(kernel);
         let code = self
-            .sources()
+            .load_inputs()
             .kernel_code(kernel, mapping.start..mapping.end);
         code.map(CodeSource::Kernel)
     }
 
     /// The inputs from which objects, their code and their frame information are loaded.
-    pub(crate) fn sources(&self) -> LoadInputs<'_> {
+    pub(crate) fn load_inputs(&self) -> LoadInputs<'_> {
         LoadInputs {
             files: self.files,
             paths: &self.loaded.paths,
@@ -514,13 +514,13 @@ impl<'w> Resolver<'w> {
         {
             return LoadedObject::new(table, PathBuf::new(), Vec::new());
         }
-        self.sources().load(dso)
+        self.load_inputs().load(dso)
     }
 
     /// The symbols of a module in kallsyms, which has those of all modules.
     fn listed_module(&self, module: &Dso) -> Option<SymbolTable> {
         let kernel = self.object(self.kernel_of(module.machine)?)?;
-        kernel.module(&module.name)
+        kernel.module_symbols(&module.name)
     }
 
     fn kernel_of(&self, machine: Machine) -> Option<DsoId> {

@@ -33,7 +33,7 @@ pub struct UserStacks<'r, 'w> {
 
 /// The registers of a thread that is not sampled, and the top of its stack.
 #[derive(Debug, Clone, Copy)]
-pub struct StackCopy<'a> {
+pub struct UnsampledStack<'a> {
     /// Machine, process and time.
     pub at: AddressContext,
     /// The registers.
@@ -56,14 +56,14 @@ pub struct StackOptions {
     /// as in perf if graphs start with callers.
     pub keeps_outermost: bool,
     /// Whether branch stacks are call stacks that replace user frames (`--call-graph lbr`).
-    pub call_stacks: bool,
+    pub has_lbr_call_stacks: bool,
 }
 
 #[derive(Default)]
 struct StackCounts {
     stacks: AtomicU64,
     guessed: AtomicU64,
-    deep: AtomicU64,
+    at_frame_limit: AtomicU64,
     /// Numbers of truncated stacks, by cause and the module in which they end. They are rare, so a single lock is sufficient.
     truncated: Mutex<FxHashMap<(TruncationCause, Option<ModuleId>), u64>>,
 }
@@ -76,7 +76,7 @@ pub struct StackSummary {
     /// Number of these samples in which some frames were found by frame pointers only.
     pub guessed: u64,
     /// Number of these samples that reached the limit of frames.
-    pub deep: u64,
+    pub at_frame_limit: u64,
     /// Truncated stacks by cause.
     pub truncated: Vec<TruncatedStacks>,
     /// Whether truncated stacks end in a marker frame.
@@ -98,7 +98,7 @@ pub struct TruncatedStacks {
 impl StackSummary {
     /// Number of truncated stacks.
     #[must_use]
-    pub fn incomplete(&self) -> u64 {
+    pub fn truncated_count(&self) -> u64 {
         self.truncated
             .iter()
             .map(|truncated| truncated.stacks)
@@ -117,7 +117,7 @@ impl StackSummary {
     pub fn merge(&mut self, other: Self) {
         self.stacks += other.stacks;
         self.guessed += other.guessed;
-        self.deep += other.deep;
+        self.at_frame_limit += other.at_frame_limit;
         self.marked |= other.marked;
         for truncated in other.truncated {
             match self
@@ -161,12 +161,12 @@ pub fn completes_callchains(attr: &Attr) -> bool {
     let required = SampleType::CALLCHAIN | SampleType::REGS_USER;
     let has_stack = attr.sample_type.contains(SampleType::STACK_USER);
     let has_link = attr.sample_regs_user == LEAF_REGISTERS;
-    has_call_stacks(attr) || (attr.sample_type.contains(required) && (has_stack || has_link))
+    has_lbr_call_stacks(attr) || (attr.sample_type.contains(required) && (has_stack || has_link))
 }
 
 /// Whether the branch stacks of an event are LBR call stacks (`--call-graph lbr`).
 #[must_use]
-pub fn has_call_stacks(attr: &Attr) -> bool {
+pub fn has_lbr_call_stacks(attr: &Attr) -> bool {
     let required = SampleType::CALLCHAIN | SampleType::BRANCH_STACK;
     let branches = attr.branch_sample_type;
     attr.sample_type.contains(required) && branches.contains(BranchSampleType::CALL_STACK)
@@ -213,7 +213,7 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         StackSummary {
             stacks: self.counts.stacks.load(Ordering::Relaxed),
             guessed: self.counts.guessed.load(Ordering::Relaxed),
-            deep: self.counts.deep.load(Ordering::Relaxed),
+            at_frame_limit: self.counts.at_frame_limit.load(Ordering::Relaxed),
             truncated: truncated.collect(),
             marked: self.resolver.marks_truncated_stacks(),
         }
@@ -230,12 +230,12 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         let recorded = sample.wire.callchain?;
         if sample.wire.stack_user.is_none() {
             let endian = self.options.endian;
-            if self.options.call_stacks
+            if self.options.has_lbr_call_stacks
                 && call_stack::write(sample, limit, endian, &mut scratch.chain).is_some()
             {
                 return Some(U64s::new(&scratch.chain, endian));
             }
-            return self.without_copy(sample, limit, scratch);
+            return self.chain_without_stack_copy(sample, limit, scratch);
         }
         if let Some(cause) = self.unwind(sample, limit, scratch) {
             scratch.addresses.extend(self.resolver.marker(cause));
@@ -267,7 +267,7 @@ impl<'r, 'w> UserStacks<'r, 'w> {
     /// Returns the frame addresses of a thread that is not sampled, innermost first, at most `limit`. As in unwound callchains,
     /// all but the first are return addresses minus one, except for frames interrupted by a signal.
     #[must_use]
-    pub fn frames(&self, copy: &StackCopy<'_>, limit: usize) -> Vec<u64> {
+    pub fn frames(&self, copy: &UnsampledStack<'_>, limit: usize) -> Vec<u64> {
         let mut addresses = Vec::new();
         let Some(arch) = self.arch_of(copy.registers.abi) else {
             return addresses;
@@ -353,7 +353,7 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         match outcome.ending {
             Ending::Truncated { cause, module } => self.count_truncated(cause, module),
             Ending::Limit => {
-                self.counts.deep.fetch_add(1, Ordering::Relaxed);
+                self.counts.at_frame_limit.fetch_add(1, Ordering::Relaxed);
                 None
             }
             Ending::Complete => None,
@@ -412,7 +412,7 @@ impl AddressSpace for UserSpace<'_, '_> {
             return None;
         }
         if matches!(world.dso(mapping.dso).kind, DsoKind::PerfMap(_)) {
-            let frame = self.resolver.in_mapping(id, address, Level::User);
+            let frame = self.resolver.frame_in_mapping(id, address, Level::User);
             if let Some((function, offset)) = self.resolver.jit_function_at(&frame) {
                 return Some(function.unwind_location(offset));
             }

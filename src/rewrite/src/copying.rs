@@ -39,7 +39,7 @@ pub struct CopySummary {
     /// Bytes written.
     pub bytes: u64,
     /// The error that ended the reading of the input, if any; the records after it were not copied.
-    pub end: Option<Error>,
+    pub read_error: Option<Error>,
     /// The error that kept the feature sections from being written, if any.
     pub features_lost: Option<std::io::Error>,
 }
@@ -70,7 +70,7 @@ pub fn copy_to_file<'a, W: Output>(
     } = finished;
     Ok(CopySummary {
         bytes: file_bytes,
-        end: end.or_else(|| data.end().cloned()),
+        read_error: end.or_else(|| data.end().cloned()),
         features_lost,
     })
 }
@@ -101,7 +101,7 @@ pub fn copy_to_stream<'a>(
     writer.flush().map_err(WriteError::End)?;
     Ok(CopySummary {
         bytes: writer.bytes(),
-        end: end.or_else(|| data.end().cloned()),
+        read_error: end.or_else(|| data.end().cloned()),
         features_lost: None,
     })
 }
@@ -299,7 +299,7 @@ impl<R: StreamInput> StreamCopy<R> {
         writer.flush().map_err(WriteError::End)?;
         Ok(CopySummary {
             bytes: writer.bytes(),
-            end,
+            read_error: end,
             features_lost: None,
         })
     }

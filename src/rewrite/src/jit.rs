@@ -42,7 +42,7 @@ pub struct DumpedCode {
 }
 
 /// Turns dumps into object files.
-pub trait DumpObjects {
+pub trait DumpConverter {
     /// Reads a dump and writes its object file; `None`, after a warning, if that is not possible.
     fn object(&mut self, dump: &Path) -> Option<DumpedObject>;
     /// Called for a dump whose clock can't be related to the recording's.
@@ -82,7 +82,7 @@ pub fn has_record_times(events: &[EventDesc]) -> bool {
     })
 }
 
-impl<S: DumpObjects> JitInjector<S> {
+impl<S: DumpConverter> JitInjector<S> {
     /// Creates the transform for a recording with these events. If `is_monotonic`, its clock is that of dumps.
     pub fn new(endian: Endian, events: &[EventDesc], is_monotonic: bool, objects: S) -> Self {
         let first = events.first();
@@ -213,7 +213,7 @@ fn is_dump(path: &[u8]) -> bool {
     number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
 }
 
-impl<S: DumpObjects> Transform for JitInjector<S> {
+impl<S: DumpConverter> Transform for JitInjector<S> {
     fn is_ordered(&self) -> bool {
         true
     }
@@ -263,7 +263,7 @@ mod tests {
 
     struct OneObject;
 
-    impl DumpObjects for OneObject {
+    impl DumpConverter for OneObject {
         fn object(&mut self, _dump: &Path) -> Option<DumpedObject> {
             let function = |time, start| DumpedCode {
                 time,

@@ -31,7 +31,7 @@ pub use chain::chain;
 pub use copying::{CopyError, CopySummary, StreamCopy, copy_to_file, copy_to_stream};
 pub use fields::FieldDropper;
 pub use filter::FilterRewriter;
-pub use jit::{DumpObjects, DumpedCode, DumpedObject, JitInjector, has_record_times};
+pub use jit::{DumpConverter, DumpedCode, DumpedObject, JitInjector, has_record_times};
 pub use off_cpu::OffCpu;
 pub use off_cpu_sums::{KernelWait, OffCpuSums, WaitSource, describe_waits};
 pub use pipeline::{Piece, PieceOutput, Pipeline, Transform};

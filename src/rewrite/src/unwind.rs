@@ -110,7 +110,7 @@ impl LiveUnwinder {
         self.summary.merge(shared.stacks.summary());
         let mut known = resolver.into_loaded();
         if self.live.forget() {
-            known.discard_mappings(self.live.world());
+            known.discard_after_prune(self.live.world());
             // The scratches have numbers of objects, which are no longer valid.
             let scratches = self.workers.iter_mut().map(|worker| &mut worker.scratch);
             scratches.for_each(|scratch| *scratch = StackScratch::default());
@@ -143,7 +143,7 @@ impl LiveUnwinder {
 
     /// Returns the number of samples that were appended unchanged because unwinding fell behind.
     #[must_use]
-    pub fn stored_copies(&self) -> u64 {
+    pub fn samples_not_unwound(&self) -> u64 {
         self.stored
     }
 }

@@ -46,17 +46,17 @@ impl<M: Memory> Drop for Chunk<'_, M> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::tests::Fake;
+    use crate::memory::tests::FakeRing;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     #[test]
     fn an_empty_ring_yields_nothing() {
-        assert!(drain(&mut Fake::new(16)).is_none());
+        assert!(drain(&mut FakeRing::new(16)).is_none());
     }
 
     #[test]
     fn content_without_a_wrap_is_one_piece_and_is_released() {
-        let mut ring = Fake::new(16);
+        let mut ring = FakeRing::new(16);
         assert!(ring.write(b"abcdefgh"));
         let chunk = drain(&mut ring).unwrap();
         assert_eq!(
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_wrapped_chunk_has_two_pieces() {
-        let mut ring = Fake::new(16);
+        let mut ring = FakeRing::new(16);
         assert!(ring.write(b"12345678"));
         drop(drain(&mut ring));
         assert!(ring.write(b"abcdefghijkl"));
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_full_ring_is_drained_completely() {
-        let mut ring = Fake::new(16);
+        let mut ring = FakeRing::new(16);
         assert!(ring.write(b"0123456789abcdef"));
         assert!(!ring.write(b"x"), "full until drained");
         let chunk = drain(&mut ring).unwrap();
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn an_exact_fit_that_ends_where_the_memory_ends_has_no_second_piece() {
-        let mut ring = Fake::new(16);
+        let mut ring = FakeRing::new(16);
         assert!(ring.write(b"12345678"));
         drop(drain(&mut ring));
         assert!(ring.write(b"abcdefgh"));
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_consumer_that_panics_leaves_the_ring_empty() {
-        let mut ring = Fake::new(16);
+        let mut ring = FakeRing::new(16);
         assert!(ring.write(b"abcd"));
         let result = catch_unwind(AssertUnwindSafe(|| {
             let chunk = drain(&mut ring).unwrap();

@@ -26,13 +26,13 @@ pub(crate) mod tests {
 
     /// A ring over a `Vec`; the test is its writer.
     #[derive(Debug)]
-    pub(crate) struct Fake {
+    pub(crate) struct FakeRing {
         data: Vec<u8>,
         head: u64,
         tail: u64,
     }
 
-    impl Fake {
+    impl FakeRing {
         pub(crate) fn new(size: usize) -> Self {
             Self {
                 data: vec![0; size],
@@ -55,7 +55,7 @@ pub(crate) mod tests {
         }
     }
 
-    impl Memory for Fake {
+    impl Memory for FakeRing {
         fn head(&self) -> u64 {
             self.head
         }

@@ -20,7 +20,7 @@ pub struct RecordRuns<'a> {
     pub second: &'a [u8],
     /// The number of bytes after the three runs: 0 unless the ring's content is damaged, since the head
     /// is always at the end of a complete record.
-    pub left: usize,
+    pub trailing_bytes: usize,
 }
 
 impl RecordWalker {
@@ -39,12 +39,12 @@ impl RecordWalker {
             let missing = straddling_size(rest, second).map(|size| size - rest.len());
             let end = missing.and_then(|missing| second.split_at_checked(missing));
             let Some((end, after)) = end else {
-                let left = rest.len() + second.len();
+                let trailing_bytes = rest.len() + second.len();
                 return RecordRuns {
                     first,
                     straddling: &[],
                     second: &[],
-                    left,
+                    trailing_bytes,
                 };
             };
             self.straddling.extend_from_slice(rest);
@@ -57,7 +57,7 @@ impl RecordWalker {
             first,
             straddling: &self.straddling,
             second: before(second, rest),
-            left: rest.len(),
+            trailing_bytes: rest.len(),
         }
     }
 }
@@ -128,10 +128,10 @@ mod tests {
         let all = [first, second].concat();
         assert_eq!(
             walked_bytes,
-            all[..all.len() - runs.left],
+            all[..all.len() - runs.trailing_bytes],
             "nothing is lost or moved"
         );
-        (seen, runs.left)
+        (seen, runs.trailing_bytes)
     }
 
     #[test]
@@ -170,7 +170,7 @@ mod tests {
         bytes[..8].copy_from_slice(&[0, 0, 0, 1, 0, 1, 16, 0]);
         let mut walker = RecordWalker::default();
         let runs = walker.walk([&bytes[..1], &bytes[1..]], |_| {});
-        assert_eq!(runs.left, 40, "the record has more than 16 MiB");
+        assert_eq!(runs.trailing_bytes, 40, "the record has more than 16 MiB");
     }
 
     proptest! {
@@ -182,7 +182,7 @@ mod tests {
             let runs = walker.walk([&bytes[..middle], &bytes[middle..]], |record| {
                 walked_bytes += RecordHeader::SIZE + record.body.len();
             });
-            let left = runs.left;
+            let left = runs.trailing_bytes;
             prop_assert_eq!(walked_bytes + left, bytes.len());
         }
     }

@@ -95,23 +95,23 @@ fn write_buffered<T>(
 /// Like [`Folder::replace`], by path.
 ///
 /// # Errors
-/// Errors of [`Folder::of`] and [`Folder::replace`].
+/// Errors of [`Folder::parent_of`] and [`Folder::replace`].
 pub fn replace<T>(
     path: &Path,
     make: impl FnOnce(&Folder, &OsStr) -> io::Result<T>,
 ) -> io::Result<T> {
-    let (folder, name) = Folder::of(path)?;
+    let (folder, name) = Folder::parent_of(path)?;
     folder.replace(name, make)
 }
 
 /// Like [`Folder::write_atomic`], by path, with mode 0666 as limited by the umask.
 ///
 /// # Errors
-/// Errors of [`Folder::of`] and [`Folder::write_atomic`].
+/// Errors of [`Folder::parent_of`] and [`Folder::write_atomic`].
 pub fn write_atomic<T>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<T>,
 ) -> io::Result<T> {
-    let (folder, name) = Folder::of(path)?;
+    let (folder, name) = Folder::parent_of(path)?;
     folder.write_atomic(name, 0o666, write)
 }

@@ -16,7 +16,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::found_file::{FoundFile, proc_link, read_all};
-use crate::{Refusal, is_users};
+use crate::{Refusal, is_trusted_owner};
 
 /// The type of a name in a folder; links aren't followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,10 +75,10 @@ impl Folder {
     /// # Errors
     /// [`Refusal::ForeignLink`], and errors of open(2).
     pub fn open_own(path: &Path) -> io::Result<Self> {
-        if let Ok((parent, name)) = Self::of(path)
+        if let Ok((parent, name)) = Self::parent_of(path)
             && let Some(found) = parent.stat(name)?
             && FileType::from_raw_mode(found.st_mode) == FileType::Symlink
-            && !is_users(found.st_uid)
+            && !is_trusted_owner(found.st_uid)
         {
             return Err(Refusal::ForeignLink.into());
         }
@@ -103,7 +103,7 @@ impl Folder {
     ///
     /// # Errors
     /// [`Refusal::Outside`] for a path without a last component, such as `/` or `..`; errors of open(2).
-    pub fn of(path: &Path) -> io::Result<(Self, &OsStr)> {
+    pub fn parent_of(path: &Path) -> io::Result<(Self, &OsStr)> {
         let name = path.file_name().ok_or(Refusal::Outside)?;
         let parent = path.parent().unwrap_or(Path::new(""));
         Ok((Self::open(parent)?, name))
@@ -119,14 +119,14 @@ impl Folder {
     ///
     /// # Errors
     /// [`Refusal::Outside`], [`Refusal::NotFolder`], and errors of open(2).
-    pub fn below(&self, path: &Path) -> io::Result<Self> {
+    pub fn open_below(&self, path: &Path) -> io::Result<Self> {
         self.walk(path, |folder, name| folder.enter(name))
     }
 
-    /// Like [`Folder::below`], but creates missing folders with this mode.
+    /// Like [`Folder::open_below`], but creates missing folders with this mode.
     ///
     /// # Errors
-    /// Errors of [`Folder::below`], and errors of mkdir(2).
+    /// Errors of [`Folder::open_below`], and errors of mkdir(2).
     pub fn create_below(&self, path: &Path, mode: u32) -> io::Result<Self> {
         self.walk(path, |folder, name| match folder.enter(name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -241,7 +241,7 @@ impl Folder {
     }
 
     /// The stat of the folder itself.
-    pub(crate) fn own_stat(&self) -> io::Result<Stat> {
+    pub(crate) fn stat_self(&self) -> io::Result<Stat> {
         Ok(fstat(&self.descriptor)?)
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::fs::{CWD, Mode, OFlags, fstat, fstatfs, openat};
 use rustix::io::Errno;
 
-use crate::{Refusal, is_users};
+use crate::{Refusal, is_trusted_owner};
 
 /// Number of attempts to open a file while a lease blocks opening.
 const LEASE_TRIES: u32 = 100;
@@ -74,8 +74,8 @@ impl FoundFile {
 
     /// Whether the file belongs to root or the effective user.
     #[must_use]
-    pub fn is_users(&self) -> bool {
-        is_users(self.metadata.uid())
+    pub fn has_trusted_owner(&self) -> bool {
+        is_trusted_owner(self.metadata.uid())
     }
 
     /// Whether the file is a FIFO (fifo(7)).

@@ -10,7 +10,7 @@ use rustix::fs::{FileType, OFlags, Stat, ftruncate};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use crate::{Folder, FoundFile, Refusal, is_users};
+use crate::{Folder, FoundFile, Refusal, is_trusted_owner};
 
 /// Origin of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -109,7 +109,7 @@ impl FoundOutput {
             found_file => found_file?,
         };
         let kind = found_file.metadata().file_type();
-        let is_trusted_link = by_link && is_users(stat.st_uid);
+        let is_trusted_link = by_link && is_trusted_owner(stat.st_uid);
         // A link of another user to a file or a folder is not refused here: callers replace or refuse the link itself.
         if by_link && !is_trusted_link && !kind.is_file() && !kind.is_dir() {
             return Err(Refusal::ForeignLink.into());
@@ -132,7 +132,7 @@ impl FoundOutput {
         if origin == PathOrigin::Default {
             return Ok(false);
         }
-        let stat = folder.own_stat()?;
+        let stat = folder.stat_self()?;
         let is_safe = !is_exposed(&stat) || owner == stat.st_uid;
         Ok(owner == 0 || (is_safe && !self.by_link))
     }
@@ -151,12 +151,12 @@ pub fn open_output(path: &Path, writing: WriteMode) -> io::Result<File> {
     {
         return found.for_writing();
     }
-    let (folder, name) = Folder::of(path)?;
+    let (folder, name) = Folder::parent_of(path)?;
     let Some(stat) = folder.stat(name)? else {
         return folder.create_file(name, 0o666);
     };
     let is_link = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
-    if is_link && !is_users(stat.st_uid) {
+    if is_link && !is_trusted_owner(stat.st_uid) {
         return Err(Refusal::ForeignLink.into());
     }
     let found_file = match is_link {
@@ -183,14 +183,14 @@ pub fn open_output(path: &Path, writing: WriteMode) -> io::Result<File> {
 /// Whether a regular file may be written. In a folder that others may write, its name may be a hard link
 /// that another user made to a file of this user.
 fn may_write_regular(file: &FoundFile, folder: &Folder) -> io::Result<bool> {
-    let (owner, stat) = (file.metadata().uid(), folder.own_stat()?);
+    let (owner, stat) = (file.metadata().uid(), folder.stat_self()?);
     let is_own_only_link = owner == geteuid().as_raw() && file.metadata().nlink() == 1;
     // For example, root writes a user's file in that user's folder.
-    let is_of_folder_owner = owner == stat.st_uid && !is_users(owner);
+    let is_of_folder_owner = owner == stat.st_uid && !is_trusted_owner(owner);
     Ok(!is_exposed(&stat) || is_own_only_link || is_of_folder_owner)
 }
 
 /// Whether users other than root and the effective user may create files in the folder.
 fn is_exposed(folder: &Stat) -> bool {
-    folder.st_mode & WRITABLE_BY_OTHERS != 0 || !is_users(folder.st_uid)
+    folder.st_mode & WRITABLE_BY_OTHERS != 0 || !is_trusted_owner(folder.st_uid)
 }

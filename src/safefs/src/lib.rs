@@ -38,6 +38,6 @@ pub use temporary::{temporary_name, unnamed_file};
 
 /// Whether `owner` is root or the effective user, so that the file is trusted.
 #[must_use]
-pub fn is_users(owner: u32) -> bool {
+pub fn is_trusted_owner(owner: u32) -> bool {
     owner == 0 || owner == rustix::process::geteuid().as_raw()
 }

@@ -160,7 +160,7 @@ fn links_and_paths_out_of_a_folder_are_refused() {
     scratch.write("root/file", "").expect("a file");
     for path in ["link", "link/deep", "file", "file/deep"] {
         assert_eq!(
-            refused(root.below(Path::new(path))),
+            refused(root.open_below(Path::new(path))),
             Refusal::NotFolder,
             "{path}"
         );

@@ -63,13 +63,13 @@ pub struct EventCall {
     pub(crate) context_readers: [Option<FieldReader>; 3],
     pub(crate) read_format: ReadFormat,
     /// Whether the data address is symbolized.
-    pub(crate) names_data: bool,
+    pub(crate) symbolizes_data: bool,
     /// Whether samples have copies of user stacks.
     pub(crate) has_stack_copies: bool,
     /// Whether weights consist of parts (`PERF_SAMPLE_WEIGHT_STRUCT`).
     pub(crate) has_weight_parts: bool,
     /// Whether `process_event` of a script in Perl is called, after the handler if there is one.
-    pub(crate) passes_record: bool,
+    pub(crate) calls_process_event: bool,
     /// Whether the callchain is exported to a database.
     exports_callchain: bool,
     /// The type of a synthesized event; `None` for other events.
@@ -100,7 +100,7 @@ pub struct ScriptCalls {
     /// The calls for records other than samples.
     pub(crate) records: Vec<RecordCall>,
     /// Types of the records for which a function is called, or that are exported to a database.
-    pub(crate) kinds: Vec<RecordKind>,
+    pub(crate) record_kinds: Vec<RecordKind>,
     /// The values that the script's calls of `perf_trace_context` functions need.
     pub(crate) context: ContextUse,
     /// The tables of a script that exports to a database.
@@ -148,8 +148,8 @@ impl ScriptCalls {
             // Context switches are then rows of a table, and `context_switch` is not called.
             records.retain(|call| !DATABASE_RECORDS.contains(&call.kind));
         }
-        let mut kinds: Vec<RecordKind> = records.iter().map(|call| call.kind).collect();
-        kinds.extend(database.iter().flat_map(|_| DATABASE_RECORDS));
+        let mut record_kinds: Vec<RecordKind> = records.iter().map(|call| call.kind).collect();
+        record_kinds.extend(database.iter().flat_map(|_| DATABASE_RECORDS));
         let uses = |name| functions.uses(name);
         let context = ContextUse {
             common: uses("common_pc") || uses("common_flags") || uses("common_lock_depth"),
@@ -167,7 +167,7 @@ impl ScriptCalls {
         Self {
             language,
             events: events.iter().map(call_of_event).collect(),
-            kinds,
+            record_kinds,
             records,
             database,
             marks_exec: events
@@ -192,7 +192,7 @@ impl ScriptCalls {
 
     /// Whether any function needs symbols, source lines or code of addresses.
     #[must_use]
-    pub fn names_addresses(&self) -> bool {
+    pub fn resolves_addresses(&self) -> bool {
         let by_context = self.context.source || self.context.insn;
         let mut calls = self.events.iter().flatten();
         calls.any(|call| {
@@ -407,7 +407,7 @@ fn perl_event_call(
     };
     // In Perl, `process_event` gets the record and its decoded fields instead.
     call.has_sample_dict = false;
-    call.passes_record = process.is_some();
+    call.calls_process_event = process.is_some();
     Some(call)
 }
 
@@ -463,10 +463,10 @@ fn call_of(
             common("common_lock_depth"),
         ],
         read_format: attr.read_format,
-        names_data: names_data(attr),
+        symbolizes_data: symbolizes_data(attr),
         has_stack_copies: has_stack_copies(attr),
         has_weight_parts: attr.sample_type.contains(SampleType::WEIGHT_STRUCT),
-        passes_record: false,
+        calls_process_event: false,
         exports_callchain: false,
         synthesized: (attr.kind.0 == SYNTHESIZED_TYPE).then_some(attr.config),
     }
@@ -522,7 +522,7 @@ fn attr_bytes(attr: &Attr, endian: Endian) -> Vec<u8> {
 
 /// Whether perf symbolizes the data address of the event's samples: page faults, and branches with a period of 1, as those
 /// of Intel BTS.
-fn names_data(attr: &Attr) -> bool {
+fn symbolizes_data(attr: &Attr) -> bool {
     let is_fault = attr.kind == EventType::SOFTWARE && PAGE_FAULTS.contains(&attr.config);
     let is_branch = attr.kind == EventType::HARDWARE
         && attr.config == Attr::BRANCHES
@@ -549,13 +549,13 @@ mod tests {
             has_sample_dict: false,
             ..call
         };
-        let names_addresses = |context, calls: &[EventCall]| {
+        let resolves_addresses = |context, calls: &[EventCall]| {
             let calls = ScriptCalls {
                 events: calls.iter().cloned().map(Some).collect(),
                 context,
                 ..ScriptCalls::default()
             };
-            calls.names_addresses()
+            calls.resolves_addresses()
         };
         let none = ContextUse::default();
         let source = ContextUse {
@@ -564,9 +564,9 @@ mod tests {
         };
         let insn = ContextUse { insn: true, ..none };
         let calls = [call];
-        assert!(!names_addresses(none, &calls));
-        assert!(names_addresses(source, &calls));
-        assert!(names_addresses(insn, &calls));
-        assert!(!names_addresses(source, &[]));
+        assert!(!resolves_addresses(none, &calls));
+        assert!(resolves_addresses(source, &calls));
+        assert!(resolves_addresses(insn, &calls));
+        assert!(!resolves_addresses(source, &[]));
     }
 }

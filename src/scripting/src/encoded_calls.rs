@@ -59,7 +59,7 @@ impl EncodedCalls {
     pub(crate) fn begin(&mut self, number: usize) -> &mut MarshalWriter {
         self.order.push(0);
         self.count += 1;
-        self.writer.refer_to_texts();
+        self.writer.keep_texts_separate();
         self.writer.tuple(2);
         self.writer.unsigned(number as u64);
         &mut self.writer
@@ -67,7 +67,7 @@ impl EncodedCalls {
 
     /// Begins a call of the handler with this number, whose arguments are in `columns` columns.
     pub(crate) fn begin_in_columns(&mut self, number: usize, columns: usize) -> CallColumns<'_> {
-        self.writer.refer_to_texts();
+        self.writer.keep_texts_separate();
         let group_number = match self.group_of_function.get(number) {
             Some(known) if *known > 0 => *known,
             _ => self.new_group(number, columns),

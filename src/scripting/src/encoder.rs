@@ -34,7 +34,7 @@ const COMMON: [&str; 6] = [
 pub(crate) const NANOSECONDS: u64 = 1_000_000_000;
 
 /// A function that formats a sample's registers.
-pub type RegisterText = Box<dyn Fn(&Regs<'_>) -> String + Sync>;
+pub type RegisterFormatter = Box<dyn Fn(&Regs<'_>) -> String + Sync>;
 
 /// Encodes the samples and other records of a recording.
 pub struct EventEncoder<'r, 'w> {
@@ -54,9 +54,9 @@ pub struct EventEncoder<'r, 'w> {
     /// Build-ids of files, as text.
     build_ids: Mutex<FxHashMap<DsoId, Arc<str>>>,
     /// Formats registers as perf does.
-    pub(crate) registers: RegisterText,
+    pub(crate) registers: RegisterFormatter,
     /// The event of the branches of a decoded hardware trace; `None` if no trace is decoded.
-    decoded: Option<EventIndex>,
+    decoded_event: Option<EventIndex>,
 }
 
 /// A worker's caches.
@@ -131,9 +131,9 @@ pub struct EncoderOptions<'r> {
     /// The source files for `perf_sample_srccode`.
     pub sources: &'r SourceFiles<'r>,
     /// Formats registers as perf does.
-    pub registers: RegisterText,
+    pub registers: RegisterFormatter,
     /// The event whose samples are the branches of a decoded hardware trace; `None` if no trace is decoded.
-    pub decoded: Option<EventIndex>,
+    pub decoded_event: Option<EventIndex>,
 }
 
 impl<'r, 'w> EventEncoder<'r, 'w> {
@@ -157,7 +157,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
             sources: options.sources,
             build_ids: Mutex::default(),
             registers: options.registers,
-            decoded: options.decoded,
+            decoded_event: options.decoded_event,
         }
     }
 
@@ -171,7 +171,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
 
     /// Whether a sample is from a decoded trace. Missing values of such samples are passed as 0.
     fn is_decoded(&self, sample: &Sample<'_>) -> bool {
-        self.decoded == Some(sample.event)
+        self.decoded_event == Some(sample.event)
     }
 
     /// The time of a sample in nanoseconds. If it is unknown: 0 in a decoded trace, otherwise `u64::MAX`.
@@ -301,7 +301,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
             cpu: sample.cpu,
             time: self.time(sample),
             frame: is_host.then(|| self.resolver.locate(at, mode, wire.ip.unwrap_or_default())),
-            data: (is_host && call.names_data).then(data),
+            data: (is_host && call.symbolizes_data).then(data),
             callers: self.callers(call, frames),
             addr,
             period: sample.period,
@@ -460,7 +460,7 @@ impl Render for EventEncoder<'_, '_> {
     }
 
     fn wanted(&self) -> &[RecordKind] {
-        &self.calls.kinds
+        &self.calls.record_kinds
     }
 
     fn record(

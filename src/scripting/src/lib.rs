@@ -28,7 +28,7 @@ mod stat_calls;
 
 pub use calls::{CallKind, EventCall, ScriptCalls};
 pub use database::DatabaseExporter;
-pub use encoder::{EncoderOptions, EncoderScratch, EventBlock, EventEncoder, RegisterText};
+pub use encoder::{EncoderOptions, EncoderScratch, EventBlock, EventEncoder, RegisterFormatter};
 pub use functions::{DatabaseMode, ScriptFunction, ScriptFunctions};
 pub use generate::python_script;
 pub use generate_perl::perl_script;
@@ -36,5 +36,5 @@ pub use language::ScriptLanguage;
 pub use marshal::MarshalWriter;
 pub use perl::{PERL_SHIM, PerlWriter};
 pub use python::{EXPORT_TO_SQLITE, PYTHON_SHIM, python_modules};
-pub use records::stream_records;
+pub use records::script_record_kinds;
 pub use stat_calls::{ScriptCount, StatCalls};

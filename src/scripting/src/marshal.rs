@@ -32,7 +32,7 @@ impl MarshalWriter {
 
     /// Keeps short texts apart: values refer to them by their position among all short texts.
     #[inline]
-    pub(crate) fn refer_to_texts(&mut self) {
+    pub(crate) fn keep_texts_separate(&mut self) {
         self.texts.get_or_insert_default();
     }
 

@@ -109,7 +109,7 @@ impl ScriptCalls {
                     to.string(b"");
                 }
             });
-            let record = call.as_ref().filter(|call| call.passes_record);
+            let record = call.as_ref().filter(|call| call.calls_process_event);
             to.nested(|to| {
                 if let Some(call) = record {
                     to.string(b"event");
@@ -156,7 +156,7 @@ impl EventEncoder<'_, '_> {
         if call.kind != CallKind::Direct {
             to.call(2 * number, |to| self.handler_values(perl_sample, to));
         }
-        if call.passes_record {
+        if call.calls_process_event {
             to.call(2 * number + 1, |to| {
                 to.nested(|to| {
                     // The record: a header of 8 bytes, and the body.

@@ -18,7 +18,7 @@ const SCRIPT_RECORDS: [(&str, RecordKind); 5] = [
 
 /// The types of records that any script may need.
 #[must_use]
-pub fn stream_records() -> Vec<RecordKind> {
+pub fn script_record_kinds() -> Vec<RecordKind> {
     let script_records = SCRIPT_RECORDS.iter().map(|(_, kind)| *kind);
     let mut kinds: Vec<RecordKind> = script_records.chain(DATABASE_RECORDS).collect();
     kinds.sort_unstable_by_key(|kind| kind.0);

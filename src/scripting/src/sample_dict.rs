@@ -147,7 +147,7 @@ impl EventEncoder<'_, '_> {
                 to.text(format!("{:<21}", branch.name()).as_bytes());
             });
         }
-        if call.names_data {
+        if call.symbolizes_data {
             let at = AddressContext::of(sample);
             let address = wire.addr.unwrap_or_default();
             let frame = self.resolver.locate_data(at, sample.cpu_mode(), address);

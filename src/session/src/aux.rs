@@ -43,7 +43,7 @@ impl AuxArea {
     }
 
     /// Whether it is in overwrite mode.
-    pub(crate) fn is_overwritten(&self) -> bool {
+    pub(crate) fn is_in_overwrite_mode(&self) -> bool {
         self.snapshot_size.is_some()
     }
 
@@ -63,7 +63,7 @@ impl AuxArea {
         };
         (header.offset, header.size) = (chunk.start(), chunk.size());
         let [first, second] = chunk.pieces();
-        sink.trace(header, &[first, second])?;
+        sink.write_trace(header, &[first, second])?;
         Ok(true)
     }
 
@@ -90,7 +90,7 @@ impl AuxArea {
                 offset: (head as u64).saturating_sub(size),
                 ..self.part_header()
             };
-            let written = sink.trace(header, &[first, second]);
+            let written = sink.write_trace(header, &[first, second]);
             written.map_err(crate::counted_output::write_error)?;
         }
         Ok(())

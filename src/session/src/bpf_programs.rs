@@ -56,7 +56,7 @@ impl BpfPrograms {
     }
 
     /// Adds the features that are not empty.
-    pub(crate) fn describe_in(&self, set: &mut FeatureSet) {
+    pub(crate) fn add_features(&self, set: &mut FeatureSet) {
         if !self.programs.is_empty() {
             set.bpf_programs(&self.programs.values().cloned().collect::<Vec<_>>());
         }

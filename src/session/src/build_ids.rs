@@ -55,7 +55,7 @@ pub(crate) fn of_modules(
     is_wanted: &dyn Fn(&Module) -> bool,
     sysfs: &Path,
     ids: &dyn BuildIds,
-) -> Vec<FoundFile> {
+) -> Vec<BuildIdFile> {
     let of_module = |module: &Module| {
         let id = ids.of_notes(&module_notes(sysfs, &module.name).ok()?)?;
         let path = module.file.clone().unwrap_or_default();
@@ -65,11 +65,11 @@ pub(crate) fn of_modules(
         };
         // The build-id of a compressed file is unknown; it is assumed to be the same.
         let is_same = || ids.of_file(&path).is_none_or(|found| found == id);
-        let is_kept = path.is_file() && is_wanted(module) && is_same();
-        Some(FoundFile {
+        let add_to_cache = path.is_file() && is_wanted(module) && is_same();
+        Some(BuildIdFile {
             entry: entry(&name, Misc::KERNEL, &id),
             path,
-            is_kept,
+            add_to_cache,
         })
     };
     modules.iter().filter_map(of_module).collect()
@@ -77,11 +77,11 @@ pub(crate) fn of_modules(
 
 /// The entry of a module or a mapped file, and a path to read it; the path is empty for a module without a file.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct FoundFile {
+pub(crate) struct BuildIdFile {
     pub(crate) entry: BuildIdEntry,
     pub(crate) path: PathBuf,
     /// Whether the file is to be added to the cache.
-    pub(crate) is_kept: bool,
+    pub(crate) add_to_cache: bool,
 }
 
 /// Returns the mapped files with a build-id, one per name, sorted by name. Those in `to_cache` are to be added to the
@@ -91,7 +91,7 @@ pub(crate) fn of_files(
     to_cache: &HashSet<&MappedName>,
     proc: &Proc,
     ids: &dyn BuildIds,
-) -> Vec<FoundFile> {
+) -> Vec<BuildIdFile> {
     let mapped: Vec<_> = stats.mapped.iter().collect();
     let threads = mapped
         .len()
@@ -103,10 +103,10 @@ pub(crate) fn of_files(
             let path = || same_file(name, **pid, proc);
             let file = of_file(name, stats.deleted.path_of(name).or_else(path), ids);
             if let (Some((entry, path)), Ok(mut found)) = (file, found.lock()) {
-                found.push(FoundFile {
+                found.push(BuildIdFile {
                     entry,
                     path,
-                    is_kept: to_cache.contains(name),
+                    add_to_cache: to_cache.contains(name),
                 });
             }
         }
@@ -122,7 +122,7 @@ pub(crate) fn of_files(
     found.sort_by(|one, other| one.entry.filename.cmp(&other.entry.filename));
     found.dedup_by(|later, first| {
         let is_same = later.entry.filename == first.entry.filename;
-        first.is_kept |= is_same && later.is_kept;
+        first.add_to_cache |= is_same && later.add_to_cache;
         is_same
     });
     found
@@ -202,7 +202,7 @@ mod tests {
         };
         let mut hits = CodePages::new(SampleType::IP | SampleType::TID);
         let body = [0x5010_u64.to_ne_bytes(), [0; 8]].concat();
-        hits.sample(&RawRecord {
+        hits.add_sample(&RawRecord {
             kind: RecordKind::SAMPLE,
             misc: Misc::KERNEL,
             body: &body,
@@ -210,7 +210,7 @@ mod tests {
         let found = |start| {
             of_modules(
                 &[module(start)],
-                &|module| hits.overlap(module),
+                &|module| hits.has_samples_in(module),
                 &root,
                 &FirstBytes,
             )
@@ -219,12 +219,12 @@ mod tests {
             panic!("one module");
         };
         assert_eq!(
-            (hit.entry.filename.as_str(), hit.is_kept),
+            (hit.entry.filename.as_str(), hit.add_to_cache),
             (file.to_str().unwrap(), true)
         );
-        assert!(!found(0x6000)[0].is_kept);
+        assert!(!found(0x6000)[0].add_to_cache);
         fs::write(&file, "cd").unwrap();
-        assert!(!found(0x5000)[0].is_kept, "another build by now");
+        assert!(!found(0x5000)[0].add_to_cache, "another build by now");
         fs::remove_dir_all(root).unwrap();
     }
 
@@ -244,10 +244,10 @@ mod tests {
             inode: 0,
         };
         let proc = Proc::new(&root);
-        let file = |is_kept| FoundFile {
+        let file = |add_to_cache| BuildIdFile {
             entry: entry("/no/such/dir/lib.so", Misc::USER, b"ab"),
             path: inside.join("lib.so"),
-            is_kept,
+            add_to_cache,
         };
         let stats = |mapped| {
             let mut stats = RecordStats::default();

@@ -44,7 +44,7 @@ impl Checkpoint {
     }
 
     /// Sets the size.
-    pub(crate) fn note(&self, size: u64) {
+    pub(crate) fn set_size(&self, size: u64) {
         self.shared.size.store(size, Ordering::Relaxed);
     }
 }
@@ -101,7 +101,7 @@ mod tests {
         record[0] = 68;
         record[6] = 16;
         writer.write_data(&record).unwrap();
-        checkpoint.note(writer.data_bytes());
+        checkpoint.set_size(writer.data_bytes());
         let began = Instant::now();
         let size = |bytes: &[u8]| Endian::NATIVE.u64_at(bytes, 48);
         while size(&std::fs::read(&path).unwrap()) != Some(16) {

@@ -53,7 +53,7 @@ impl CodePages {
 
     /// Adds a sample.
     #[inline]
-    pub(crate) fn sample(&mut self, record: &RawRecord<'_>) {
+    pub(crate) fn add_sample(&mut self, record: &RawRecord<'_>) {
         let mode = record.misc.cpu_mode();
         if !matches!(mode, CpuMode::User | CpuMode::Kernel) {
             return;
@@ -79,7 +79,7 @@ impl CodePages {
     }
 
     /// Adds an executable mapping.
-    pub(crate) fn mapping(&mut self, mmap: &Mmap<'_>, name: &MappedName) {
+    pub(crate) fn add_mapping(&mut self, mmap: &Mmap<'_>, name: &MappedName) {
         let pages = (
             mmap.start >> PAGE_SHIFT,
             mmap.start.saturating_add(mmap.len) >> PAGE_SHIFT,
@@ -90,7 +90,7 @@ impl CodePages {
     }
 
     /// Adds a forked process; new threads are ignored.
-    pub(crate) fn fork(&mut self, fork: &Task) {
+    pub(crate) fn add_fork(&mut self, fork: &Task) {
         if fork.pid != fork.ppid {
             self.parents.insert(fork.pid, fork.ppid);
         }
@@ -116,7 +116,7 @@ impl CodePages {
     }
 
     /// Whether there are samples in the pages of this module.
-    pub(crate) fn overlap(&self, module: &Module) -> bool {
+    pub(crate) fn has_samples_in(&self, module: &Module) -> bool {
         let end = module.start.saturating_add(module.size);
         let pages = module.start >> PAGE_SHIFT..end.div_ceil(1 << PAGE_SHIFT);
         self.kernel_pages.iter().any(|page| pages.contains(page))
@@ -181,14 +181,14 @@ mod tests {
             pgoff: 0,
             filename: file.as_bytes(),
         };
-        hits.mapping(&mmap, &name(file));
+        hits.add_mapping(&mmap, &name(file));
     }
 
     fn sample(hits: &mut CodePages, mode: u16, pid: u32, address: u64) {
         let mut body = vec![0; 8];
         body.extend(address.to_ne_bytes());
         body.extend([pid.to_ne_bytes(), (pid + 1).to_ne_bytes()].concat());
-        hits.sample(&RawRecord {
+        hits.add_sample(&RawRecord {
             kind: RecordKind::SAMPLE,
             misc: Misc(mode),
             body: &body,
@@ -209,10 +209,10 @@ mod tests {
             ptid: ppid,
             time: 0,
         };
-        hits.fork(&fork(8, 7));
+        hits.add_fork(&fork(8, 7));
         // A cycle, which damaged records may create, must not loop forever.
-        hits.fork(&fork(5, 6));
-        hits.fork(&fork(6, 5));
+        hits.add_fork(&fork(5, 6));
+        hits.add_fork(&fork(6, 5));
         let (kernel, user) = (1, 2);
         sample(&mut hits, user, 8, 0x2fff);
         sample(&mut hits, kernel, 7, 0x8000);
@@ -224,8 +224,8 @@ mod tests {
             size: 0x1800,
             file: None,
         };
-        assert!(hits.overlap(&module(0x7000)) && hits.overlap(&module(0x8000)));
-        assert!(!hits.overlap(&module(0x6000)) && !hits.overlap(&module(0x9000)));
+        assert!(hits.has_samples_in(&module(0x7000)) && hits.has_samples_in(&module(0x8000)));
+        assert!(!hits.has_samples_in(&module(0x6000)) && !hits.has_samples_in(&module(0x9000)));
         let (parent, other) = (name("/parent"), name("/other"));
         assert_eq!(hits.files(), HashSet::from([&parent]));
         let mut part = CodePages::new(sample_type);
@@ -242,7 +242,7 @@ mod tests {
             let body = [address.to_ne_bytes(), task.to_le_bytes()].concat();
             map(&mut hits, pid, 0x1000, "//anon");
             map(&mut hits, pid, 0x4000, "/file");
-            hits.sample(&RawRecord {
+            hits.add_sample(&RawRecord {
                 kind: RecordKind::SAMPLE,
                 misc: Misc(2),
                 body: &body,

@@ -13,7 +13,7 @@ use rperf_perfdata::feature::BuildIdEntry;
 use rperf_sys::{Module, Proc, kernel_notes, read_pseudo_file, vdso_image};
 use rperf_wire::name_path;
 
-use crate::build_ids::FoundFile;
+use crate::build_ids::BuildIdFile;
 use crate::code_pages::CodePages;
 use crate::counted_output::{CountedOutput, write_error};
 use crate::header::features;
@@ -47,7 +47,7 @@ pub(crate) fn close(
     let lost_samples = lost_samples(&closing.opened.events, &mut records);
     let written = match closing.reader_gone {
         true => Ok(()),
-        false => sink.records(&mut records).map_err(write_error),
+        false => sink.write_records(&mut records).map_err(write_error),
     };
     let summary = finish_file(closing, sink)?;
     written?;
@@ -74,7 +74,7 @@ pub(crate) fn finish_file(
     if let Some(tracing_data) = &closing.opened.tracing_data {
         set.tracing_data(tracing_data);
     }
-    sink.stats.bpf_programs.describe_in(&mut set);
+    sink.stats.bpf_programs.add_features(&mut set);
     if !build_ids.is_empty() {
         set.build_ids(&build_ids);
     }
@@ -117,7 +117,7 @@ fn jit_dumps(stats: &RecordStats) -> BTreeSet<PathBuf> {
 
 impl FileCompletion<'_> {
     /// Starts a stream with the metadata of the recording.
-    pub(crate) fn pipe(&self, stream: &Arc<File>) -> Result<OutputStream, WriteError> {
+    pub(crate) fn begin_stream(&self, stream: &Arc<File>) -> Result<OutputStream, WriteError> {
         let request = self.request;
         let mut set = features(request, &self.opened.descriptions, &self.opened.events);
         if let Some(tracing_data) = &self.opened.tracing_data {
@@ -134,7 +134,7 @@ impl FileCompletion<'_> {
 
     /// Returns the entries of the kernel and of all its modules; `None` if the kernel's text or build-id is unknown, or
     /// build-ids are not requested. Modules with code pages in `hits` (all with `cache_all`) are to be added to the cache.
-    fn kernel_build_ids(&self, hits: &CodePages) -> Option<(BuildIdEntry, Vec<FoundFile>)> {
+    fn kernel_build_ids(&self, hits: &CodePages) -> Option<(BuildIdEntry, Vec<BuildIdFile>)> {
         let (request, kernel) = (self.request, &self.opened.kernel);
         if kernel.text.is_none() || !request.output.build_ids {
             return None;
@@ -142,7 +142,7 @@ impl FileCompletion<'_> {
         let id = self
             .ids
             .of_notes(&kernel_notes(&request.roots.sysfs).ok()?)?;
-        let is_wanted = |module: &Module| request.output.cache_all || hits.overlap(module);
+        let is_wanted = |module: &Module| request.output.cache_all || hits.has_samples_in(module);
         let sysfs = &request.roots.sysfs;
         let modules = build_ids::of_modules(&kernel.modules, &is_wanted, sysfs, self.ids);
         Some((build_ids::of_kernel(&id), modules))
@@ -188,13 +188,13 @@ impl FileCompletion<'_> {
     }
 
     /// Adds a file and its debug file to the cache, if the file is to be kept there; returns the message of a failure.
-    fn cache_file(&self, file: &FoundFile) -> Option<String> {
+    fn cache_file(&self, file: &BuildIdFile) -> Option<String> {
         let cache = self
             .request
             .output
             .cache
             .as_ref()
-            .filter(|_| file.is_kept)?;
+            .filter(|_| file.add_to_cache)?;
         let id = hexadecimal(file.entry.id());
         let debug = debug_file(Path::new(DEBUG_FILES), &id);
         let object = NewObject {

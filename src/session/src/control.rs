@@ -48,7 +48,7 @@ pub(crate) struct ControlRequests {
     /// Write a snapshot: the content of the rings to a new file, or the latest part of hardware traces.
     pub(crate) snapshot: bool,
     /// Whether hardware traces are to continue; `None` if unchanged.
-    pub(crate) traces: Option<bool>,
+    pub(crate) traces_run: Option<bool>,
 }
 
 impl Control {
@@ -133,7 +133,7 @@ impl Control {
             ControlCommand::Switch { on, event: None } => {
                 let mut switched = events.iter().filter(|event| event.is_switched_with_all);
                 switched.try_for_each(|event| event.switch(on))?;
-                requests.traces = Some(on);
+                requests.traces_run = Some(on);
                 observer.on_event(SessionNotice::Switched { on });
             }
             ControlCommand::Switch {
@@ -145,7 +145,7 @@ impl Control {
                     Some(event) => {
                         event.switch(on)?;
                         if event.spec.trace_pmu().is_some() {
-                            requests.traces = Some(on);
+                            requests.traces_run = Some(on);
                         }
                         SessionNotice::EventSwitched { event: name, on }
                     }

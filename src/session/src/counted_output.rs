@@ -61,13 +61,13 @@ impl CountedOutput {
     }
 
     /// Writes synthesized records.
-    pub(crate) fn records(&mut self, records: &mut RecordBuffer) -> Result<(), WriteError> {
-        let bytes = self.note(records);
+    pub(crate) fn write_records(&mut self, records: &mut RecordBuffer) -> Result<(), WriteError> {
+        let bytes = self.take_counted(records);
         self.output_sink.write_data(&bytes)
     }
 
     /// Adds synthesized records to the statistics, and returns their bytes.
-    pub(crate) fn note(&mut self, records: &mut RecordBuffer) -> Vec<u8> {
+    pub(crate) fn take_counted(&mut self, records: &mut RecordBuffer) -> Vec<u8> {
         let bytes = records.take();
         let stats = &mut self.stats;
         stats.truncated_maps += std::mem::take(&mut records.truncated_maps);
@@ -78,11 +78,15 @@ impl CountedOutput {
     }
 
     /// Writes the header record of a part of a hardware trace, and then the part, which consists of `pieces`.
-    pub(crate) fn trace(&mut self, header: AuxTrace, pieces: &[&[u8]]) -> Result<(), WriteError> {
+    pub(crate) fn write_trace(
+        &mut self,
+        header: AuxTrace,
+        pieces: &[&[u8]],
+    ) -> Result<(), WriteError> {
         let mut records = RecordBuffer::new(0);
         let record = UserRecord::AuxTrace(header);
         records.user(record.kind(), |to| record.encode_body(to));
-        let record = self.note(&mut records);
+        let record = self.take_counted(&mut records);
         self.traces.push(AuxIndexEntry {
             file_offset: self.output_sink.bytes(),
             size: record.len() as u64,

@@ -153,7 +153,7 @@ impl RingSet {
     /// Whether AUX areas are overwritten, and copied on request (`--snapshot`).
     pub(crate) fn keeps_snapshots(&self) -> bool {
         let mut areas = self.rings.iter().filter_map(|ring| ring.area.as_ref());
-        areas.any(AuxArea::is_overwritten)
+        areas.any(AuxArea::is_in_overwrite_mode)
     }
 
     /// Writes the latest part of the trace in each AUX area, after the records that are in the rings.

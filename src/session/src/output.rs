@@ -201,7 +201,7 @@ fn folder_and_name(path: &Path, reason: i32) -> io::Result<(Folder, OsString)> {
     if is_directory && !is_recording() {
         return Err(rejected());
     }
-    let (folder, _) = Folder::of(path)?;
+    let (folder, _) = Folder::parent_of(path)?;
     Ok((folder, name))
 }
 

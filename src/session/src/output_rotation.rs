@@ -118,7 +118,7 @@ impl OutputRotation<'_> {
         self.remove_oldest();
         replacement.commit()?;
         if let Some(mut records) = records {
-            sink.records(&mut records).map_err(write_error)?;
+            sink.write_records(&mut records).map_err(write_error)?;
         }
         self.began = Instant::now();
         Ok(())
@@ -150,7 +150,7 @@ impl OutputRotation<'_> {
             let Some(oldest) = self.written.pop_front() else {
                 return;
             };
-            if let Ok((folder, name)) = Folder::of(&oldest) {
+            if let Ok((folder, name)) = Folder::parent_of(&oldest) {
                 unlinked.keep(&folder, name);
                 // The file may already have been removed.
                 let _ = folder.remove_file(name);
@@ -166,7 +166,7 @@ pub(crate) fn stamp(path: &Path, observer: &mut dyn SessionObserver) -> Result<P
         path: path.to_owned(),
         cause,
     };
-    let (folder, name) = Folder::of(path).map_err(failed)?;
+    let (folder, name) = Folder::parent_of(path).map_err(failed)?;
     if !matches!(
         folder.kind(name),
         Ok(Some(FileKind::File | FileKind::Folder))

@@ -57,7 +57,7 @@ impl OutputStream {
             Self::File(writer, checkpoint) => {
                 writer.write_data(records)?;
                 if let Some(checkpoint) = checkpoint {
-                    checkpoint.note(writer.data_bytes());
+                    checkpoint.set_size(writer.data_bytes());
                 }
                 Ok(())
             }
@@ -76,7 +76,7 @@ impl OutputStream {
             Self::File(writer, checkpoint) => {
                 writer.write_followed(record, payload)?;
                 if let Some(checkpoint) = checkpoint {
-                    checkpoint.note(writer.data_bytes());
+                    checkpoint.set_size(writer.data_bytes());
                 }
                 Ok(())
             }

@@ -365,7 +365,7 @@ impl RecordingOutput {
         let request = completion.request;
         if let Some(stream) = &request.output.stream {
             let output_sink = completion
-                .pipe(stream)
+                .begin_stream(stream)
                 .map_err(write_error)
                 .map_err(with_output_path(request))?;
             return Ok(Self {

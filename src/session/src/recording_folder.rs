@@ -37,7 +37,7 @@ pub(crate) fn is_recording(directory: &Folder) -> bool {
 /// `DirectoryNotEmpty` if it contains anything else, or no header of a recording; then nothing is
 /// removed. Other errors are those of system calls.
 pub(crate) fn remove(folder: &Folder, name: &OsStr) -> io::Result<UnlinkedFiles> {
-    let directory = folder.below(name.as_ref())?;
+    let directory = folder.open_below(name.as_ref())?;
     if !is_recording(&directory) {
         return Err(not_empty());
     }
@@ -54,7 +54,7 @@ pub(crate) fn remove_contents(directory: &Folder) -> io::Result<UnlinkedFiles> {
     let mut unlinked = UnlinkedFiles::default();
     let names = directory.names()?;
     let kernel = match directory.kind(KERNEL.as_ref())? {
-        Some(FileKind::Folder) => Some(directory.below(KERNEL.as_ref())?),
+        Some(FileKind::Folder) => Some(directory.open_below(KERNEL.as_ref())?),
         // If it is not a folder, it is removed like the other files.
         _ => None,
     };

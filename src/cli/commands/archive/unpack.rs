@@ -246,7 +246,7 @@ impl ArchiveUnpacker<'_> {
                 "a hard link to a file with another build-id or without one",
             ));
         }
-        let file = self.cache.below(&target.folder);
+        let file = self.cache.open_below(&target.folder);
         let file = file.and_then(|folder| folder.open_file(target.file.as_ref()))?;
         if !has_id(&map_open_file(&file)?, &object.id) {
             return Err(EntryFault::Refused("its build-id does not match its path"));
@@ -260,7 +260,7 @@ impl ArchiveUnpacker<'_> {
 
     /// Creates the link from a build-id to its object if the object is in the cache. Returns whether it is.
     fn link(&self, link: &PendingLink) -> io::Result<bool> {
-        let object = self.cache.below(&link.folder);
+        let object = self.cache.open_below(&link.folder);
         if !object.is_ok_and(|folder| folder.names().is_ok_and(|names| !names.is_empty())) {
             return Ok(false);
         }

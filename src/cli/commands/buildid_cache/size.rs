@@ -38,7 +38,7 @@ impl SizedObject {
             let file = folder.find(&name)?;
             let metadata = file.metadata();
             if metadata.is_dir() {
-                self.add(&folder.below(name.as_ref())?)?;
+                self.add(&folder.open_below(name.as_ref())?)?;
                 continue;
             }
             self.bytes = self

@@ -44,7 +44,7 @@ impl CallchainConverter {
             vdso: own_vdso(),
             stacks: StackOptions {
                 // Only stack copies are converted, not the branch stacks of `--call-graph lbr`.
-                call_stacks: false,
+                has_lbr_call_stacks: false,
                 ..stack_options(metadata, Some(MAX_FRAMES))
             },
             jobs: rperf_sys::parallelism(),

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use rperf_names::counted;
-use rperf_rewrite::{DumpObjects, DumpedCode, DumpedObject};
+use rperf_rewrite::{DumpConverter, DumpedCode, DumpedObject};
 use rperf_safefs::write_atomic;
 use rperf_symbol::jit_dump::{JitDump, parse};
 use rperf_symbol::{FileBytes, Files as _};
@@ -59,7 +59,7 @@ impl JitDumpFiles<'_> {
     }
 }
 
-impl DumpObjects for JitDumpFiles<'_> {
+impl DumpConverter for JitDumpFiles<'_> {
     fn object(&mut self, path: &Path) -> Option<DumpedObject> {
         let name = path.display();
         let dump = match self.read(path) {

@@ -134,7 +134,7 @@ impl<'c> InjectOutput<'c> {
         let path = self.path.as_deref().unwrap_or(Path::new("-"));
         // The error of the copy or the damage of the input. The I/O error only keeps the incomplete file from being created.
         let mut failed = None;
-        let written = Folder::of(path).and_then(|(folder, name)| {
+        let written = Folder::parent_of(path).and_then(|(folder, name)| {
             folder.write_atomic(name, MODE, |out| {
                 self.check_summary(input, copy(out)).map_err(|error| {
                     failed = Some(error);
@@ -154,7 +154,7 @@ impl<'c> InjectOutput<'c> {
         summary: Result<CopySummary, CopyError>,
     ) -> Result<InjectSummary, CliError> {
         let summary = summary.map_err(|error| self.copy_error(input, error))?;
-        if let Some(end) = summary.end {
+        if let Some(end) = summary.read_error {
             let error = CliError::message(255, format!("{input}: {end}"));
             return Err(match self.is_stream() {
                 true => error.hint("the output contains only the records before this damage"),

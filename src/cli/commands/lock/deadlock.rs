@@ -9,7 +9,7 @@ use std::io;
 use clap::{ArgMatches, Command};
 use rperf_events::{EventSpec, Sampling};
 use rperf_replay::{LiveWorld, Machine, Order};
-use rperf_resolve::{AddressContext, Resolver, StackCopy, StackOptions, UserStacks};
+use rperf_resolve::{AddressContext, Resolver, StackOptions, UnsampledStack, UserStacks};
 use rperf_session::{KernelRoots, Observation, ObserveOptions, RecordRequest, Target};
 use rperf_sys::{Proc, read_process_memory, thread_registers, uname};
 use rperf_view::lock::chains::{
@@ -269,9 +269,9 @@ impl WaitReader<'_, '_> {
             endian: Endian::NATIVE,
             limit: None,
             keeps_outermost: false,
-            call_stacks: false,
+            has_lbr_call_stacks: false,
         };
-        let copy = StackCopy {
+        let copy = UnsampledStack {
             at: self.at(pid),
             registers,
             bytes: bytes.get(..read)?,

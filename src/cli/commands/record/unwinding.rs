@@ -110,13 +110,13 @@ impl LiveUnwinding {
         // Stacks that could not be unwound to the end.
         warn_of_truncated(context, &stacks, Some(copied));
         // Stacks with more frames than are kept.
-        if stacks.deep > 0 {
+        if stacks.at_frame_limit > 0 {
             let limit = max_stack_frames();
             context.warn(format_args!(
                 "{} of {} {} truncated to {limit} frames",
-                stacks.deep,
+                stacks.at_frame_limit,
                 counted(stacks.stacks, "user callchain"),
-                was_or_were(stacks.deep)
+                was_or_were(stacks.at_frame_limit)
             ));
             let more = limit.saturating_mul(4).min(MAX_FRAMES_LIMIT);
             if more > limit {
@@ -152,7 +152,7 @@ impl BuildRewriter for LiveUnwinding {
                 endian: Endian::NATIVE,
                 limit: Some(max_stack_frames()),
                 keeps_outermost: false,
-                call_stacks: false,
+                has_lbr_call_stacks: false,
             },
             jobs: rperf_sys::parallelism().div_ceil(2),
         };
@@ -191,7 +191,7 @@ impl Drop for StackRewriter {
     fn drop(&mut self) {
         let results = UnwindResults {
             stacks: self.unwinder.summary().clone(),
-            stored: self.unwinder.stored_copies(),
+            stored: self.unwinder.samples_not_unwound(),
         };
         *self.results.lock().unwrap_or_else(PoisonError::into_inner) = results;
     }

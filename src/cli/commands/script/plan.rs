@@ -32,7 +32,7 @@ pub(super) struct EventPlan {
     /// The index of the event's cache of rendered text; events with equal fields and equal [`Self::inlines`] share a cache.
     pub(super) cache_index: usize,
     /// Whether the data address is symbolized.
-    pub(super) names_data: bool,
+    pub(super) symbolizes_data: bool,
     /// Whether a sample is a single branch, whose target is shown after its address.
     pub(super) shows_target: bool,
     /// Whether samples are branches of a decoded trace whose kind is shown.
@@ -270,7 +270,7 @@ fn layouts(
             shows_bpf_output: is_bpf_output && fields.has(LineField::BpfOutput),
             layout: ScriptLayout::new(&script_event, style),
             cache_index,
-            names_data: names_data(attr),
+            symbolizes_data: symbolizes_data(attr),
             shows_target,
             // Set by [`ScriptPlan::show_kinds`] for the branches of a decoded trace.
             shows_kind: false,
@@ -316,6 +316,6 @@ fn has_no_samples(attr: &Attr) -> bool {
 
 /// Whether the data address of the event's samples is symbolized: for page faults, as in perf. For targets of branches see
 /// [`EventPlan::shows_target`].
-fn names_data(attr: &Attr) -> bool {
+fn symbolizes_data(attr: &Attr) -> bool {
     attr.kind == EventType::SOFTWARE && PAGE_FAULTS.contains(&attr.config)
 }

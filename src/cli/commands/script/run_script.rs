@@ -181,7 +181,7 @@ impl ScriptReading<'_> {
             sources,
             registers: Box::new(move |registers| register_text(registers, architecture)),
             // Set by [`Self::send_events`] if a trace is decoded.
-            decoded: None,
+            decoded_event: None,
         }
     }
 
@@ -200,7 +200,7 @@ impl ScriptReading<'_> {
         let last = recording.events.len().checked_sub(1);
         let last = last.and_then(|last| u32::try_from(last).ok());
         let options = EncoderOptions {
-            decoded: last.filter(|_| has_trace).map(EventIndex),
+            decoded_event: last.filter(|_| has_trace).map(EventIndex),
             ..self.options(recording, calls, &filter, &sources)
         };
         let encoder = EventEncoder::new(&resolver, calls, options);
@@ -226,7 +226,7 @@ impl ScriptReading<'_> {
             &encoder.stacks(),
             stack_copy_size(recording.events),
         );
-        if calls.names_addresses() {
+        if calls.resolves_addresses() {
             self.settings
                 .report_symbol_problems(self.context, &resolver);
         }

@@ -7,7 +7,7 @@ use rperf_replay::{FoldControl, Stream};
 use rperf_resolve::{LoadedObjects, Resolver, StackSummary};
 use rperf_scripting::{
     DatabaseExporter, EncoderScratch, EventBlock, EventEncoder, ScriptCalls, ScriptFunctions,
-    stream_records,
+    script_record_kinds,
 };
 
 use super::counts::{CountRecord, are_counted};
@@ -46,7 +46,7 @@ impl ScriptReading<'_> {
         input: RecordingStream,
     ) -> Result<ExitStatus, CliError> {
         let path = input.path.clone();
-        let mut stream = Stream::new(input.reader()?).with_records(&stream_records());
+        let mut stream = Stream::new(input.reader()?).with_records(&script_record_kinds());
         // The first chunk describes the events.
         let mut more = stream.advance()?;
         let formats = stream.head().metadata().formats();

@@ -26,7 +26,7 @@ pub(super) fn report(
     let database = check(&words)?;
     let path = Path::new(&database).display().to_string();
     let failed = |error| CliError::message(255, format!("export-to-sqlite: {path}: {error}"));
-    let (folder, name) = Folder::of(Path::new(&database)).map_err(failed)?;
+    let (folder, name) = Folder::parent_of(Path::new(&database)).map_err(failed)?;
     if folder.kind(name).map_err(failed)?.is_some() {
         let message = format!("export-to-sqlite: {path} exists");
         return Err(CliError::message(255, message).hint("remove it, or name another file"));

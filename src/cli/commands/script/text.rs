@@ -117,12 +117,14 @@ impl<'r, 'w> SampleText<'r, 'w> {
         out: &mut Vec<u8>,
     ) {
         let address = sample.wire.addr.unwrap_or_default();
-        let frame = match event.names_data {
+        let frame = match event.symbolizes_data {
             true => self.resolver.locate_data(at, sample.cpu_mode(), address),
             false => Frame::unknown(address, sample.cpu_mode().into()),
         };
         let address = self.lines.resolved(&frame);
-        event.layout.data_address(&address, event.names_data, out);
+        event
+            .layout
+            .data_address(&address, event.symbolizes_data, out);
     }
 
     fn branches(
@@ -370,7 +372,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
     ) {
         let FrameAddress { mode, ip } = address;
         let Some(mapping) = self.resolver.mapping(at, mode, ip) else {
-            let frame = self.resolver.unmapped(mode, ip);
+            let frame = self.resolver.unmapped_frame(mode, ip);
             return self.put_frame(event, &self.resolved(event, &frame), out);
         };
         let world = self.resolver.world();
@@ -390,7 +392,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
             return out.extend_from_slice(text);
         }
         let from = out.len();
-        let frame = self.resolver.in_mapping(mapping, ip, mode.into());
+        let frame = self.resolver.frame_in_mapping(mapping, ip, mode.into());
         if event.inlines {
             let write = |address| self.put_frame(event, &address, out);
             self.lines.expand(&frame, write);

@@ -36,10 +36,10 @@ pub(super) fn interval(matches: &ArgMatches) -> Result<Option<IntervalOptions>, 
     if millis == 0 {
         return Err(CliError::usage("-I: an interval is at least 1 millisecond"));
     }
-    let times = matches.get_one::<u64>("interval-count").copied();
+    let count = matches.get_one::<u64>("interval-count").copied();
     Ok(Some(IntervalOptions {
         every: Duration::from_millis(millis),
-        times: times.filter(|times| *times > 0),
+        max_intervals: count.filter(|count| *count > 0),
     }))
 }
 

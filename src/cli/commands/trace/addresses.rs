@@ -84,7 +84,7 @@ impl AddressNames for AddressSymbolizer {
     fn forget_mappings(&self, world: &World) {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(loaded) = loaded.as_mut() {
-            loaded.discard_mappings(world);
+            loaded.discard_after_prune(world);
         }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn run_objdump(
     let dso = function.symbol.dso;
     let object = &*resolver.world().dso(dso).path();
     // The symbols may come from a debug file, which may have no code.
-    let symbol_file = resolver.source(dso).filter(|file| *file != object);
+    let symbol_file = resolver.symbol_file(dso).filter(|file| *file != object);
     let mut objdump_message = String::new();
     for file in symbol_file.into_iter().chain([object]) {
         let mut command = Command::new(program);

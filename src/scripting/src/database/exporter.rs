@@ -263,7 +263,7 @@ impl DatabaseExporter {
         let mut program = 0;
         if let Some(main) = main {
             self.thread(main, Some(main));
-            let position = self.tasks.program(main);
+            let position = self.tasks.program_comm(main);
             let is_new_program = self.is_new_comm(main, position);
             program = self.comm(main, position);
             if is_new_program {
@@ -277,7 +277,7 @@ impl DatabaseExporter {
                 self.comm_thread(program, thread);
             }
         }
-        if let Some(newest) = self.tasks.get(thread).map(|thread| thread.newest()) {
+        if let Some(newest) = self.tasks.get(thread).map(|thread| thread.newest_comm()) {
             self.comm(thread, newest);
         }
         program

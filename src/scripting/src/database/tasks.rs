@@ -147,11 +147,11 @@ impl Tasks {
     }
 
     /// The position of the name of the program that a thread executes.
-    pub(super) fn program(&self, index: ThreadIndex) -> usize {
+    pub(super) fn program_comm(&self, index: ThreadIndex) -> usize {
         let Some(thread) = self.threads.get(index) else {
             return 0;
         };
-        let newest = thread.newest();
+        let newest = thread.newest_comm();
         if !self.marks_exec {
             return newest;
         }
@@ -185,7 +185,7 @@ impl Thread {
     }
 
     /// The position of the newest name.
-    pub(super) fn newest(&self) -> usize {
+    pub(super) fn newest_comm(&self) -> usize {
         self.comms.len().saturating_sub(1)
     }
 

@@ -77,7 +77,7 @@ fn every_command_is_executed_and_acknowledged() {
     assert_eq!(reported, ["all true", "cs false", "no x"]);
     let traces = Some(true);
     let expected = ControlRequests {
-        traces,
+        traces_run: traces,
         ..ControlRequests::default()
     };
     assert_eq!(requests, expected);

@@ -45,7 +45,7 @@ impl TracepointBundle {
 
     /// Records that an event was opened in the bundle of `leader`, which is the event itself if it begins a bundle;
     /// `None` if the event was opened separately.
-    pub(super) fn grow(&mut self, leader: Option<usize>) {
+    pub(super) fn note_opened(&mut self, leader: Option<usize>) {
         match leader {
             None => {}
             same if same == self.leader => self.members += 1,

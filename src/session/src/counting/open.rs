@@ -106,7 +106,7 @@ impl<K: CounterKernel> OpenCounters<K> {
             match opened.open_event(&mut event, request, opening, observer) {
                 Ok(()) => {
                     opened.events.push(event);
-                    bundle.grow(bundled.map(|leader| leader.unwrap_or(index)));
+                    bundle.note_opened(bundled.map(|leader| leader.unwrap_or(index)));
                 }
                 // The next iteration opens the event without a bundle.
                 Err(_) if bundled.is_some() => bundle.give_up(),

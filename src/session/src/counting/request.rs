@@ -38,7 +38,7 @@ pub struct IntervalOptions {
     /// Length of an interval.
     pub every: Duration,
     /// Number of intervals; `None` for no limit.
-    pub times: Option<u64>,
+    pub max_intervals: Option<u64>,
 }
 
 /// How BPF programs count the events with [`EventSpec::bpf`].

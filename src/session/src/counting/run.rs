@@ -260,7 +260,10 @@ impl<'a> CountRun<'a> {
                 return Ok(WaitEnd::ReaderGone);
             }
             done += 1;
-            let enough = self.request.interval.and_then(|interval| interval.times);
+            let enough = self
+                .request
+                .interval
+                .and_then(|interval| interval.max_intervals);
             if enough == Some(done) && waiting.workload.is_none() {
                 return Ok(WaitEnd::Time);
             }
@@ -311,7 +314,7 @@ impl<'a> CountRun<'a> {
     /// Returns when the next interval ends, after `done` intervals; `None` without intervals, or after the last one.
     fn next_interval(&self, done: u64) -> Option<Instant> {
         let interval = self.request.interval?;
-        if interval.times.is_some_and(|times| done >= times) {
+        if interval.max_intervals.is_some_and(|times| done >= times) {
             return None;
         }
         let number = u32::try_from(done + 1).unwrap_or(u32::MAX);
@@ -346,7 +349,9 @@ impl<'a> CountRun<'a> {
     ) -> Result<(), Error> {
         match self.request.interval {
             None => self.record_round(StatRoundKind::Final, readings, at)?,
-            Some(interval) if interval.times.is_none() => self.interval(at, readings, observer)?,
+            Some(interval) if interval.max_intervals.is_none() => {
+                self.interval(at, readings, observer)?
+            }
             Some(_) => {}
         }
         self.writer.take().map_or(Ok(()), CountWriter::finish)

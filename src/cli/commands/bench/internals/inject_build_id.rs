@@ -184,7 +184,7 @@ fn inject(recording: &[u8], objects: InjectedObjects) -> Option<u64> {
         FileBuildIds,
     ));
     let summary = copy.copy(&events, pipeline, &mut sink()).ok()?;
-    let is_complete = summary.end.is_none();
+    let is_complete = summary.read_error.is_none();
     is_complete.then_some(summary.bytes)
 }
 

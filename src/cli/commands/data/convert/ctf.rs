@@ -41,7 +41,7 @@ impl DataConversion<'_> {
             };
             CliError::message(255, message)
         };
-        let (parent, name) = Folder::of(path).map_err(failed)?;
+        let (parent, name) = Folder::parent_of(path).map_err(failed)?;
         let replaces = is_set(self.matches, "force");
         let old = OldTrace::find(&parent, path, replaces).map_err(failed)?;
         let written = parent.replace_folder(name, 0o777, |folder| {
@@ -152,7 +152,7 @@ impl OldTrace {
             Some(FileKind::Folder) => {}
             Some(_) => return taken(format!("{} exists and is not a folder", path.display())),
         }
-        let folder = parent.below(Path::new(name))?;
+        let folder = parent.open_below(Path::new(name))?;
         let names = folder.names()?;
         if !names.is_empty() && !replaces {
             return taken(format!(

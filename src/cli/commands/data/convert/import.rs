@@ -183,7 +183,8 @@ fn write<T>(
     target: &ConversionTarget<'_>,
     convert: impl FnOnce(&mut BufWriter<File>) -> Result<T, Error>,
 ) -> Result<T, WriteFailure> {
-    let (folder, name) = Folder::of(Path::new(target.destination)).map_err(WriteFailure::Output)?;
+    let (folder, name) =
+        Folder::parent_of(Path::new(target.destination)).map_err(WriteFailure::Output)?;
     let kind = folder.kind(name).map_err(WriteFailure::Output)?;
     if kind.is_some_and(|kind| kind != FileKind::File) {
         let error = io::Error::other("it exists and is not a regular file");
