@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use clap::ArgMatches;
-use rperf_probe::{ObjectInputs, ProbeObject, cached_list};
+use rperf_probe::{ObjectInputs, ProbeObject, marker_cache_text};
 use rperf_safefs::Folder;
 use rperf_symbol::{
     BuildId, Files as _, ObjectKind, ObjectRequest, SearchPaths, build_id_of_elf, has_usdt_probes,
@@ -110,7 +110,7 @@ fn markers(path: &Path, file: &Path, bytes: &[u8]) -> String {
         info: None,
         is_kernel: false,
     });
-    object.map_or_else(|_| String::new(), |object| cached_list(&object, path))
+    object.map_or_else(|_| String::new(), |object| marker_cache_text(&object, path))
 }
 
 /// Resolves `path` with `root` as `/`: absolute links start at `root`, and no link can leave it. A relative path also starts at

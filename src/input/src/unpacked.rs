@@ -113,7 +113,7 @@ impl UnpackedRecords {
     ) -> io::Result<Self> {
         let bytes: Vec<&[u8]> = parts.iter().map(|part| &*part.bytes).collect();
         let summary = data.unpack_on(threads, &bytes, &mut spool)?;
-        let damage = match &summary.end {
+        let damage = match &summary.first_error {
             // The parts are numbered from 1.
             Some(Error::Part { part, source }) => parts
                 .get((*part as usize).wrapping_sub(1))

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, Scope};
 
-use crate::decompress::content;
+use crate::decompress::compressed_bytes;
 use crate::frames::CompleteFrames;
 use crate::merged_files::MergedFiles;
 use crate::{Decompressor, RecordAt};
@@ -107,7 +107,7 @@ impl<'a> DecodeAhead<'a> {
             let buffer = self.spare.pop().unwrap_or_default();
             // A record whose content has an invalid size is not decoded here: the caller decodes it and reports the error.
             let endian = self.merged.endian();
-            let body = endian.and_then(|endian| content(&record, endian).ok());
+            let body = endian.and_then(|endian| compressed_bytes(&record, endian).ok());
             let job = DecodeJob {
                 body: body.unwrap_or_default(),
                 buffer,

@@ -53,13 +53,13 @@ impl Decompressor {
     /// Creates a decompressor for a recording of unknown length.
     #[must_use]
     pub fn new(endian: Endian) -> Self {
-        Self::with_input(endian, 0)
+        Self::with_input_size(endian, 0)
     }
 
     /// Creates a decompressor for a recording, or one file of a directory, of `bytes` bytes (0 if unknown). The size
     /// limits the memory of the decoder.
     #[must_use]
-    pub fn with_input(endian: Endian, bytes: u64) -> Self {
+    pub fn with_input_size(endian: Endian, bytes: u64) -> Self {
         Self {
             endian,
             zstd: Zstd::new(bytes),
@@ -133,7 +133,7 @@ impl Decompressor {
 
     fn decompress(&mut self, record: &RecordAt<'_>, decoded: Option<&[u8]>) -> Result<(), Error> {
         let offset = record.position;
-        let body = content(record, self.endian)?;
+        let body = compressed_bytes(record, self.endian)?;
         self.compressed += body.len() as u64;
         let most = max_decompressed(self.compressed);
         let mut buffer = std::mem::take(&mut self.buffer);
@@ -145,7 +145,7 @@ impl Decompressor {
         };
         if let Some(decoded) = decoded {
             self.decompressed.extend_from_slice(decoded);
-            self.zstd.skip(decoded.len());
+            self.zstd.add_produced(decoded.len());
         } else {
             let fed = self.zstd.feed(body, most, &mut self.decompressed);
             fed.map_err(|source| Error::Zstd { offset, source })?;
@@ -206,7 +206,10 @@ fn complete_record(bytes: &[u8], endian: Endian) -> Result<Option<usize>, u16> {
 }
 
 /// Returns the compressed bytes of a record: its whole body, or in COMPRESSED2 as many bytes as its first field specifies.
-pub(crate) fn content<'a>(record: &RecordAt<'a>, endian: Endian) -> Result<&'a [u8], Error> {
+pub(crate) fn compressed_bytes<'a>(
+    record: &RecordAt<'a>,
+    endian: Endian,
+) -> Result<&'a [u8], Error> {
     if record.raw.kind != RecordKind::COMPRESSED2 {
         return Ok(record.raw.body);
     }

@@ -32,8 +32,8 @@ pub(crate) struct MergedRecord<'a> {
     /// The index of the file, in the order given to [`MergedFiles::new`].
     pub(crate) file: usize,
     /// The position in the file after the record, or at the end of the file; not used if `record` is an error.
-    pub(crate) at: u64,
-    /// `None` at the end of the file. A file that [`MergedFiles::end`] ended has no such item.
+    pub(crate) position_after: u64,
+    /// `None` at the end of the file. A file that [`MergedFiles::end_file`] ended has no such item.
     pub(crate) record: Option<Result<RecordAt<'a>, Error>>,
 }
 
@@ -63,7 +63,7 @@ impl<'a> MergedFiles<'a> {
     }
 
     /// Ends the file of this index early: no more of its records are returned.
-    pub(crate) fn end(&mut self, index: usize) {
+    pub(crate) fn end_file(&mut self, index: usize) {
         if let Some(file) = self.files.get_mut(index) {
             file.ended = true;
         }
@@ -86,7 +86,7 @@ impl<'a> Iterator for MergedFiles<'a> {
                 file.ended = record.is_none();
                 return Some(MergedRecord {
                     file: self.current,
-                    at: file.records.position(),
+                    position_after: file.records.position(),
                     record,
                 });
             }

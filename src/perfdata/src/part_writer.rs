@@ -59,7 +59,11 @@ impl<W: Output> PartWriter<W> {
     /// # Errors
     /// [`WriteError::Data`] if they could not all be written: [`PartWriter::finish`] truncates the file before the record.
     /// Later calls fail with [`WriteError::Ended`].
-    pub fn write_followed(&mut self, record: &[u8], payload: &[&[u8]]) -> Result<(), WriteError> {
+    pub fn write_with_payload(
+        &mut self,
+        record: &[u8],
+        payload: &[&[u8]],
+    ) -> Result<(), WriteError> {
         self.check()?;
         let mut total = 0;
         for piece in std::iter::once(&record).chain(payload) {

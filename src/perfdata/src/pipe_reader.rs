@@ -150,7 +150,7 @@ impl<R: StreamInput> PipeReader<R> {
 
     /// The available bytes from an offset in the stream on.
     #[must_use]
-    pub fn from(&self, position: u64) -> &[u8] {
+    pub fn bytes_from(&self, position: u64) -> &[u8] {
         let bytes = self.buffer.get(self.buffer_index(position)..self.filled);
         bytes.unwrap_or_default()
     }
@@ -174,7 +174,7 @@ impl<R: StreamInput> PipeReader<R> {
 
     /// The available bytes from the next record on.
     fn rest(&self) -> &[u8] {
-        self.from(self.next)
+        self.bytes_from(self.next)
     }
 
     /// Number of bytes needed from the next record on: the size of its header until that is complete, then the size with its

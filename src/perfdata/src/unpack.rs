@@ -18,7 +18,7 @@ const CHUNK: usize = 1 << 20;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UnpackSummary {
     /// The first error in any of the files. Each error ended the records of its file.
-    pub end: Option<Error>,
+    pub first_error: Option<Error>,
     /// Number of COMPRESSED records, whose contents were written instead.
     pub compressed: u64,
     /// Number of COMPRESSED2 records, likewise replaced.
@@ -106,8 +106,8 @@ impl<'a> PerfData<'a> {
     /// The first error in any of the unpacked files, which [`PerfData::records`] doesn't report; `None` if there was no error,
     /// or if the records are those of the file.
     #[must_use]
-    pub fn end(&self) -> Option<&Error> {
-        self.unpacked.as_ref()?.end.as_ref()
+    pub fn unpack_error(&self) -> Option<&Error> {
+        self.unpacked.as_ref()?.first_error.as_ref()
     }
 }
 
@@ -122,7 +122,8 @@ struct Unpacker {
 
 impl Unpacker {
     fn new(files: &[RecordFile<'_>], endian: Endian) -> Self {
-        let decompressor = |file: &RecordFile<'_>| Decompressor::with_input(endian, file.bytes);
+        let decompressor =
+            |file: &RecordFile<'_>| Decompressor::with_input_size(endian, file.bytes);
         Self {
             decompressors: files.iter().map(decompressor).collect(),
             out: Vec::new(),
@@ -136,7 +137,12 @@ impl Unpacker {
         mut ahead: Option<DecodeAhead<'a>>,
         to: &mut impl Write,
     ) -> io::Result<UnpackSummary> {
-        while let Some(MergedRecord { file, at, record }) = merged.next() {
+        while let Some(MergedRecord {
+            file,
+            position_after,
+            record,
+        }) = merged.next()
+        {
             let result = match record {
                 Some(record) => record.and_then(|record| {
                     let decoded = ahead.as_mut().and_then(|ahead| ahead.take(file, &record));
@@ -146,14 +152,14 @@ impl Unpacker {
                     }
                     result
                 }),
-                None => self.finish(file, at),
+                None => self.finish(file, position_after),
             };
             if let Err(error) = result {
-                merged.end(file);
+                merged.end_file(file);
                 // Writes the records that were decoded before the error. A second error is ignored.
-                drop(self.finish(file, at));
+                drop(self.finish(file, position_after));
                 self.summary
-                    .end
+                    .first_error
                     .get_or_insert(with_part_number(error, file));
             }
             if self.out.len() >= CHUNK {
@@ -178,10 +184,10 @@ impl Unpacker {
         })
     }
 
-    fn finish(&mut self, file: usize, at: u64) -> Result<(), Error> {
+    fn finish(&mut self, file: usize, position: u64) -> Result<(), Error> {
         let decompressor = self.decompressors.get_mut(file);
         decompressor.map_or(Ok(()), |decompressor| {
-            decompressor.finish(at, &mut self.out)
+            decompressor.finish(position, &mut self.out)
         })
     }
 }

@@ -189,8 +189,12 @@ impl<W: Output> Writer<W> {
     /// # Errors
     /// [`WriteError::Data`] if they could not all be written: [`Writer::finish`] truncates the file before the
     /// record. Later calls fail with [`WriteError::Ended`].
-    pub fn write_followed(&mut self, record: &[u8], payload: &[&[u8]]) -> Result<(), WriteError> {
-        self.data.write_followed(record, payload)
+    pub fn write_with_payload(
+        &mut self,
+        record: &[u8],
+        payload: &[&[u8]],
+    ) -> Result<(), WriteError> {
+        self.data.write_with_payload(record, payload)
     }
 
     /// Appends the feature sections and completes the header. If the features cannot be written,

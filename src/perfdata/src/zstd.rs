@@ -114,7 +114,7 @@ impl Zstd {
     }
 
     /// Adds complete frames that were decoded elsewhere to [`Self::produced`]; `size` is their decompressed size in bytes.
-    pub(crate) fn skip(&mut self, size: usize) {
+    pub(crate) fn add_produced(&mut self, size: usize) {
         self.finished += size as u64;
     }
 

@@ -108,7 +108,7 @@ pub fn cached_entries(text: &str) -> Vec<CachedEntry> {
 }
 
 /// Appends `new`, and removes users' older definitions with the same name or text. Markers are kept.
-pub fn keep_entry(entries: &mut Vec<CachedEntry>, new: CachedEntry) {
+pub fn put_entry(entries: &mut Vec<CachedEntry>, new: CachedEntry) {
     entries.retain(|older| !new.replaces(older));
     entries.push(new);
 }
@@ -337,9 +337,9 @@ p:probe/start veth:start+4
         let mut entries = cached_entries(TEXT);
         let event = ProbeEvent::parse("p:g/e /opt/demo:0x1168 %di n=%si").unwrap();
         let definition = parse("g:e=middle %di n=%si").unwrap();
-        keep_entry(&mut entries, CachedEntry::new(&definition, "g", &[event]));
+        put_entry(&mut entries, CachedEntry::new(&definition, "g", &[event]));
         let definition = parse("m*%return").unwrap();
-        keep_entry(&mut entries, CachedEntry::new(&definition, "g", &[]));
+        put_entry(&mut entries, CachedEntry::new(&definition, "g", &[]));
         let texts: Vec<&str> = entries.iter().map(|entry| entry.text.as_str()).collect();
         assert_eq!(
             texts,

@@ -22,8 +22,8 @@ pub struct ProbeDescription {
 pub fn describe(object: &ProbeObject<'_>, file_offset: u64) -> Option<ProbeDescription> {
     let from_debug_info = object.address_of(file_offset).and_then(|address| {
         let mut description = None;
-        let info = object.sources.info?;
-        info.for_units_at(object.sources.files, address, &mut |unit| {
+        let info = object.inputs.info?;
+        info.for_units_at(object.inputs.files, address, &mut |unit| {
             let compile_unit = CompileUnit::new(unit);
             description = in_unit(&compile_unit, address);
             match description {

@@ -23,7 +23,7 @@ mod search;
 mod shape;
 mod show;
 
-pub use cached::{CachedEntry, cached_entries, heading, keep_entry};
+pub use cached::{CachedEntry, cached_entries, heading, put_entry};
 pub use definition::{
     Argument, ArgumentValue, Definition, FunctionPlace, Member, Point, SourcePlace, SyntaxError,
     parse,
@@ -36,8 +36,8 @@ pub use event::{
 };
 pub use field::{Dereference, ProbeField};
 pub use filter::NameFilter;
-pub use kernel::{Kernel, KernelSymbol, KernelSymbolList, place_in_kernel};
-pub use marker::{Marker, cached_list, markers};
+pub use kernel::{Kernel, KernelSymbol, KernelSymbolList, kernel_image_target};
+pub use marker::{Marker, marker_cache_text, markers};
 pub use object::{ObjectInputs, ProbeObject, Symbols};
 pub use search::{Probe, ProbePoints, SearchNote, SearchOptions, find};
 pub use show::{

@@ -58,7 +58,7 @@ pub struct ObjectInputs<'a> {
 
 /// A program, a library, or the image of the kernel or of a module.
 pub struct ProbeObject<'a> {
-    pub(crate) sources: ObjectInputs<'a>,
+    pub(crate) inputs: ObjectInputs<'a>,
     pub(crate) frames: Frames<'a>,
     pub(crate) file: File<'a>,
     isa: Option<Isa>,
@@ -80,23 +80,23 @@ impl<'a> ProbeObject<'a> {
     /// # Errors
     ///
     /// It is not an ELF file, or damaged.
-    pub fn parse(sources: ObjectInputs<'a>) -> Result<Self, Error> {
-        let file = File::parse(sources.bytes).map_err(|error| Error::Object {
-            path: sources.path.to_owned(),
+    pub fn parse(inputs: ObjectInputs<'a>) -> Result<Self, Error> {
+        let file = File::parse(inputs.bytes).map_err(|error| Error::Object {
+            path: inputs.path.to_owned(),
             reason: error.to_string(),
         })?;
         Ok(Self {
-            sources,
-            frames: Frames::new(&file, sources.bytes),
-            isa: Isa::of_elf(sources.bytes),
+            inputs,
+            frames: Frames::new(&file, inputs.bytes),
+            isa: Isa::of_elf(inputs.bytes),
             architecture: file.architecture(),
             file,
         })
     }
 
     /// The symbols of the object.
-    pub(crate) fn table(&self) -> &'a SymbolTable {
-        self.sources.symbols.table()
+    pub(crate) fn symbol_table(&self) -> &'a SymbolTable {
+        self.inputs.symbols.table()
     }
 
     pub(crate) fn architecture(&self) -> Architecture {
@@ -137,14 +137,14 @@ impl<'a> ProbeObject<'a> {
     /// Returns the `OFFSET` with which a probe at the address `code` reads the memory at `address`, in the kernel's syntax
     /// `@+OFFSET`: relative to the address that the file's start would have if the whole file were mapped like the code. `None`
     /// if `address` is below the address of the file's start.
-    pub(crate) fn memory(&self, address: u64, code: u64) -> Option<u64> {
+    pub(crate) fn memory_offset(&self, address: u64, code: u64) -> Option<u64> {
         let bias = code.checked_sub(self.offset_of(code)?)?;
         address.checked_sub(bias)
     }
 
     /// Whether it is a kernel image or module.
     pub(crate) fn is_kernel(&self) -> bool {
-        self.sources.is_kernel
+        self.inputs.is_kernel
     }
 
     /// Returns the kernel memory at `address` in the kernel's syntax: `@SYMBOL` or `@SYMBOL+OFFSET`.
@@ -159,7 +159,7 @@ impl<'a> ProbeObject<'a> {
     /// Returns the name and the address of the symbol that contains `address`. If the file has no contents for `address`, returns
     /// those of the last variable at or before it in sections such as `.bss`.
     fn variable_at(&self, address: u64) -> Option<(&str, u64)> {
-        let table = self.table();
+        let table = self.symbol_table();
         let Some(offset) = self.offset_of(address) else {
             let before = self.zeroed_variables();
             let before = before.filter(|(_, start)| *start <= address);
@@ -177,10 +177,10 @@ impl<'a> ProbeObject<'a> {
     /// (`do_execveat_common.isra.0`). `None` if the symbol has another name, such as the function's own.
     pub(crate) fn variant_symbol(&self, probe: &Probe) -> Option<(String, u64)> {
         let variants = format!("{}.", probe.symbol);
-        if !self.sources.symbols.may_have_name_with(&variants) {
+        if !self.inputs.symbols.may_have_name_with(&variants) {
             return None;
         }
-        let table = self.table();
+        let table = self.symbol_table();
         let index = table.find(probe.file_offset)?;
         let name = table.raw_name(index);
         let suffix = name.strip_prefix(&probe.symbol)?;
@@ -196,12 +196,12 @@ impl<'a> ProbeObject<'a> {
     pub fn is_stripped(&self) -> bool {
         let tables = [".symtab", ".gnu_debugdata"];
         let mut tables = tables.into_iter();
-        self.sources.info.is_none() && tables.all(|name| self.file.section_by_name(name).is_none())
+        self.inputs.info.is_none() && tables.all(|name| self.file.section_by_name(name).is_none())
     }
 
     /// Returns all functions of the symbol table, with their display names.
     pub(crate) fn functions(&self) -> impl Iterator<Item = SymbolRange> {
-        let table = self.table();
+        let table = self.symbol_table();
         let functions = table
             .iter()
             .filter(|(_, symbol)| symbol.kind == SymbolKind::Function);
@@ -217,7 +217,7 @@ impl<'a> ProbeObject<'a> {
         &self,
         may_be: &dyn Fn(&str) -> bool,
     ) -> impl Iterator<Item = String> {
-        let table = self.table();
+        let table = self.symbol_table();
         let functions = table
             .iter()
             .filter(|(_, symbol)| symbol.kind == SymbolKind::Function);
@@ -242,7 +242,7 @@ impl<'a> ProbeObject<'a> {
         if let Some((_, address)) = zeroed {
             return Some(address);
         }
-        let table = self.table();
+        let table = self.symbol_table();
         let mut symbols = table.iter();
         let (_, symbol) = symbols.find(|(index, _)| table.raw_name(*index) == name)?;
         self.address_of(symbol.start)
@@ -271,11 +271,16 @@ impl<'a> ProbeObject<'a> {
 
     /// Returns the instruction boundaries in the `size` bytes at the file offset `offset`: all up to `last`, and the next one.
     /// The boundaries and `last` are relative to `offset`. `None` if the code is not in the file or cannot be decoded.
-    pub(crate) fn instructions(&self, offset: u64, size: u64, last: u64) -> Option<Vec<u64>> {
+    pub(crate) fn instruction_boundaries(
+        &self,
+        offset: u64,
+        size: u64,
+        last: u64,
+    ) -> Option<Vec<u64>> {
         let isa = self.isa?;
         let start = usize::try_from(offset).ok()?;
         let end = start.checked_add(usize::try_from(size).ok()?)?;
-        let code = self.sources.bytes.get(start..end)?;
+        let code = self.inputs.bytes.get(start..end)?;
         let mut starts = Vec::new();
         let mut at = 0;
         while at < code.len() {

@@ -39,7 +39,7 @@ pub(crate) fn name(architecture: Architecture, register: Register) -> Option<Str
 }
 
 /// Returns why a value in a register unknown to the kernel cannot be recorded.
-pub(crate) fn unreadable(architecture: Architecture, register: Register) -> String {
+pub(crate) fn why_unreadable(architecture: Architecture, register: Register) -> String {
     let vector = match (architecture, register.0) {
         (Architecture::X86_64, number @ 17..=32) => Some(format!("%xmm{}", number - 17)),
         (Architecture::I386, number @ 21..=28) => Some(format!("%xmm{}", number - 21)),
@@ -128,8 +128,8 @@ mod tests {
         assert_eq!(of(5).as_deref(), Some("%di"));
         assert_eq!(of(10).as_deref(), Some("%r10"));
         assert_eq!(of(17), None);
-        assert!(unreadable(Architecture::X86_64, Register(17)).starts_with("it is in %xmm0:"));
-        assert!(unreadable(Architecture::X86_64, Register(60)).contains("DWARF register 60"));
+        assert!(why_unreadable(Architecture::X86_64, Register(17)).starts_with("it is in %xmm0:"));
+        assert!(why_unreadable(Architecture::X86_64, Register(60)).contains("DWARF register 60"));
         let arm = name(Architecture::Aarch64, Register(30));
         assert_eq!(arm.as_deref(), Some("%lr"));
     }

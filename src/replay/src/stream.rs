@@ -159,7 +159,7 @@ impl<R: StreamInput> Stream<R> {
     /// position.
     pub fn stat_records(&self) -> impl Iterator<Item = (u64, RawRecord<'_>)> {
         self.buffer.counts.iter().filter_map(|position| {
-            let split = RawRecord::split(self.reader.from(*position), self.buffer.endian);
+            let split = RawRecord::split(self.reader.bytes_from(*position), self.buffer.endian);
             split.map(|(raw, _)| (*position, raw))
         })
     }
@@ -207,7 +207,7 @@ impl<R: StreamInput> Stream<R> {
         let batch = SampleBatch {
             world: self.builder.world(),
             events: &self.buffer.events,
-            bytes: self.reader.from(base),
+            bytes: self.reader.bytes_from(base),
             base,
             shares: &self.shares,
             deferred: &self.deferred,
@@ -282,7 +282,8 @@ impl<R: StreamInput> Stream<R> {
         let limit = self.buffer.order.limit();
         let changes = take_up_to(&mut self.buffer.unapplied, limit, |order| *order);
         for order in changes {
-            let record = RawRecord::split(self.reader.from(order.position), self.buffer.endian);
+            let record =
+                RawRecord::split(self.reader.bytes_from(order.position), self.buffer.endian);
             let Some((raw, _)) = record else { continue };
             if let Err(error) = self.builder.push(order, &raw) {
                 let bad = &mut self.buffer.tally.statistics.bad_records;
@@ -343,7 +344,8 @@ impl<R: StreamInput> Stream<R> {
     /// The key of the deferred callchain that a record waits for; `None` for a sample with a complete callchain or none, a sample
     /// that cannot be decoded, and other records.
     fn waits_for(&self, order: Order) -> Option<DeferredKey> {
-        let (raw, _) = RawRecord::split(self.reader.from(order.position), self.buffer.endian)?;
+        let (raw, _) =
+            RawRecord::split(self.reader.bytes_from(order.position), self.buffer.endian)?;
         if raw.kind != RecordKind::SAMPLE {
             return None;
         }
@@ -358,7 +360,8 @@ impl<R: StreamInput> Stream<R> {
         let events = &self.buffer.events;
         let mut values = GroupCounts::default();
         for order in ready {
-            let record = RawRecord::split(self.reader.from(order.position), self.buffer.endian);
+            let record =
+                RawRecord::split(self.reader.bytes_from(order.position), self.buffer.endian);
             let samples = record.filter(|(raw, _)| raw.kind == RecordKind::SAMPLE);
             let sample = samples.map(|(raw, _)| events.sample(&raw, |_| order));
             // Samples that cannot be decoded are counted on delivery.

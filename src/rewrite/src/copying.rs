@@ -70,7 +70,7 @@ pub fn copy_to_file<'a, W: Output>(
     } = finished;
     Ok(CopySummary {
         bytes: file_bytes,
-        read_error: end.or_else(|| data.end().cloned()),
+        read_error: end.or_else(|| data.unpack_error().cloned()),
         features_lost,
     })
 }
@@ -101,7 +101,7 @@ pub fn copy_to_stream<'a>(
     writer.flush().map_err(WriteError::End)?;
     Ok(CopySummary {
         bytes: writer.bytes(),
-        read_error: end.or_else(|| data.end().cloned()),
+        read_error: end.or_else(|| data.unpack_error().cloned()),
         features_lost: None,
     })
 }

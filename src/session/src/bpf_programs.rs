@@ -33,7 +33,7 @@ impl BpfPrograms {
         if let std::collections::btree_map::Entry::Vacant(vacant) = self.programs.entry(id) {
             let info = bpf_program_info(id).ok()??;
             let program = vacant.insert(BpfProgram {
-                arrays: info.arrays,
+                array_mask: info.array_mask,
                 info: info.info,
                 data: info.data,
             });

@@ -91,7 +91,7 @@ impl CountedOutput {
             file_offset: self.output_sink.bytes(),
             size: record.len() as u64,
         });
-        self.output_sink.write_followed(&record, pieces)
+        self.output_sink.write_with_payload(&record, pieces)
     }
 
     /// Writes a run of rewritten records. `stats` has the records of the rings, so only samples are counted here.

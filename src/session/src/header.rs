@@ -238,8 +238,8 @@ fn memory(sysfs: &Sysfs, set: &mut FeatureSet) {
 
 /// Returns a node with the bitmap of its `blocks`, which are in ascending order. The bitmap ends with the last of them.
 fn memory_node(node: u32, blocks: &[u32]) -> MemoryNode {
-    let size = blocks.last().map_or(0, |last| u64::from(*last) + 1);
-    let mut words = vec![0_u64; usize::try_from(size.div_ceil(64)).unwrap_or_default()];
+    let bits = blocks.last().map_or(0, |last| u64::from(*last) + 1);
+    let mut words = vec![0_u64; usize::try_from(bits.div_ceil(64)).unwrap_or_default()];
     for block in blocks {
         if let Some(word) = words.get_mut(*block as usize / 64) {
             *word |= 1 << (block % 64);
@@ -247,7 +247,7 @@ fn memory_node(node: u32, blocks: &[u32]) -> MemoryNode {
     }
     MemoryNode {
         node: u64::from(node),
-        size,
+        bits,
         blocks: words,
     }
 }
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn memory_blocks_are_bits() {
         let node = memory_node(1, &[0, 3, 64]);
-        assert_eq!((node.size, node.blocks), (65, vec![0b1001, 1]));
+        assert_eq!((node.bits, node.blocks), (65, vec![0b1001, 1]));
         assert!(memory_node(0, &[]).blocks.is_empty());
     }
 }

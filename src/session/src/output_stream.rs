@@ -67,20 +67,20 @@ impl OutputStream {
     }
 
     /// Appends a record and its payload, whose pieces are written in order.
-    pub(crate) fn write_followed(
+    pub(crate) fn write_with_payload(
         &mut self,
         record: &[u8],
         payload: &[&[u8]],
     ) -> Result<(), WriteError> {
         match self {
             Self::File(writer, checkpoint) => {
-                writer.write_followed(record, payload)?;
+                writer.write_with_payload(record, payload)?;
                 if let Some(checkpoint) = checkpoint {
                     checkpoint.set_size(writer.data_bytes());
                 }
                 Ok(())
             }
-            Self::Part(part) => part.write_followed(record, payload),
+            Self::Part(part) => part.write_with_payload(record, payload),
             Self::Pipe(pipe) => {
                 pipe.writer.write_data(record)?;
                 let mut pieces = payload.iter();

@@ -20,7 +20,7 @@ const BTF_SIZE: usize = 8;
 
 /// An array that `struct bpf_prog_info` points to, and the offsets of the structure's fields that describe it.
 struct InfoArray {
-    /// The array's number in `enum perf_bpil_array_types`: its bit in [`BpfProgramInfo::arrays`].
+    /// The array's number in `enum perf_bpil_array_types`: its bit in [`BpfProgramInfo::array_mask`].
     bit: u32,
     /// The offset of the field with the number of elements.
     count: usize,
@@ -80,7 +80,7 @@ impl InfoArray {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BpfProgramInfo {
     /// The arrays in `data`, one bit for each (`enum perf_bpil_array_types`).
-    pub arrays: u64,
+    pub array_mask: u64,
     /// `struct bpf_prog_info`, with offsets in `data` instead of the pointers to these arrays.
     pub info: Vec<u8>,
     /// The arrays, each padded to 8 bytes.
@@ -120,12 +120,12 @@ pub fn bpf_program_info(id: u32) -> io::Result<Option<BpfProgramInfo>> {
     unsafe { object_info(&program, &mut without_arrays) }?;
     // The structure for the second call: zeros, except the counts, element sizes and addresses of the arrays that are read.
     let mut info = vec![0; without_arrays.len()];
-    let (mut arrays, mut length, mut places) = (0, 0_usize, Vec::new());
+    let (mut array_mask, mut length, mut places) = (0, 0_usize, Vec::new());
     for array in &ARRAYS {
         let Some(size) = array.size(&without_arrays) else {
             continue;
         };
-        arrays |= 1 << array.bit;
+        array_mask |= 1 << array.bit;
         copy(&without_arrays, &mut info, array.count);
         if let ElementSize::Field(at) = array.element {
             copy(&without_arrays, &mut info, at);
@@ -150,7 +150,11 @@ pub fn bpf_program_info(id: u32) -> io::Result<Option<BpfProgramInfo>> {
         }
         put(&mut info, array.pointer, &(offset as u64).to_ne_bytes());
     }
-    Ok(Some(BpfProgramInfo { arrays, info, data }))
+    Ok(Some(BpfProgramInfo {
+        array_mask,
+        info,
+        data,
+    }))
 }
 
 /// Returns the loaded type information (BTF) with this id: header, types and strings (linux/btf.h); `None` if there is none.
@@ -271,7 +275,7 @@ mod tests {
         assert_eq!(number(&program.data, lengths), Some(code));
         // The last array is the tag of the only function: that of the program.
         assert_eq!(program.data[program.data.len() - 8..], program.info[8..16]);
-        assert_eq!(program.arrays, 0x1f9);
+        assert_eq!(program.array_mask, 0x1f9);
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl StatsFile {
         });
         features.sched_domains(&SchedDomains {
             version: u32::from(self.version),
-            most: 1,
+            max_domains: 1,
             cpus: cpus.to_vec(),
         });
         let output = Cursor::new(Vec::new());

@@ -8,8 +8,8 @@ use std::path::Path;
 use libfuzzer_sys::fuzz_target;
 use rperf_fuzz::{Disk, Extra, OBJECT, Parts, addresses};
 use rperf_probe::{
-    LineRange, NameFilter, ObjectInputs, ProbeObject, SearchOptions, VariableOptions, cached_list,
-    describe, find, functions, lines, markers, parse, place_in_kernel, variables,
+    LineRange, NameFilter, ObjectInputs, ProbeObject, SearchOptions, VariableOptions, describe,
+    find, functions, kernel_image_target, lines, marker_cache_text, markers, parse, variables,
 };
 use rperf_symbol::{DebugInfo, ObjectKind, ObjectRequest, SearchPaths, load};
 
@@ -51,7 +51,7 @@ fuzz_target!(|bytes: &[u8]| {
 
 fn run_queries(object: &ProbeObject<'_>, parts: &Parts<'_>) {
     let _markers = markers(object);
-    let _list = cached_list(object, Path::new(OBJECT));
+    let _list = marker_cache_text(object, Path::new(OBJECT));
     let filter = NameFilter::parse("*o* & !_*").ok();
     let _functions = functions(object, filter.as_ref());
     let options = SearchOptions::default();
@@ -73,7 +73,7 @@ fn run_queries(object: &ProbeObject<'_>, parts: &Parts<'_>) {
             .into_iter()
             .flat_map(|found| found.probes)
         {
-            let _target = place_in_kernel(object, &probe, module, is_running);
+            let _target = kernel_image_target(object, &probe, module, is_running);
         }
         let variable_options = VariableOptions {
             externs: true,

@@ -12,7 +12,7 @@ use rperf_events::{
 };
 use rperf_names::{is_pattern, matches_pattern};
 use rperf_probe::{
-    ExistingEvent, LineRange, NameFilter, ProbeEvent, cached_entries, heading, keep_entry,
+    ExistingEvent, LineRange, NameFilter, ProbeEvent, cached_entries, heading, put_entry,
 };
 use rperf_symbol::BuildId;
 use rperf_tracepoint::Format;
@@ -148,6 +148,6 @@ fn probes(text: &str) {
     let mut entries = cached_entries(text);
     if let Some(last) = entries.pop() {
         let _covered = last.is_covered("*:a*");
-        keep_entry(&mut entries, last);
+        put_entry(&mut entries, last);
     }
 }

@@ -224,7 +224,8 @@ impl ArchiveUnpacker<'_> {
             io::Write::flush(out)?;
             out.get_ref()
                 .set_permissions(Permissions::from_mode(mode))?;
-            is_matching = !object.has_build_id() || has_id(&map_open_file(out.get_ref())?, &object.id);
+            is_matching =
+                !object.has_build_id() || has_id(&map_open_file(out.get_ref())?, &object.id);
             match is_matching {
                 true => Ok(()),
                 // The temporary file is not renamed.

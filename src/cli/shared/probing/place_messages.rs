@@ -21,8 +21,8 @@ pub(crate) fn problem(error: &Error, action: &str) -> CliError {
 
 /// The error for a syntax error in `text`, with its position marked.
 pub(crate) fn syntax_error(fault: SyntaxError, text: &str) -> CliError {
-    let pointed = fault.pointed(text);
-    pointed
+    let lines = fault.with_marker(text);
+    lines
         .into_iter()
         .fold(CliError::usage(fault.message), CliError::detail)
 }

@@ -7,9 +7,7 @@ use rperf_buildid_cache::{
     Cache, Cached, DEBUG_FILES, KERNEL_OBJECT, NewObject, SpecialObject, debug_file,
 };
 use rperf_names::matches_pattern;
-use rperf_probe::{
-    CachedEntry, Definition, Point, ProbeEvent, cached_entries, heading, keep_entry,
-};
+use rperf_probe::{CachedEntry, Definition, Point, ProbeEvent, cached_entries, heading, put_entry};
 use rperf_symbol::{BuildId, Files as _};
 
 use super::place_messages::NOT_FOUND;
@@ -99,7 +97,7 @@ impl CachedObject {
         };
         cached.change_probes(|list| {
             let mut entries = cached_entries(list);
-            keep_entry(&mut entries, entry);
+            put_entry(&mut entries, entry);
             (text(&entries), ())
         })
     }

@@ -7,7 +7,7 @@ use clap::ArgMatches;
 use rperf_btf::Btf;
 use rperf_probe::{
     Definition, Error, Kernel, KernelSymbolList, Point, Probe, ProbePoints, ProbeTarget,
-    SearchOptions, find, place_in_kernel,
+    SearchOptions, find, kernel_image_target,
 };
 use rperf_symbol::{
     BuildId, Endianness, FileBytes, Files as _, ObjectKind, ObjectRequest, SearchPaths,
@@ -203,7 +203,7 @@ impl RunningKernel {
     ) -> Result<ResolvedProbes, Error> {
         let object = image.object()?;
         let points = find(&object, definition, options)?;
-        let target = |probe: &Probe| place_in_kernel(&object, probe, self.module(), is_running);
+        let target = |probe: &Probe| kernel_image_target(&object, probe, self.module(), is_running);
         let targets = points.probes.iter().map(target).collect();
         Ok(ResolvedProbes { points, targets })
     }

@@ -11,7 +11,7 @@ use super::text;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BpfProgram {
     /// The arrays that are present, one bit for each (`enum perf_bpil_array_types`).
-    pub arrays: u64,
+    pub array_mask: u64,
     /// The structure, with the size of the recorder's kernel.
     pub info: Vec<u8>,
     /// The arrays.
@@ -168,9 +168,9 @@ impl BpfProgram {
             .map(|_| {
                 let info_size = at.u32("bpf info length")?;
                 let data_size = at.u32("bpf data length")?;
-                let arrays = at.u64("bpf arrays")?;
+                let array_mask = at.u64("bpf arrays")?;
                 Ok(Self {
-                    arrays,
+                    array_mask,
                     info: at.take(info_size as usize, "bpf info")?.to_vec(),
                     data: at.take(data_size as usize, "bpf data")?.to_vec(),
                 })
@@ -183,7 +183,7 @@ impl BpfProgram {
         for program in programs {
             text::put_count(to, program.info.len());
             text::put_count(to, program.data.len());
-            to.u64(program.arrays);
+            to.u64(program.array_mask);
             to.bytes(&program.info);
             to.bytes(&program.data);
         }

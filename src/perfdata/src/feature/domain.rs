@@ -16,7 +16,7 @@ pub struct SchedDomains {
     /// Version of `/proc/schedstat`.
     pub version: u32,
     /// Maximum number of domains of a CPU.
-    pub most: u32,
+    pub max_domains: u32,
     /// CPUs with domains, by number.
     pub cpus: Vec<CpuDomains>,
 }
@@ -46,7 +46,7 @@ pub struct SchedDomain {
 impl SchedDomains {
     pub(crate) fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
         let version = at.u32("schedstat version")?;
-        let most = at.u32("most domains")?;
+        let max_domains = at.u32("most domains")?;
         let mut cpus = Vec::new();
         while at.rest().len() >= CPU_SIZE {
             let cpu = at.u32("domain cpu")?;
@@ -57,14 +57,14 @@ impl SchedDomains {
         }
         Ok(Self {
             version,
-            most,
+            max_domains,
             cpus,
         })
     }
 
     pub(crate) fn encode(&self, to: &mut Encoder<'_>) {
         to.u32(self.version);
-        to.u32(self.most);
+        to.u32(self.max_domains);
         for CpuDomains { cpu, domains } in &self.cpus {
             to.u32(*cpu);
             text::put_count(to, domains.len());

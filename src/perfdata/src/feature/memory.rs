@@ -61,7 +61,7 @@ pub struct MemoryNode {
     /// Number of the node.
     pub node: u64,
     /// Number of valid bits in `blocks`.
-    pub size: u64,
+    pub bits: u64,
     /// Bitmap of the blocks.
     pub blocks: Vec<u64>,
 }
@@ -83,12 +83,12 @@ impl MemoryTopology {
         to.u64(self.nodes.len() as u64);
         for node in &self.nodes {
             to.u64(node.node);
-            to.u64(node.size);
-            // The size again, as the header of the bitmap: readers derive the number of words from it, so it must match `blocks`.
+            to.u64(node.bits);
+            // Again, as the header of the bitmap: readers derive the number of words from it, so it must match `blocks`.
             let words = node.blocks.len() as u64;
-            let size_matches_blocks = node.size.div_ceil(64) == words;
-            to.u64(if size_matches_blocks {
-                node.size
+            let matches_blocks = node.bits.div_ceil(64) == words;
+            to.u64(if matches_blocks {
+                node.bits
             } else {
                 words * 64
             });
@@ -100,12 +100,12 @@ impl MemoryTopology {
 impl MemoryNode {
     fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
         let node = at.u64("memory node")?;
-        let size = at.u64("memory blocks")?;
-        let bits = at.u64("memory block bits")?;
-        let blocks = at.u64s(bits.div_ceil(64), "memory block map")?;
+        let bits = at.u64("memory blocks")?;
+        let bitmap_bits = at.u64("memory block bits")?;
+        let blocks = at.u64s(bitmap_bits.div_ceil(64), "memory block map")?;
         Ok(Self {
             node,
-            size,
+            bits,
             blocks: blocks.iter().collect(),
         })
     }

@@ -237,7 +237,7 @@ fn unpacked(bytes: &[u8]) -> (Vec<u8>, Option<Error>) {
     );
     let data = data.with_records(&records, summary);
     let summary = data.unpacked().expect("a summary");
-    if summary.end.is_none() {
+    if summary.first_error.is_none() {
         let counts = [RecordKind::COMPRESSED, RecordKind::COMPRESSED2].map(count);
         assert_eq!([summary.compressed, summary.compressed2], counts);
     }
@@ -246,7 +246,7 @@ fn unpacked(bytes: &[u8]) -> (Vec<u8>, Option<Error>) {
     samples
         .filter(|raw| raw.kind == RecordKind::SAMPLE)
         .for_each(|raw| raw.encode(data.endian(), &mut encoded));
-    (encoded, data.end().cloned())
+    (encoded, data.unpack_error().cloned())
 }
 
 proptest! {

@@ -61,7 +61,7 @@ fn topologies() -> impl Strategy<Value = CpuTopology> {
 fn sched_domains() -> impl Strategy<Value = SchedDomains> {
     let domain = (any::<u32>(), text(), text(), text());
     let cpu = (any::<u32>(), vec(domain, 0..3));
-    (15_u32..19, any::<u32>(), vec(cpu, 0..4)).prop_map(|(version, most, cpus)| {
+    (15_u32..19, any::<u32>(), vec(cpu, 0..4)).prop_map(|(version, max_domains, cpus)| {
         let domain = |(number, name, mask, list)| SchedDomain {
             number,
             name: (version >= 17).then_some(name),
@@ -74,7 +74,7 @@ fn sched_domains() -> impl Strategy<Value = SchedDomains> {
         };
         SchedDomains {
             version,
-            most,
+            max_domains,
             cpus: cpus.into_iter().map(cpu).collect(),
         }
     })
@@ -84,7 +84,7 @@ fn memory() -> impl Strategy<Value = MemoryTopology> {
     let node = (any::<u64>(), vec(any::<u64>(), 0..4), 0_u64..64);
     let node = node.prop_map(|(node, blocks, less)| MemoryNode {
         node,
-        size: (blocks.len() as u64 * 64).saturating_sub(less),
+        bits: (blocks.len() as u64 * 64).saturating_sub(less),
         blocks,
     });
     (any::<u64>(), vec(node, 0..3))
@@ -118,7 +118,11 @@ fn programs() -> impl Strategy<Value = Vec<BpfProgram>> {
         vec(any::<u8>(), 0..240),
         vec(any::<u8>(), 0..60),
     );
-    let program = program.prop_map(|(arrays, info, data)| BpfProgram { arrays, info, data });
+    let program = program.prop_map(|(array_mask, info, data)| BpfProgram {
+        array_mask,
+        info,
+        data,
+    });
     vec(program, 0..3)
 }
 

@@ -80,7 +80,7 @@ fn memory() -> MemoryTopology {
         block_size: 0x800_0000,
         nodes: vec![MemoryNode {
             node: 0,
-            size: 200,
+            bits: 200,
             blocks: vec![u64::MAX ^ 0xff00_0000, u64::MAX, u64::MAX, 0xff],
         }],
     }

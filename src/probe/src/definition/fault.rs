@@ -20,7 +20,7 @@ impl SyntaxError {
 
     /// Returns two lines: the definition, and a marker below the error.
     #[must_use]
-    pub fn pointed(&self, definition: &str) -> [String; 2] {
+    pub fn with_marker(&self, definition: &str) -> [String; 2] {
         let before = definition.get(..self.position).unwrap_or(definition);
         let blanks = " ".repeat(before.chars().count());
         [format!("  {definition}"), format!("  {blanks}^")]

@@ -157,7 +157,7 @@ fn syntax_errors_have_positions() {
     // After `;`, a colon is part of the pattern.
     assert!(parse("f;x:3").is_ok());
     let fault = parse("f a:u7").unwrap_err();
-    assert_eq!(fault.pointed("f a:u7"), ["  f a:u7", "      ^"]);
+    assert_eq!(fault.with_marker("f a:u7"), ["  f a:u7", "      ^"]);
 }
 
 proptest! {

@@ -29,8 +29,8 @@ struct FunctionRange {
 }
 
 impl<'w, 'u> Functions<'w, 'u> {
-    /// Finds the functions with code, but none by name: [`named`](Self::named) returns none. If the unit is damaged, the
-    /// functions before the damage are found.
+    /// Finds the functions with code, but none by name: [`with_wanted_name`](Self::with_wanted_name) returns none. If the unit
+    /// is damaged, the functions before the damage are found.
     pub(crate) fn read(compile_unit: &'w CompileUnit<'u>) -> Self {
         let wanted_names = None;
         Self {
@@ -65,8 +65,8 @@ impl<'w, 'u> Functions<'w, 'u> {
     }
 
     /// Returns the functions, except declarations, whose name passed `is_name` of [`with_names`](Self::with_names).
-    pub(crate) fn named(&self) -> impl Iterator<Item = Die<'w, 'u>> {
-        let named = self.entries.named.iter();
+    pub(crate) fn with_wanted_name(&self) -> impl Iterator<Item = Die<'w, 'u>> {
+        let named = self.entries.with_wanted_name.iter();
         named.filter_map(|offset| self.compile_unit.at(*offset))
     }
 
@@ -150,7 +150,7 @@ impl<'w, 'u> FunctionInstances<'w, 'u> {
     }
 
     /// Returns the instances of the requested function with this index.
-    pub(crate) fn at(&self, index: usize) -> impl Iterator<Item = Die<'w, 'u>> {
+    pub(crate) fn of_function(&self, index: usize) -> impl Iterator<Item = Die<'w, 'u>> {
         let instances = self
             .instances
             .iter()

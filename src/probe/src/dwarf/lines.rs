@@ -17,7 +17,7 @@ pub(crate) struct LineRow {
     /// Whether a statement starts here (`is_stmt`).
     pub(crate) is_statement: bool,
     /// Whether it ends a sequence (`end_sequence`).
-    pub(crate) is_end: bool,
+    pub(crate) ends_sequence: bool,
     /// Whether the prologue ends here (`prologue_end`).
     pub(crate) ends_prologue: bool,
 }
@@ -81,7 +81,7 @@ impl<'u> LineTable<'u> {
         let candidates = rows.get(first..after)?;
         let row = candidates
             .iter()
-            .find(|row| row.is_statement && !row.is_end);
+            .find(|row| row.is_statement && !row.ends_sequence);
         row.copied()
     }
 
@@ -91,7 +91,7 @@ impl<'u> LineTable<'u> {
         let rows = self.rows();
         let first = rows
             .iter()
-            .position(|row| row.address == entry && !row.is_end)?;
+            .position(|row| row.address == entry && !row.ends_sequence)?;
         if rows.get(first)?.ends_prologue {
             return Some(entry);
         }
@@ -111,11 +111,11 @@ fn run(program: IncompleteLineProgram<Slice<'_>>) -> Vec<LineRow> {
             file: row.file_index(),
             line: u32::try_from(line).unwrap_or(0),
             is_statement: row.is_stmt(),
-            is_end: row.end_sequence(),
+            ends_sequence: row.end_sequence(),
             ends_prologue: row.prologue_end(),
         });
     }
-    rows.sort_by_key(|row: &LineRow| (row.address, !row.is_end));
+    rows.sort_by_key(|row: &LineRow| (row.address, !row.ends_sequence));
     rows
 }
 

@@ -22,7 +22,7 @@ use crate::show::{ListedPoint, ShownPlace, Variable};
 use arguments::FetchPoint;
 use rperf_btf::Btf;
 
-pub use place::place_in_kernel;
+pub use place::kernel_image_target;
 pub use symbols::{KernelSymbol, KernelSymbolList};
 
 /// The running kernel.

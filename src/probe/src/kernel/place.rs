@@ -9,7 +9,7 @@ use crate::search::Probe;
 /// Returns the target of a probe found in the image of the kernel or a module. In the image of the running kernel itself
 /// (`is_running`, without `module`), it is relative to `_text`, because several functions may have the same name.
 #[must_use]
-pub fn place_in_kernel(
+pub fn kernel_image_target(
     object: &ProbeObject<'_>,
     probe: &Probe,
     module: Option<&str>,

@@ -12,7 +12,7 @@ use crate::object::ProbeObject;
 /// `%sdt_PROVIDER:NAME=NAME`, followed by the lines that create its events, one for each of its addresses, without
 /// duplicates. The text is empty if there are no markers.
 #[must_use]
-pub fn cached_list(object: &ProbeObject<'_>, path: &Path) -> String {
+pub fn marker_cache_text(object: &ProbeObject<'_>, path: &Path) -> String {
     let mut listed: Vec<(String, BTreeSet<String>)> = Vec::new();
     for marker in markers(object) {
         // Without requested arguments, there are no errors. `None` means that the marker's address is not in the file.

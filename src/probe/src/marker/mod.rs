@@ -4,7 +4,7 @@ mod cached;
 mod operand;
 mod values;
 
-pub use cached::cached_list;
+pub use cached::marker_cache_text;
 
 use rperf_names::matches_pattern;
 
@@ -172,7 +172,7 @@ fn probe(
     };
     let values = Values { object, marker };
     let fields = match arguments {
-        [] => values.all(),
+        [] => values.recordable_fields(),
         arguments => values.requested(arguments, fetch)?,
     };
     Ok(Some(Probe {

@@ -18,7 +18,7 @@ pub(super) struct Values<'a> {
 
 impl Values<'_> {
     /// Returns `arg1`, `arg2`, …: the arguments that the kernel can fetch.
-    pub(super) fn all(&self) -> Vec<ProbeField> {
+    pub(super) fn recordable_fields(&self) -> Vec<ProbeField> {
         let words = self.words();
         let fields = words.iter().zip(1..).filter_map(|(word, number)| {
             Some(ProbeField {
@@ -47,7 +47,9 @@ impl Values<'_> {
                     std::slice::from_ref(argument),
                     fetch,
                 )?),
-                ArgumentValue::Parameters | ArgumentValue::Variables => fields.extend(self.all()),
+                ArgumentValue::Parameters | ArgumentValue::Variables => {
+                    fields.extend(self.recordable_fields());
+                }
                 ArgumentValue::Variable { name, members } => {
                     let number = name.strip_prefix(PREFIX);
                     let number = number.and_then(|number| number.parse().ok());
@@ -70,7 +72,7 @@ impl Values<'_> {
                 "{PREFIX}{number} of marker {} is {word}, which the kernel cannot fetch",
                 self.name()
             ),
-            known: self.recordable(),
+            known: self.recordable_names(),
         })?;
         let name = argument.name.clone();
         let name = name.unwrap_or_else(|| format!("{PREFIX}{number}"));
@@ -85,7 +87,7 @@ impl Values<'_> {
         let operand = operand::parse(self.object.architecture(), word)?;
         let symbol_memory = |name: &str| {
             let address = self.object.symbol(name)?;
-            self.object.memory(address, self.marker.address)
+            self.object.memory_offset(address, self.marker.address)
         };
         Some(ProbeField {
             name: None,
@@ -112,13 +114,16 @@ impl Values<'_> {
                 argument.text,
                 self.name()
             ),
-            known: self.recordable(),
+            known: self.recordable_names(),
         }
     }
 
-    /// Returns the arguments that can be recorded.
-    fn recordable(&self) -> Vec<String> {
-        let names = self.all().into_iter().filter_map(|field| field.name);
+    /// Returns the names of the arguments that can be recorded.
+    fn recordable_names(&self) -> Vec<String> {
+        let names = self
+            .recordable_fields()
+            .into_iter()
+            .filter_map(|field| field.name);
         names.collect()
     }
 

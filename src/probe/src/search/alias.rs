@@ -32,7 +32,7 @@ pub(super) fn find(
     let Some(symbol) = symbol(object, name) else {
         return Ok(ProbePoints::default());
     };
-    let described = object.sources.info.and(describe(object, symbol.offset));
+    let described = object.inputs.info.and(describe(object, symbol.offset));
     // An empty suffix: the symbol is at the entry of the described function.
     let other_name = described
         .filter(|entry| entry.suffix.is_empty() && entry.function != *name)
@@ -126,7 +126,7 @@ fn kind(flags: SymbolFlags<object::SectionIndex, object::SymbolIndex>) -> u8 {
 }
 
 /// Returns a note about the first IFUNC whose resolver has a probe at its entry; `None` if there is none.
-pub(super) fn indirect(object: &ProbeObject<'_>, probes: &[Probe]) -> Option<SearchNote> {
+pub(super) fn ifunc_note(object: &ProbeObject<'_>, probes: &[Probe]) -> Option<SearchNote> {
     let file = &object.file;
     // Kernels have no IFUNCs.
     if object.is_kernel() || probes.is_empty() {
@@ -139,7 +139,7 @@ pub(super) fn indirect(object: &ProbeObject<'_>, probes: &[Probe]) -> Option<Sea
         .map(|probe| probe.file_offset)
         .collect();
     // Statically linked programs with IFUNCs have the OS ABI GNU, and list the IFUNCs in `.symtab` only.
-    let is_gnu = object.sources.bytes.get(OS_ABI) == Some(&elf::ELFOSABI_GNU);
+    let is_gnu = object.inputs.bytes.get(OS_ABI) == Some(&elf::ELFOSABI_GNU);
     let is_static = is_gnu && file.dynamic_symbols().next().is_none();
     let static_symbols = is_static.then(|| file.symbols()).into_iter().flatten();
     let mut symbols = file.dynamic_symbols().chain(static_symbols);

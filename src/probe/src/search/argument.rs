@@ -66,7 +66,7 @@ impl<'s, 'w, 'u> ProbeContext<'s, 'w, 'u> {
     }
 
     /// Formats the probe point as a user would write it.
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn point_text(&self) -> String {
         let name = self.function.name().unwrap_or_default();
         let entry = self.function.entry_address().unwrap_or(self.address);
         match self.address.wrapping_sub(entry) {
@@ -86,7 +86,7 @@ impl<'s, 'w, 'u> ProbeContext<'s, 'w, 'u> {
 
     /// Returns the names of local variables that have a location here, for an error about `name`: all names if they are few,
     /// otherwise the most similar ones ([`all_or_nearest`]).
-    pub(super) fn available(&self, name: &str) -> Vec<String> {
+    pub(super) fn available_or_nearest(&self, name: &str) -> Vec<String> {
         let variables = visible(self.scope, self.address);
         let located = variables
             .iter()
@@ -143,10 +143,10 @@ fn variable_value(
 ) -> FetchedValue {
     let variable = context.variable(name).ok_or_else(|| Error::NoVariable {
         name: name.to_owned(),
-        place: context.shown(),
+        place: context.point_text(),
         reason: None,
         elsewhere: Vec::new(),
-        known: context.available(name),
+        known: context.available_or_nearest(name),
     });
     let converted = variable.and_then(|die| convert::field(context, argument, &die));
     match converted {

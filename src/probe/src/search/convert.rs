@@ -89,10 +89,10 @@ fn without_location(
     let places = ranges.map(|(from, to)| format!("{function}+[{from}-{to}]"));
     Error::NoVariable {
         name: name.to_owned(),
-        place: context.shown(),
+        place: context.point_text(),
         reason: Some(cause.to_string()),
         elsewhere: places.take(MAX_NAMED_RANGES).collect(),
-        known: context.available(name),
+        known: context.available_or_nearest(name),
     }
 }
 
@@ -109,10 +109,10 @@ fn base(
             let architecture = object.architecture();
             return register::name(architecture, register).ok_or_else(|| Error::NoVariable {
                 name: name.to_owned(),
-                place: context.shown(),
-                reason: Some(register::unreadable(architecture, register)),
+                place: context.point_text(),
+                reason: Some(register::why_unreadable(architecture, register)),
                 elsewhere: Vec::new(),
-                known: context.available(name),
+                known: context.available_or_nearest(name),
             });
         }
         ValueBase::Constant(value) => return Ok(format!("\\{value}")),
@@ -129,7 +129,7 @@ fn base(
             .kernel_memory(address)
             .ok_or_else(|| unsupported(format!("no symbol of the kernel is at {name}")));
     }
-    let place = object.memory(address, context.address);
+    let place = object.memory_offset(address, context.address);
     let place = place.ok_or_else(|| {
         unsupported(format!(
             "probes cannot read {name}: its address is below the address of the file's first byte"

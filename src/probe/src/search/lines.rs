@@ -28,7 +28,7 @@ pub(crate) fn line_places(
         return places;
     }
     let rows = table.rows().iter();
-    let rows = rows.filter(|row| row.is_statement && !row.is_end && row.line > 0);
+    let rows = rows.filter(|row| row.is_statement && !row.ends_sequence && row.line > 0);
     places.extend(
         rows.filter(|row| files.contains(&row.file))
             .map(|row| (row.line, row.address)),

@@ -145,10 +145,10 @@ pub fn find(
         return symbols::at_address(object, definition, address, is_return);
     }
     let mut points = ProbePoints::default();
-    if object.sources.info.is_some() {
+    if object.inputs.info.is_some() {
         points = in_debug_info(object, definition, options)?;
     } else if definition.needs_debug_info() {
-        let path = object.sources.path.to_owned();
+        let path = object.inputs.path.to_owned();
         return Err(Error::NoDebugInfo { path });
     }
     if points.probes.is_empty() && !definition.needs_debug_info() {
@@ -160,7 +160,9 @@ pub fn find(
     if points.probes.is_empty() && !definition.needs_debug_info() {
         points.probes = symbols::plt_entries(object, definition)?;
     }
-    points.notes.extend(alias::indirect(object, &points.probes));
+    points
+        .notes
+        .extend(alias::ifunc_note(object, &points.probes));
     match points.probes.len() {
         0 => Err(no_point(object, definition)),
         count if count > options.max_probes => Err(Error::TooMany {
@@ -193,7 +195,7 @@ fn in_debug_info(
     definition: &Definition,
     options: &SearchOptions,
 ) -> Result<ProbePoints, Error> {
-    let Some(info) = object.sources.info else {
+    let Some(info) = object.inputs.info else {
         return Ok(ProbePoints::default());
     };
     let query = match &definition.point {

@@ -131,14 +131,14 @@ fn memory(object: &ProbeObject<'_>, text: &str, fetch: FetchAddress) -> Result<S
     let end = text.find(['+', '-']).unwrap_or(text.len());
     let (symbol, offset) = text.split_at(end);
     let unknown = || {
-        let table = object.table();
+        let table = object.symbol_table();
         let names: Vec<String> = table
             .iter()
             .map(|(index, _)| table.raw_name(index).to_owned())
             .collect();
         Error::NoSymbol {
             name: symbol.to_owned(),
-            path: object.sources.path.to_owned(),
+            path: object.inputs.path.to_owned(),
             nearest: nearest(symbol, &names),
         }
     };
@@ -151,6 +151,6 @@ fn memory(object: &ProbeObject<'_>, text: &str, fetch: FetchAddress) -> Result<S
     };
     let address = object.symbol(symbol).ok_or_else(unknown)?;
     let code = object.address_of(fetch.file_offset).ok_or_else(unknown)?;
-    let place = object.memory(address.wrapping_add_signed(distance), code);
+    let place = object.memory_offset(address.wrapping_add_signed(distance), code);
     Ok(format!("@+{:#x}", place.ok_or_else(unknown)?))
 }

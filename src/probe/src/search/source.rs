@@ -31,7 +31,7 @@ impl SourceText {
         options: &SearchOptions,
         path: &str,
     ) -> Result<Self, Error> {
-        let files = object.sources.files;
+        let files = object.inputs.files;
         let source = candidates(options.source_root.as_deref(), path)
             .into_iter()
             .find_map(|candidate| {

@@ -82,14 +82,14 @@ pub(super) fn at_address(
         return Err(Error::Unsupported {
             message: format!(
                 "variables are not supported for a probe at an address of {}; give a function instead",
-                object.sources.path.display()
+                object.inputs.path.display()
             ),
             known: Vec::new(),
         });
     }
     let file_offset = object.offset_of(address).ok_or_else(|| Error::NoCode {
         address,
-        path: object.sources.path.to_owned(),
+        path: object.inputs.path.to_owned(),
     })?;
     let function = object.function_at(file_offset);
     let offset = function
@@ -138,7 +138,7 @@ pub(super) fn check_offset(
             size: function.size,
         });
     }
-    let starts = object.instructions(function.offset, function.size, offset);
+    let starts = object.instruction_boundaries(function.offset, function.size, offset);
     let Some(starts) = starts.filter(|starts| !starts.contains(&offset)) else {
         return Ok(());
     };

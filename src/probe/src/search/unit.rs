@@ -79,7 +79,7 @@ impl<'s> UnitSearch<'s> {
         };
         // Each function once, without its instances.
         let mut roots: Vec<Die<'_, '_>> = Vec::new();
-        for die in functions.named() {
+        for die in functions.with_wanted_name() {
             let root = abstract_origin(&die);
             let is_known = roots.iter().any(|other| other.is_same(&root));
             if !is_known && is_in_file(&root) {
@@ -94,7 +94,7 @@ impl<'s> UnitSearch<'s> {
                 }
                 FunctionPlace::Offset(_) | FunctionPlace::Return => {
                     self.by_entry(compile_unit, &functions, root, &|| {
-                        instances.at(index).collect()
+                        instances.of_function(index).collect()
                     })?;
                 }
             }

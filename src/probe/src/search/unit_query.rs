@@ -33,7 +33,7 @@ impl UnitQuery<'_> {
         let has_function = |unit: DebugUnit<'_>| {
             let compile_unit = CompileUnit::new(unit);
             let functions = Functions::with_names(&compile_unit, &is_name);
-            functions.named().next().is_some()
+            functions.with_wanted_name().next().is_some()
         };
         let has_file = |unit: DebugUnit<'_>| {
             let path_end = self.file.unwrap_or_default();
@@ -49,7 +49,7 @@ impl UnitQuery<'_> {
             }),
             keep: self.file.map(|_| &has_file as _),
         };
-        info.for_each_unit(object.sources.files, &prefilter, &mut |unit| {
+        info.for_each_unit(object.inputs.files, &prefilter, &mut |unit| {
             visit(&CompileUnit::new(unit))
         })
     }

@@ -135,8 +135,8 @@ pub fn lines(
     range: &LineRange,
     options: &SearchOptions,
 ) -> Result<SourceRange, Error> {
-    let info = object.sources.info.ok_or_else(|| Error::NoDebugInfo {
-        path: object.sources.path.to_owned(),
+    let info = object.inputs.info.ok_or_else(|| Error::NoDebugInfo {
+        path: object.inputs.path.to_owned(),
     })?;
     let is_function = range.function.is_some();
     let mut matched: Option<MatchedRange> = None;
@@ -210,7 +210,7 @@ fn in_unit(compile_unit: &CompileUnit<'_>, range: &LineRange) -> Option<MatchedR
         });
     };
     let functions = Functions::with_names(compile_unit, &|other| is_wanted(name, other));
-    let function = functions.named().find(|function| {
+    let function = functions.with_wanted_name().find(|function| {
         let declared = function.declared_file();
         declared.is_some_and(|path| is_wanted_path(&path))
     })?;
@@ -246,7 +246,7 @@ fn instances<'w, 'u>(
         Some(_) => vec![function.clone()],
         None => {
             let instances = FunctionInstances::of(compile_unit, std::slice::from_ref(function));
-            instances.at(0).collect()
+            instances.of_function(0).collect()
         }
     }
 }

@@ -72,11 +72,11 @@ pub fn variables(
     options: &SearchOptions,
     wanted: &VariableOptions,
 ) -> Result<Vec<ListedPoint>, Error> {
-    let Some(info) = object.sources.info else {
+    let Some(info) = object.inputs.info else {
         return match definition.point {
             Point::Marker { .. } => marker_points(object, definition, options),
             _ => Err(Error::NoDebugInfo {
-                path: object.sources.path.to_owned(),
+                path: object.inputs.path.to_owned(),
             }),
         };
     };
@@ -94,7 +94,7 @@ pub fn variables(
         let Some(address) = object.address_of(probe.file_offset) else {
             continue;
         };
-        info.for_units_at(object.sources.files, address, &mut |unit| {
+        info.for_units_at(object.inputs.files, address, &mut |unit| {
             let compile_unit = CompileUnit::new(unit);
             match PointInFunction::point_at(&compile_unit, address, &probe.name) {
                 Some(point) => {
@@ -210,7 +210,7 @@ fn unreadable_at(object: &ProbeObject<'_>, place: &ValueLocation) -> Option<Stri
     let architecture = object.architecture();
     match place.base {
         ValueBase::Register(register) if register::name(architecture, register).is_none() => {
-            Some(register::unreadable(architecture, register))
+            Some(register::why_unreadable(architecture, register))
         }
         _ => None,
     }

@@ -219,7 +219,9 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         let mut diagnostics = self.tally.finish();
         // Only a damaged record can follow the last chunk.
         let damage = self.scanner.records(self.position).next();
-        diagnostics.end = damage.and_then(Result::err).or_else(|| data.end().cloned());
+        diagnostics.end = damage
+            .and_then(Result::err)
+            .or_else(|| data.unpack_error().cloned());
         diagnostics.out_of_order = self.scanner.events.out_of_order(&self.order);
         let mut builder = WorldBuilder::new(data.endian());
         builder.add_build_ids(&data.features().build_ids());

@@ -176,7 +176,7 @@ impl SchedstatReading {
         let most = self.cpus.iter().map(|reading| reading.domains.len()).max();
         SchedDomains {
             version: u32::from(self.version),
-            most: u32::try_from(most.unwrap_or_default()).unwrap_or(u32::MAX),
+            max_domains: u32::try_from(most.unwrap_or_default()).unwrap_or(u32::MAX),
             cpus: cpus.collect(),
         }
     }

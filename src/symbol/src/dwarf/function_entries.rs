@@ -78,7 +78,7 @@ fn is_function(tag: DwTag) -> bool {
 #[derive(Debug, Default)]
 pub struct FunctionEntries {
     /// Functions, except declarations, that have a wanted name, their own or that of their specification or abstract origin.
-    pub named: Vec<UnitOffset>,
+    pub with_wanted_name: Vec<UnitOffset>,
     /// Functions, except declarations, that have address attributes.
     pub with_code: Vec<UnitOffset>,
 }
@@ -150,17 +150,17 @@ impl FunctionEntries {
             with_code.extend(entry.has_code().then_some(entry.offset));
             let is_named = scanner.has_name(&entry.names, wanted.is_wanted);
             if is_named && !entry.is_declaration {
-                functions.named.push(entry.offset);
+                functions.with_wanted_name.push(entry.offset);
             }
             let leads_elsewhere = search.add(&entry, is_named);
             if !is_named && leads_elsewhere && (wanted.has_wanted_name)(entry.offset) {
                 search.named.insert(entry.offset);
                 functions
-                    .named
+                    .with_wanted_name
                     .extend((!entry.is_declaration).then_some(entry.offset));
             }
         }
-        search.add_instances(&mut functions.named);
+        search.add_instances(&mut functions.with_wanted_name);
         functions
     }
 }

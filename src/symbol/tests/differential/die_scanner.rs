@@ -314,7 +314,10 @@ fn compare_functions(unit: &DebugUnit<'_>, name: &str) {
     let header = &unit.unit.header;
     // Without wanted names, only functions with code are read.
     let found = FunctionEntries::read(unit.dwarf, header, None);
-    assert_eq!((found.with_code, found.named.len()), (with_code.clone(), 0));
+    assert_eq!(
+        (found.with_code, found.with_wanted_name.len()),
+        (with_code.clone(), 0)
+    );
     for has_wanted_name in [false, true] {
         let wanted = WantedNames {
             is_wanted: &|other| other == name,
@@ -323,7 +326,7 @@ fn compare_functions(unit: &DebugUnit<'_>, name: &str) {
         };
         let found = FunctionEntries::read(unit.dwarf, header, Some(wanted));
         let named = offsets(&|entry| is_called(&entries, entry, name).unwrap_or(has_wanted_name));
-        assert_eq!(found.named, named, "{name}");
+        assert_eq!(found.with_wanted_name, named, "{name}");
         assert_eq!(found.with_code, with_code, "{name}");
     }
     let instances = entries.iter().filter(|entry| entry.has_abstract_origin);

@@ -270,7 +270,7 @@ fn memory_blocks(node: &MemoryNode) -> Vec<u64> {
             .and_then(|at| node.blocks.get(at));
         word.is_some_and(|word| word >> (bit % 64) & 1 == 1)
     };
-    let bits = node.size.min(node.blocks.len() as u64 * 64);
+    let bits = node.bits.min(node.blocks.len() as u64 * 64);
     (0..bits).filter(|bit| is_set(*bit)).collect()
 }
 
@@ -337,7 +337,7 @@ fn hybrid(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
 fn domains(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
     let sched = features.sched_domains().unwrap_or_default();
     writeln!(out, "# schedstat version\t: {}", sched.version)?;
-    writeln!(out, "# Maximum sched domains\t: {}", sched.most)?;
+    writeln!(out, "# Maximum sched domains\t: {}", sched.max_domains)?;
     for entry in &sched.cpus {
         writeln!(out, "# cpu\t\t: {}", entry.cpu)?;
         writeln!(out, "# nr_domains\t: {}", entry.domains.len())?;

@@ -21,7 +21,7 @@ fn domains(version: u32) -> SchedDomains {
     let domains = vec![domain];
     SchedDomains {
         version,
-        most: 1,
+        max_domains: 1,
         cpus: vec![CpuDomains { cpu: 1, domains }],
     }
 }
