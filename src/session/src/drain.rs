@@ -243,9 +243,9 @@ impl RingSet {
         sink: &mut CountedOutput,
     ) -> Result<(), WriteError> {
         let Some(rewrite_thread) = &mut self.rewrite_thread else {
-            return sink.records(records);
+            return sink.write_records(records);
         };
-        rewrite_thread.add(&sink.note(records));
+        rewrite_thread.add(&sink.take_counted(records));
         Ok(())
     }
 
@@ -558,7 +558,7 @@ impl DrainContext<'_> {
         };
         let requests = control.handle_commands(ready, || controlled_counters(events), observer)?;
         rotation.is_requested |= requests.snapshot;
-        rings.is_trace_enabled = requests.traces.unwrap_or(rings.is_trace_enabled);
+        rings.is_trace_enabled = requests.traces_run.unwrap_or(rings.is_trace_enabled);
         Ok(requests.stop)
     }
 

@@ -127,7 +127,9 @@ impl OutputRotation<'_> {
     /// Writes the records of running tasks, if requested at the end of each file (`--tail-synthesize`).
     pub(crate) fn write_tail_records(&self, sink: &mut CountedOutput) -> Result<(), Error> {
         match self.completion.request.synthesis.at_end {
-            true => sink.records(&mut self.running_tasks()).map_err(write_error),
+            true => sink
+                .write_records(&mut self.running_tasks())
+                .map_err(write_error),
             false => Ok(()),
         }
     }
