@@ -127,7 +127,7 @@ impl Config {
             let is_in_section = entry.name.split('.').next() == Some(command);
             let problem = match keys::why_unused(&entry.name, Some(command)) {
                 Some(why) => format!("{} has no effect: {why}", entry.name),
-                None => match Self::unknown(&entry.name) {
+                None => match Self::describe_unknown(&entry.name) {
                     Some(unknown) if is_in_section => unknown,
                     _ => continue,
                 },
@@ -148,7 +148,7 @@ impl Config {
     }
 
     /// Describes a setting that neither perf nor rperf has; `None` if it is known.
-    pub(crate) fn unknown(name: &str) -> Option<String> {
+    pub(crate) fn describe_unknown(name: &str) -> Option<String> {
         let name = name.to_ascii_lowercase();
         let near = keys::nearest(&name);
         let near = near.map_or_else(String::new, |near| format!(": did you mean '{near}'?"));

@@ -72,7 +72,7 @@ pub(crate) fn client(
         servers,
         cache: cache(context)?,
         limits: limits(context),
-        authorities: authorities(context),
+        authorities: certificate_files(context),
     };
     Ok(Some(Client::new(settings, DownloadProgress::new(context))))
 }
@@ -130,7 +130,7 @@ fn variable_text(context: &Context, name: &str) -> Option<String> {
 }
 
 /// Returns the files with CA certificates: only `SSL_CERT_FILE` if it is set, otherwise the usual paths of the system's bundles.
-pub(crate) fn authorities(context: &Context) -> Vec<PathBuf> {
+pub(crate) fn certificate_files(context: &Context) -> Vec<PathBuf> {
     let configured = context.var("SSL_CERT_FILE").map(|file| vec![file.into()]);
     configured.unwrap_or_else(|| CERTIFICATES.map(PathBuf::from).to_vec())
 }

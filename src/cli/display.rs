@@ -137,7 +137,7 @@ impl Drop for BrowserTerminal<'_> {
     fn drop(&mut self) {
         // Restores the terminal before the held messages are printed.
         self.terminal = None;
-        self.context.output.release();
+        self.context.output.release_messages();
     }
 }
 

@@ -51,7 +51,7 @@ impl RequestedFilters {
     }
 
     /// Returns the same filters with other time ranges, for another file.
-    pub(crate) fn at_time(&self, time: Option<&str>) -> Self {
+    pub(crate) fn with_time(&self, time: Option<&str>) -> Self {
         Self {
             filter: self.filter.clone(),
             time: time.map(str::to_owned),

@@ -96,7 +96,7 @@ fn warn_of_losses(path: &Path, diagnostics: &Diagnostics, context: &Context) {
 /// Warns about problems with the symbols that were used; with `-v`, also prints the findings that are not among
 /// [`Resolver::always_reported_findings`].
 pub(crate) fn report_symbol_problems(context: &Context, resolver: &Resolver<'_>, verbose: bool) {
-    warn_of_symbols(context, resolver);
+    warn_of_symbol_problems(context, resolver);
     if verbose {
         let always_reported = resolver.always_reported_findings();
         let findings = resolver.findings().map(|finding| finding.problem);
@@ -129,7 +129,7 @@ fn and_other_files(count: usize) -> String {
 
 /// Warns about files that differ from the recorded ones, lost names, and debug information that cannot be read; notes
 /// which code has no names.
-pub(crate) fn warn_of_symbols(context: &Context, resolver: &Resolver<'_>) {
+pub(crate) fn warn_of_symbol_problems(context: &Context, resolver: &Resolver<'_>) {
     let world = resolver.world();
     let is_replaced = |finding: &rperf_resolve::ObjectFinding<'_>| {
         let is_other = matches!(finding.problem, SymbolFinding::BuildIdMismatch { .. });

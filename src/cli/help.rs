@@ -10,7 +10,7 @@ use std::io::Write as _;
 
 use clap::{Arg, Command};
 
-pub(crate) use self::summary::{lines_of, list_options, summary, usage};
+pub(crate) use self::summary::{list_options, option_lines, summary, usage};
 use super::commands::{COMMANDS, CommandTitle};
 use super::context::Context;
 use super::error::CliError;
@@ -108,7 +108,7 @@ pub(crate) fn manual(
         text.push_str("\nNOTES\n");
         text.push_str(&wrap(&after.to_string(), SECTION_INDENT, WIDTH));
     }
-    page(context, "help", &text)
+    print_paged(context, "help", &text)
 }
 
 /// Returns a line with the names of an option and its value, and below it the help.
@@ -125,7 +125,7 @@ fn option_text(arg: &Arg) -> String {
 }
 
 /// Prints text on the standard output, or in the pager if it is enabled for `command`.
-pub(crate) fn page(context: &Context, command: &str, text: &str) -> Result<(), CliError> {
+pub(crate) fn print_paged(context: &Context, command: &str, text: &str) -> Result<(), CliError> {
     context.paginate(command)?;
     context.stdout().write_all(text.as_bytes())?;
     Ok(())

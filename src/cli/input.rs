@@ -14,7 +14,7 @@ use rperf_safefs::{Folder, FoundFile, is_trusted_owner};
 
 use super::context::Context;
 use super::error::{CliError, without_error_numbers};
-use super::jobs::{jobs, processors};
+use super::jobs::{default_jobs, jobs};
 use super::options::{flag, switch, value};
 use super::stream::{PipeInput, RecordingStream};
 
@@ -84,7 +84,7 @@ pub(crate) struct Input {
     /// The number of threads that decompress records.
     threads: NonZeroUsize,
     /// The records, if they are compressed or in several files, so that `bytes` does not contain them; set by the first
-    /// [`Input::read`].
+    /// [`Input::parse_quietly`].
     unpacked: OnceCell<UnpackedRecords>,
 }
 
@@ -104,7 +104,7 @@ impl Input {
             mtime,
             bytes,
             parts: Vec::new(),
-            threads: processors(),
+            threads: default_jobs(),
             unpacked: OnceCell::new(),
         }
     }
@@ -125,7 +125,7 @@ impl Input {
     ///
     /// Status 255: not a recording, its header cannot be parsed, or its unpacked records cannot be stored.
     pub(crate) fn parse(&self, context: &Context) -> Result<PerfData<'_>, CliError> {
-        let data = self.read(context)?;
+        let data = self.parse_quietly(context)?;
         self.warn_of_damage(&data, context);
         Ok(data)
     }
@@ -142,8 +142,9 @@ impl Input {
     /// # Errors
     ///
     /// Those of [`Input::parse`].
-    pub(crate) fn read(&self, context: &Context) -> Result<PerfData<'_>, CliError> {
-        let data = PerfData::parse(&self.bytes).map_err(|cause| foreign(&self.path, &cause))?;
+    pub(crate) fn parse_quietly(&self, context: &Context) -> Result<PerfData<'_>, CliError> {
+        let data =
+            PerfData::parse(&self.bytes).map_err(|cause| invalid_recording(&self.path, &cause))?;
         if self.parts.is_empty() && !data.is_compressed() {
             return Ok(data);
         }
@@ -287,7 +288,7 @@ fn no_header(path: &Path, error: &io::Error) -> CliError {
 }
 
 /// The error for a file that is not a recording, or whose header cannot be parsed.
-pub(crate) fn foreign(path: &Path, cause: &rperf_perfdata::Error) -> CliError {
+pub(crate) fn invalid_recording(path: &Path, cause: &rperf_perfdata::Error) -> CliError {
     let path = path.display();
     CliError::message(255, format!("incompatible file format ({path}): {cause}"))
 }

@@ -21,7 +21,7 @@ pub(crate) fn option() -> Arg {
 /// # Errors
 ///
 /// Status 129: unknown letters. Status 255: the copy cannot be written, or the option requests samples of another type of trace.
-/// Also those of [`Input::read`].
+/// Also those of [`Input::parse_quietly`].
 pub(crate) fn decoded(
     input: &Input,
     matches: &ArgMatches,
@@ -35,7 +35,7 @@ pub(crate) fn decoded(
     if !requested.unwrap_or(by_default) {
         return Ok(None);
     }
-    let data = input.read(context)?;
+    let data = input.parse_quietly(context)?;
     let decoded = data.with_branches();
     let decoded = decoded.map_err(|error| CliError::failure(255, error))?;
     let (path, mtime) = (input.path.clone(), input.mtime);

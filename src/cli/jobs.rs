@@ -26,7 +26,7 @@ pub(crate) fn jobs(matches: &ArgMatches, context: &Context) -> Result<NonZeroUsi
     let given: Option<u64> = given_value(matches, "jobs").copied();
     let configured = || context.config.text("rperf.jobs")?.parse().ok();
     let Some(requested) = given.or_else(configured) else {
-        return Ok(processors());
+        return Ok(default_jobs());
     };
 
     let requested = usize::try_from(requested)
@@ -41,7 +41,7 @@ pub(crate) fn jobs(matches: &ArgMatches, context: &Context) -> Result<NonZeroUsi
 }
 
 /// Returns the default number of threads: one for each CPU that this process may use.
-pub(crate) fn processors() -> NonZeroUsize {
+pub(crate) fn default_jobs() -> NonZeroUsize {
     NonZeroUsize::new(rperf_sys::parallelism()).unwrap_or(NonZeroUsize::MIN)
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct KernelFiles {
     /// The text of the modules file.
     modules: Vec<u8>,
     /// The build-id of the kernel in hexadecimal.
-    pub(crate) id: String,
+    pub(crate) build_id: String,
 }
 
 impl KernelFiles {
@@ -69,7 +69,7 @@ impl KernelFiles {
         Ok(Self {
             listing,
             modules,
-            id: id.to_string(),
+            build_id: id.to_string(),
             kcore,
         })
     }
@@ -95,7 +95,7 @@ impl KernelFiles {
     /// # Errors
     ///
     /// The addresses of the kernel are missing or hidden (kptr_restrict).
-    pub(crate) fn ranges(&self) -> Result<Vec<Range<u64>>, String> {
+    pub(crate) fn code_ranges(&self) -> Result<Vec<Range<u64>>, String> {
         let page = page_size() as u64;
         let address = |name: &str| {
             let listed = address_of(&self.listing, name.as_bytes());
@@ -161,7 +161,7 @@ impl KernelFiles {
 
 impl KernelCodeReader for KernelFiles {
     fn copy_to(&self, folder: &Folder) -> io::Result<()> {
-        let ranges = self.ranges().map_err(io::Error::other)?;
+        let ranges = self.code_ranges().map_err(io::Error::other)?;
         self.copy(&ranges, folder)
     }
 }

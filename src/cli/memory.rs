@@ -66,7 +66,7 @@ impl MemoryHint {
 }
 
 /// Returns the error for object files that could not be mapped for lack of memory; `None` if all could be mapped.
-pub(crate) fn unmapped_objects() -> Option<CliError> {
+pub(crate) fn unmapped_objects_error() -> Option<CliError> {
     let UnmappedObjects { first, paths } = UnmappedObjects::found()?;
     let mut text = first;
     if let others @ 1.. = paths.len() - 1 {

@@ -62,7 +62,7 @@ use self::config::Config;
 use self::context::{Context, ProgramName};
 use self::error::{CliError, ExitStatus};
 use self::globals::RequestedTask;
-use self::memory::{MemoryHint, unmapped_objects};
+use self::memory::{MemoryHint, unmapped_objects_error};
 use self::output::OutputStreams;
 use self::pager::Pager;
 use self::parsing::Parsed;
@@ -206,7 +206,7 @@ fn finish(context: &Context, result: Result<ExitStatus, CliError>) -> ExitCode {
         _ => result,
     };
     // The error for object files that could not be mapped.
-    let result = match unmapped_objects() {
+    let result = match unmapped_objects_error() {
         Some(error) if result.is_ok() => Err(error),
         _ => result,
     };

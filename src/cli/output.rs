@@ -183,8 +183,8 @@ impl OutputStreams {
         self.note(format_args!("Warning: {line}"));
     }
 
-    /// Holds all messages for stderr until [`OutputStreams::release`], while a browser uses the terminal. Progress lines are
-    /// disabled.
+    /// Holds all messages for stderr until [`OutputStreams::release_messages`], while a browser uses the terminal. Progress lines
+    /// are disabled.
     pub(crate) fn hold_messages(&self) {
         self.redirected.store(true, Ordering::Relaxed);
         let mut held = HELD_MESSAGES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -192,7 +192,7 @@ impl OutputStreams {
     }
 
     /// Ends [`OutputStreams::hold_messages`] and prints the held messages.
-    pub(crate) fn release(&self) {
+    pub(crate) fn release_messages(&self) {
         let held = HELD_MESSAGES
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -100,7 +100,7 @@ fn usage_error(
             pair: [first, second],
             ids,
         } => {
-            let candidates = help::lines_of(command, |arg| {
+            let candidates = help::option_lines(command, |arg| {
                 ids.iter().any(|id| arg.get_id() == id.as_str())
             });
             CliError::usage(format!(

@@ -10,7 +10,7 @@ use rperf_perfdata::{Error, FileHeader, PipeReader, StreamInput};
 
 use super::context::Context;
 use super::error::CliError;
-use super::input::{Input, OpenedInput, foreign};
+use super::input::{Input, OpenedInput, invalid_recording};
 
 /// Bytes per read when buffering.
 const CHUNK: u64 = 1 << 20;
@@ -90,7 +90,7 @@ impl RecordingStream {
             Ok(_) | Err(Error::HeaderTruncated { .. }) => {
                 self.spool(context).map(OpenedInput::Whole)
             }
-            Err(cause) => Err(foreign(&self.path, &cause)),
+            Err(cause) => Err(invalid_recording(&self.path, &cause)),
         }
     }
 
@@ -101,7 +101,7 @@ impl RecordingStream {
     /// Status 255: the header is not that of pipe mode.
     pub(crate) fn reader(self) -> Result<PipeReader<PipeInput>, CliError> {
         let path = self.path;
-        PipeReader::new(self.first, self.input).map_err(|cause| foreign(&path, &cause))
+        PipeReader::new(self.first, self.input).map_err(|cause| invalid_recording(&path, &cause))
     }
 
     /// Reads the stream to its end, and stores it.

@@ -66,7 +66,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     for setting in settings.iter().filter(|setting| setting.value.is_none()) {
         let name = setting.name;
         let value = config.text_in_any_case(name);
-        match (value, Config::unknown(name)) {
+        match (value, Config::describe_unknown(name)) {
             (Some(value), _) => writeln!(out, "{name}={value}")?,
             (None, Some(unknown)) => context.warn(unknown),
             (None, None) => {}
@@ -80,7 +80,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
             if let Some(why) = Config::why_unused(setting.name) {
                 context.warn(format_args!("{} has no effect: {why}", setting.name));
             }
-            if let Some(unknown) = Config::unknown(setting.name) {
+            if let Some(unknown) = Config::describe_unknown(setting.name) {
                 context.warn(unknown);
             }
         }

@@ -44,7 +44,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         return Ok(ExitStatus::Ok);
     };
     if topic == "examples" {
-        help::page(context, "help", &examples::page(context.program))?;
+        help::print_paged(context, "help", &examples::page(context.program))?;
         return Ok(ExitStatus::Ok);
     }
     let entry = super::find(context, topic)?;

@@ -13,7 +13,7 @@ use self::output::{InjectOutput, InjectSummary};
 use self::plan::InjectPlan;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::input::{self, Input, OpenedInput, foreign};
+use crate::cli::input::{self, Input, OpenedInput, invalid_recording};
 use crate::cli::itrace;
 use crate::cli::options::{counter, list, switch, unsupported, value};
 use crate::cli::stream::RecordingStream;
@@ -119,7 +119,7 @@ fn copy_stream(
     let path = stream.path.clone();
     let name = path.display().to_string();
     let copy = StreamCopy::begin(stream.reader()?).map_err(|error| match error {
-        CopyError::Read(cause) => foreign(&path, &cause),
+        CopyError::Read(cause) => invalid_recording(&path, &cause),
         other => CliError::failure(255, anyhow::Error::new(other).context(name.clone())),
     })?;
     let head = copy.head().clone();

@@ -10,7 +10,7 @@ use rperf_sys::{Module, Proc, read_pseudo_file, uname};
 
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::live::limits::show_kernel_addresses;
+use crate::cli::live::limits::kernel_addresses_hint;
 use crate::cli::options::counter;
 
 const ABOUT: &str = "\
@@ -49,7 +49,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     if kallsyms.hidden {
         return Err(
             CliError::message(255, format!("{LISTING} does not show kernel addresses"))
-                .hint(show_kernel_addresses()),
+                .hint(kernel_addresses_hint()),
         );
     }
     if context.verbosity(matches) > 0 {

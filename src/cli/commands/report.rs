@@ -117,13 +117,10 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
             return Ok(DecodeErrors::default());
         }
         // The header describes the file, not its copy with decoded samples.
-        let original = decoded.as_ref().map(|_| stored.read(context)).transpose()?;
-        print_start(
-            matches,
-            context,
-            &stored,
-            original.as_ref().unwrap_or(&data),
-        )?;
+        let original = decoded.as_ref().map(|_| stored.parse_quietly(context));
+        let original = original.transpose()?;
+        let header = original.as_ref().unwrap_or(&data);
+        print_start(matches, context, &stored, header)?;
         print(context, parameters, &counts, lost, settings)?;
         let by_thread = thread_layout.map(|layout| (ThreadCounts::of_recording(replay), layout));
         print_rest(context, &counts, by_thread.as_ref())?;

@@ -90,7 +90,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
 fn needs_complete(matches: &ArgMatches, settings: &ScriptSettings) -> bool {
     // The columns of CSV depend on all events. A hardware trace can only be decoded as a whole.
     let needs_all = settings.is_csv() || matches.contains_id("itrace");
-    needs_all || dump::is_wanted(matches) || settings.checks
+    needs_all || dump::is_wanted(matches) || settings.checks_order
 }
 
 /// Prints the samples of a complete recording.
@@ -112,14 +112,15 @@ fn print_recording(
     context.paginate("script")?;
     if settings.header || settings.header_only {
         let options = settings.header_options(stored.mtime);
-        write_header(&mut context.stdout(), &stored.read(context)?, &options)?;
+        let original = stored.parse_quietly(context)?;
+        write_header(&mut context.stdout(), &original, &options)?;
     }
     if settings.header_only {
         return Ok(());
     }
     let mut plan = ScriptPlan::new(context, &input.path, data.metadata(), settings)?;
     if decoded.is_some() {
-        plan.show_kinds();
+        plan.show_branch_kinds();
     }
     let is_counted = counts::are_counted(data.events());
     if is_counted {
@@ -133,11 +134,11 @@ fn print_recording(
     let resolver = analysis.resolver(&settings.symbols);
     let sources = SourceFiles::new(&DiskFiles);
     let text = SampleText::new(&resolver, &plan, &sources);
-    if settings.checks {
+    if settings.checks_order {
         check::order(context, replay);
     } else if dump::is_wanted(matches) {
         dump::print(&analysis, &text, join, dump::is_unsorted(matches))?;
-    } else if settings.per_event {
+    } else if settings.per_event_dump {
         let mut dump = PerEventDump::create(&input.path, data.events())?;
         join.separate_events();
         let take = |block: &mut ScriptBlock| dump.write(context, &mut join, block);
@@ -265,7 +266,7 @@ fn deliver(
     taken?;
     warn_of_truncated(
         context,
-        &text.stacks(),
+        &text.stack_summary(),
         stack_copy_size(replay.data().events()),
     );
     warn_of_guests(context, text.skipped_guest_samples());

@@ -60,7 +60,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
             intervals,
             limits: bounds.limits(),
         };
-        return Ok(exit(browser.run(set_up)?));
+        return Ok(exit_status(browser.run(set_up)?));
     }
     let code = LiveCode::new(matches, context)?;
     let symbol = matches.get_one::<String>("sym-annotate");
@@ -94,39 +94,39 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
             screen.run(&mut session, intervals)?
         }
     };
-    Ok(exit(signal))
+    Ok(exit_status(signal))
 }
 
 /// The limits on rows that options give.
 #[derive(Clone, Copy)]
 struct RowBounds {
     /// Maximum number of rows (`-E`).
-    most: Option<usize>,
+    max_rows: Option<usize>,
     /// Minimum number of samples of a row (`-f`).
-    least: Option<u64>,
+    min_samples: Option<u64>,
 }
 
 impl RowBounds {
     fn new(matches: &ArgMatches) -> Self {
-        let most = matches.get_one::<u64>("entries").copied();
+        let entries = matches.get_one::<u64>("entries").copied();
         Self {
-            most: most.and_then(|rows| usize::try_from(rows).ok()),
-            least: matches.get_one::<u64>("count-filter").copied(),
+            max_rows: entries.and_then(|rows| usize::try_from(rows).ok()),
+            min_samples: matches.get_one::<u64>("count-filter").copied(),
         }
     }
 
     /// The limits without those of a screen. An option that is not given limits nothing.
     fn limits(self) -> RowLimits {
         RowLimits {
-            max_rows: self.most.unwrap_or(usize::MAX),
-            min_samples: self.least.unwrap_or_default(),
+            max_rows: self.max_rows.unwrap_or(usize::MAX),
+            min_samples: self.min_samples.unwrap_or_default(),
             screen: None,
         }
     }
 }
 
 /// Returns the exit status of a session that `signal` ended, if any. SIGINT counts as success: ^C is the ordinary way to quit.
-fn exit(signal: Option<i32>) -> ExitStatus {
+fn exit_status(signal: Option<i32>) -> ExitStatus {
     match signal {
         Some(signal) if signal != libc::SIGINT => ExitStatus::Signal(signal),
         _ => ExitStatus::Ok,

@@ -52,7 +52,7 @@ pub(crate) fn usage(program: ProgramName, title: CommandTitle<'_>, lead: &str) -
 }
 
 /// Returns the lines of the options that `is_requested` accepts, without those that are not supported yet.
-pub(crate) fn lines_of(command: &Command, is_requested: impl Fn(&Arg) -> bool) -> String {
+pub(crate) fn option_lines(command: &Command, is_requested: impl Fn(&Arg) -> bool) -> String {
     let supported = options(command)
         .filter(|arg| OptionShape::of(arg) != OptionShape::NotYet && is_requested(arg));
     lines(supported.collect())

@@ -53,7 +53,7 @@ pub(crate) fn events(
     if !errors.is_empty() {
         return Err(of_parse_errors(&errors));
     }
-    filter(matches, &mut lists, &machine.tracefs)?;
+    attach_filters(matches, &mut lists, &machine.tracefs)?;
     let events = lists.into_iter().flat_map(|list| list.events);
     let events: Vec<EventSpec> = events.collect();
     Ok((!events.is_empty()).then_some(events))
@@ -78,7 +78,7 @@ pub(crate) fn parsed(text: &str, catalogue: &Catalogue<'_>) -> Result<Vec<EventS
 }
 
 /// Parses `--all-user` and `--all-kernel`.
-pub(crate) fn level(matches: &ArgMatches) -> Result<Option<PrivilegeLevel>, CliError> {
+pub(crate) fn privilege_level(matches: &ArgMatches) -> Result<Option<PrivilegeLevel>, CliError> {
     let on = |id| flag(matches, id) == Some(true);
     match (on("all-user"), on("all-kernel")) {
         (true, true) => Err(CliError::usage(
@@ -127,7 +127,7 @@ fn of_parse_errors(errors: &[ParseError]) -> CliError {
 }
 
 /// Attaches to the events of each list the filters between it and the next list.
-pub(crate) fn filter(
+pub(crate) fn attach_filters(
     matches: &ArgMatches,
     lists: &mut [ListedEvents],
     tracefs: &Tracefs,

@@ -19,7 +19,7 @@ pub(crate) const NO_TARGET_STATUS: u8 = 244;
 pub(super) const PARANOID: &str = "kernel.perf_event_paranoid";
 
 /// The file in `/proc/sys/kernel` with the limit of the memory that unprivileged users may lock for ring buffers.
-pub(super) const LOCKED: &str = "perf_event_mlock_kb";
+pub(super) const MLOCK_KB: &str = "perf_event_mlock_kb";
 
 /// Turns a session's error into a message; `events` are the names of the requested events.
 pub(crate) fn explain(context: &Context, events: &str, error: Error) -> CliError {
@@ -88,7 +88,7 @@ fn other_failure(error: Error) -> CliError {
                 reason(&cause)
             );
             CliError::message(FAILURE_STATUS, message)
-                .hint(format!("raise {}, or use a smaller -m", setting(LOCKED)))
+                .hint(format!("raise {}, or use a smaller -m", setting(MLOCK_KB)))
         }
         Error::MapTrace {
             pages,
@@ -100,7 +100,7 @@ fn other_failure(error: Error) -> CliError {
                 reason(&cause)
             );
             CliError::message(FAILURE_STATUS, message)
-                .hint(format!("raise {}, or use smaller areas: -m ,64K", setting(LOCKED)))
+                .hint(format!("raise {}, or use smaller areas: -m ,64K", setting(MLOCK_KB)))
         }
         Error::UnservedCpu { .. } => CliError::failure(FAILURE_STATUS, error).hint(
             "add it to one of the masks of --threads, or exclude it with -C",
@@ -148,7 +148,7 @@ pub(crate) fn silent_in_user_space(event: &str) -> String {
 }
 
 /// The error for a workload that can't be run.
-pub(crate) fn workload(events: &str, word: &str, cause: &io::Error) -> CliError {
+pub(crate) fn workload_failed(events: &str, word: &str, cause: &io::Error) -> CliError {
     let cause = exec_reason(cause);
     CliError::message(
         FAILURE_STATUS,

@@ -8,13 +8,13 @@ use rperf_btf::Btf;
 use crate::cli::pmus::SYSFS;
 
 /// Returns the kernel's type information (BTF); `None` if there is none, or if it cannot be read.
-pub(crate) fn kernel_types() -> Option<Vec<u8>> {
+pub(crate) fn kernel_btf() -> Option<Vec<u8>> {
     rperf_sys::read_pseudo_file(Path::new(SYSFS).join("kernel/btf/vmlinux")).ok()
 }
 
 /// Passes the kernel's type information to `find`.
 fn with_types<T>(find: impl FnOnce(&Btf<'_>) -> Result<T, Error>) -> Result<T, Error> {
-    let bytes = kernel_types().ok_or(Error::NoBtf)?;
+    let bytes = kernel_btf().ok_or(Error::NoBtf)?;
     let types = Btf::parse(&bytes).map_err(|_| Error::NoBtf)?;
     find(&types)
 }

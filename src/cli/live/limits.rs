@@ -18,7 +18,7 @@ pub(crate) fn setting(name: &str) -> String {
 
 /// Returns the hint for hidden kernel addresses. Without CAP_SYSLOG the kernel shows addresses only if both `kptr_restrict` and
 /// `perf_event_paranoid` allow it; with `kptr_restrict` at 2, it hides them from root, too.
-pub(crate) fn show_kernel_addresses() -> String {
+pub(crate) fn kernel_addresses_hint() -> String {
     let value = |name: &str| {
         let text = read_pseudo_file_text(path_of(name)).ok()?;
         text.trim().parse().ok()

@@ -9,7 +9,7 @@ use rperf_session::{ListedDetail, SessionNotice, SessionObserver};
 use rperf_view::evlist::frequency;
 use rperf_wire::{Attr, AttrText, attr_fields};
 
-use super::explain::{self, LOCKED};
+use super::explain::{self, MLOCK_KB};
 use super::limits::setting;
 use super::lower_rate::TooFrequent;
 use crate::cli::context::Context;
@@ -175,7 +175,7 @@ impl SessionObserver for RecordReporter<'_> {
             ),
             SessionNotice::SmallerRings { requested, actual } => context.note(format_args!(
                 "ring buffers have {actual} instead of {requested} pages: limited by {} or RLIMIT_MEMLOCK",
-                setting(LOCKED)
+                setting(MLOCK_KB)
             )),
             SessionNotice::KernelAddressesHidden => context.warn(format_args!(
                 "kernel addresses are hidden by {} and {}: kernel samples have no symbols",

@@ -192,7 +192,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
 
     /// The results of unwinding user stacks so far.
     #[must_use]
-    pub fn stacks(&self) -> StackSummary {
+    pub fn stack_summary(&self) -> StackSummary {
         self.stacks.summary()
     }
 

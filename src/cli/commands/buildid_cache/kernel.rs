@@ -37,7 +37,7 @@ pub(super) fn copy_kcore(
     even_if_cached: bool,
 ) -> Result<KcoreCopy, String> {
     let kernel = KernelFiles::read(kcore)?;
-    let copies = Path::new(FOLDER).join(&kernel.id);
+    let copies = Path::new(FOLDER).join(&kernel.build_id);
     let to_reason = |error: io::Error| reason(&error);
     let root = Folder::open_own_or_create(root, 0o777).map_err(to_reason)?;
     let copies = root.create_below(&copies, 0o777).map_err(to_reason)?;
@@ -46,7 +46,7 @@ pub(super) fn copy_kcore(
     }
     let folder = unused_path_with_time(|time| copies.path().join(time));
     let name = folder.file_name().unwrap_or_default();
-    let ranges = kernel.ranges()?;
+    let ranges = kernel.code_ranges()?;
     // The path is unused: nothing is replaced.
     let copied = copies.replace_folder(name, 0o700, |folder| kernel.copy(&ranges, folder));
     copied.map_err(to_reason)?;

@@ -9,7 +9,7 @@ use rperf_sys::{Module, Proc, kernel_notes, module_notes, uname};
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::live::limits::show_kernel_addresses;
+use crate::cli::live::limits::kernel_addresses_hint;
 
 const SYSFS: &str = "/sys";
 const PROC: &str = "/proc";
@@ -32,7 +32,7 @@ pub(super) fn print_maps(context: &Context) -> Result<(), CliError> {
         .map_err(|error| CliError::from(anyhow::Error::new(error).context("/proc/kallsyms")))?;
     let text = text.ok_or_else(|| {
         CliError::message(255, "/proc/kallsyms does not show kernel addresses")
-            .hint(show_kernel_addresses())
+            .hint(kernel_addresses_hint())
     })?;
     let module_folder = format!("/lib/modules/{}", uname()?.release);
     let modules = proc

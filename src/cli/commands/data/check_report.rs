@@ -20,7 +20,7 @@ pub(super) fn run(
     let opened = OpenedInput::named(file, is_set(matches, "force"), context)?;
     let input = opened.complete(context)?;
     // `parse` would also warn of the damage that the check reports.
-    let data = input.read(context)?;
+    let data = input.parse_quietly(context)?;
     let checked = check::check(&data)?;
     if !is_set(matches, "quiet") {
         let out = &mut context.stdout();

@@ -302,7 +302,7 @@ impl FileFilters {
     pub(super) fn of_file(&self, number: usize) -> RequestedFilters {
         let file_time = self.times.as_ref().and_then(|times| times.get(number));
         self.filters
-            .at_time(file_time.map(String::as_str).or(self.filters.time()))
+            .with_time(file_time.map(String::as_str).or(self.filters.time()))
     }
 }
 

@@ -14,7 +14,7 @@ pub(super) fn details(matches: &ArgMatches, context: &Context) -> Result<RecordD
     let on = |id| flag(matches, id) == Some(true);
     Ok(RecordDetails {
         scope: TaskScope {
-            level: events::level(matches)?,
+            level: events::privilege_level(matches)?,
             no_inherit: on("no-inherit"),
             per_thread: on("per-thread"),
             // These switches (-D) enable and disable events; `SideBand::switches` are context switches.

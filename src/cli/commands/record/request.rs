@@ -92,8 +92,9 @@ fn workload(
     events: &[EventSpec],
     output: &Path,
 ) -> Result<Option<Program>, CliError> {
-    let missing =
-        |(word, cause): (String, _)| explain::workload(&events::names(events), &word, &cause);
+    let missing = |(word, cause): (String, _)| {
+        explain::workload_failed(&events::names(events), &word, &cause)
+    };
     let program = workload::find(matches, context).map_err(missing)?;
     Ok(match is_stdout(output) {
         true => program.map(Program::stdout_to_stderr),

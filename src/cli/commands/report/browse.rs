@@ -156,7 +156,7 @@ impl RecordingReader<'_> {
             let start = data.data().get(..length).unwrap_or_default();
             // Only `--stats` shows the summary.
             let part = input
-                .read(context)?
+                .parse_quietly(context)?
                 .with_records(start, UnpackSummary::default());
             // Errors are ignored: a part may have no matching samples, and the complete report shows other errors again.
             let percent = length as f64 * 100.0 / size as f64;

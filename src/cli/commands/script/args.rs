@@ -208,7 +208,7 @@ pub(super) fn refuse_mixtures(
     if settings.is_structured {
         refuse_text(matches, settings, dumps)?;
     }
-    let message = match (dumps, settings.checks, settings.per_event) {
+    let message = match (dumps, settings.checks_order, settings.per_event_dump) {
         (true, true, _) => "-D and --debug-mode exclude each other",
         (true, _, true) => "-D and --per-event-dump exclude each other",
         (_, true, true) => "--debug-mode and --per-event-dump exclude each other",
@@ -225,9 +225,12 @@ fn refuse_text(
 ) -> Result<(), CliError> {
     let text_options = [
         (dumps, "-D"),
-        (settings.checks, "-d"),
+        (settings.checks_order, "-d"),
         // The files of the events would lack the titles of CSV. JSON and templates have none.
-        (settings.is_csv() && settings.per_event, "--per-event-dump"),
+        (
+            settings.is_csv() && settings.per_event_dump,
+            "--per-event-dump",
+        ),
         (settings.header || settings.header_only, "--header"),
         (!settings.records.is_empty(), "--show-...-events"),
         (settings.brief, "-L"),

@@ -125,7 +125,7 @@ fn report(
         return match script.kind {
             ScriptKind::Native(native) => native_run::report(native, &words, matches, context),
             ScriptKind::PhysicalMemory => native_memory::report(&words, matches, context),
-            _ => sqlite_export::report(words, matches, context),
+            _ => sqlite_export::export(words, matches, context),
         };
     };
     // -i is given after the name of the script: the command is parsed again with -i before it.

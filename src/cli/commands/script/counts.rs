@@ -35,8 +35,8 @@ pub(super) fn are_counted(events: &[EventDesc]) -> bool {
 pub(super) fn check(settings: &ScriptSettings, context: &Context) -> Result<(), CliError> {
     let refused = [
         (settings.is_structured, settings.format_option()),
-        (settings.per_event, "--per-event-dump"),
-        (settings.checks, "--debug-mode"),
+        (settings.per_event_dump, "--per-event-dump"),
+        (settings.checks_order, "--debug-mode"),
     ];
     if let Some((_, option)) = refused.iter().find(|(is_given, _)| *is_given) {
         let message = format!("{option}: the recording has counts, no samples");

@@ -34,9 +34,9 @@ pub(super) struct EventPlan {
     /// Whether the data address is symbolized.
     pub(super) symbolizes_data: bool,
     /// Whether a sample is a single branch, whose target is shown after its address.
-    pub(super) shows_target: bool,
+    pub(super) shows_branch_target: bool,
     /// Whether samples are branches of a decoded trace whose kind is shown.
-    pub(super) shows_kind: bool,
+    pub(super) shows_branch_kind: bool,
     /// Whether callchains include inlined functions.
     pub(super) inlines: bool,
     /// Whether weights have several parts (`PERF_SAMPLE_WEIGHT_STRUCT`).
@@ -63,7 +63,7 @@ pub(super) struct ScriptPlan {
     /// The options for unwinding user stacks.
     pub(super) stacks: StackOptions,
     /// Functions whose callers are omitted.
-    pub(super) stop: Vec<String>,
+    pub(super) stop_functions: Vec<String>,
     /// Whether kernel modules are shown by path.
     pub(super) kernel_paths: bool,
     /// Whether samples are written as JSON objects, or as rows made from them.
@@ -174,13 +174,13 @@ impl ScriptPlan {
             filter,
             max_stack: unwind_limit.map_or(settings.max_stack, |_| usize::MAX),
             stacks: stack_options(recording, unwind_limit),
-            stop: settings.stop.clone(),
+            stop_functions: settings.stop_functions.clone(),
             kernel_paths: settings.kernel_paths,
             is_structured: settings.is_structured,
             rows,
             records: settings.records.clone(),
             max_blocks: settings.max_blocks,
-            separates_samples: settings.per_event || switch.is_needed(),
+            separates_samples: settings.per_event_dump || switch.is_needed(),
             switch,
             metrics,
         })
@@ -190,9 +190,9 @@ impl ScriptPlan {
 impl ScriptPlan {
     /// Shows the kinds of branches, if requested. Only for a recording with a decoded trace: its last event is that of the
     /// decoded branches.
-    pub(super) fn show_kinds(&mut self) {
+    pub(super) fn show_branch_kinds(&mut self) {
         if let Some(event) = self.events.last_mut() {
-            event.shows_kind = event.layout.fields().has(LineField::Flags);
+            event.shows_branch_kind = event.layout.fields().has(LineField::Flags);
         }
     }
 }
@@ -237,11 +237,11 @@ fn layouts(
     let events = recording.events.iter().map(|event| {
         let attr = &event.attr;
         let mut fields = selection.fields(attr);
-        let shows_target = is_single_branch(attr) && selection.shows_targets(attr);
+        let shows_branch_target = is_single_branch(attr) && selection.shows_targets(attr);
         // In text, the target of a branch is printed at another position of the line. Objects and rows keep it as `addr`.
         fields.set(
             LineField::Addr,
-            fields.has(LineField::Addr) && (!shows_target || settings.is_structured),
+            fields.has(LineField::Addr) && (!shows_branch_target || settings.is_structured),
         );
         if fields.has(LineField::Tod) && style.time_of_day.is_none() {
             return Err(super::field_error(Error::NoTimeOfDay));
@@ -271,9 +271,9 @@ fn layouts(
             layout: ScriptLayout::new(&script_event, style),
             cache_index,
             symbolizes_data: symbolizes_data(attr),
-            shows_target,
-            // Set by [`ScriptPlan::show_kinds`] for the branches of a decoded trace.
-            shows_kind: false,
+            shows_branch_target,
+            // Set by [`ScriptPlan::show_branch_kinds`] for the branches of a decoded trace.
+            shows_branch_kind: false,
             inlines,
         })
     });
@@ -315,7 +315,7 @@ fn has_no_samples(attr: &Attr) -> bool {
 }
 
 /// Whether the data address of the event's samples is symbolized: for page faults, as in perf. For targets of branches see
-/// [`EventPlan::shows_target`].
+/// [`EventPlan::shows_branch_target`].
 fn symbolizes_data(attr: &Attr) -> bool {
     attr.kind == EventType::SOFTWARE && PAGE_FAULTS.contains(&attr.config)
 }

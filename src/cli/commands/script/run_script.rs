@@ -223,7 +223,7 @@ impl ScriptReading<'_> {
             .ordered(analysis.jobs, &encoder, &mut send)?;
         warn_of_truncated(
             self.context,
-            &encoder.stacks(),
+            &encoder.stack_summary(),
             stack_copy_size(recording.events),
         );
         if calls.resolves_addresses() {

@@ -128,7 +128,7 @@ impl StreamCalls<'_> {
                 }
             },
         );
-        self.stacks.merge(encoder.stacks());
+        self.stacks.merge(encoder.stack_summary());
         drop(encoder);
         self.loaded = Some(resolver.into_loaded());
         self.calls = Some((revision, calls));

@@ -41,7 +41,7 @@ pub(super) struct ScriptSettings {
     pub(super) callchains: bool,
     pub(super) max_stack: usize,
     /// Functions whose callers are omitted.
-    pub(super) stop: Vec<String>,
+    pub(super) stop_functions: Vec<String>,
     /// Whether kernel modules are shown by path.
     pub(super) kernel_paths: bool,
     /// Whether source files are shown by full path.
@@ -57,13 +57,13 @@ pub(super) struct ScriptSettings {
     /// Maximum number of basic blocks shown per sample; `None` and 0 for no limit.
     pub(super) max_blocks: Option<usize>,
     /// Whether each event's samples are written to a separate file.
-    pub(super) per_event: bool,
+    pub(super) per_event_dump: bool,
     /// Events that enable and disable the output of others.
     switches: SwitchOptions,
     /// `-L`: short names, CPUs without brackets.
     pub(super) brief: bool,
     /// `-d`: whether the order of samples is checked instead of printing them.
-    pub(super) checks: bool,
+    pub(super) checks_order: bool,
     verbose: bool,
     /// The number of worker threads.
     pub(super) jobs: NonZeroUsize,
@@ -98,7 +98,7 @@ impl ScriptSettings {
             callchains: !is_on("hide-call-graph"),
             max_stack: max_stack
                 .map_or(MAX_STACK, |max| usize::try_from(*max).unwrap_or(usize::MAX)),
-            stop: words(matches, "stop-bt").unwrap_or_default(),
+            stop_functions: words(matches, "stop-bt").unwrap_or_default(),
             kernel_paths: is_on("show-kernel-path"),
             full_source_paths: is_on("full-source-path"),
             inlines: flag(matches, "inline"),
@@ -108,10 +108,10 @@ impl ScriptSettings {
             max_blocks: matches
                 .get_one::<u64>("max-blocks")
                 .and_then(|max| usize::try_from(*max).ok()),
-            per_event: is_on("per-event-dump"),
+            per_event_dump: is_on("per-event-dump"),
             switches: SwitchOptions::new(matches),
             brief: is_on("Latency"),
-            checks: is_on("debug-mode"),
+            checks_order: is_on("debug-mode"),
             verbose: context.verbosity(matches) > 0,
             jobs: jobs(matches, context)?,
             symbols: SymbolSources::for_recording(matches, context)?,

@@ -18,7 +18,7 @@ use crate::cli::error::{CliError, ExitStatus};
 ///
 /// Status 129: other words than the script takes. Status 255: the database exists, or its folder cannot be opened. Otherwise
 /// those of [`run_file`].
-pub(super) fn report(
+pub(super) fn export(
     words: Vec<OsString>,
     matches: &ArgMatches,
     context: &Context,

@@ -33,7 +33,7 @@ pub(super) fn print(
     if settings.records.contains(&RecordKind::FINISHED_ROUND) {
         return Err(needs_file(&path, "--show-round-events"));
     }
-    if settings.per_event {
+    if settings.per_event_dump {
         return Err(needs_file(&path, "--per-event-dump"));
     }
     let reader = input.reader()?;
@@ -188,7 +188,7 @@ impl<'a> StreamPrinter<'a> {
         // Output is flushed before waiting for more input.
         stdout.flush()?;
         self.skipped_guest_samples += text.skipped_guest_samples();
-        self.stacks.merge(text.stacks());
+        self.stacks.merge(text.stack_summary());
         self.loaded = Some(resolver.into_loaded());
         self.print_counts(stream, &plan, &mut stdout)?;
         self.plan = Some((head.revision(), plan));

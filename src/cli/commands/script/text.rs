@@ -105,7 +105,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
     }
 
     /// Results of unwinding user stacks.
-    pub(super) fn stacks(&self) -> StackSummary {
+    pub(super) fn stack_summary(&self) -> StackSummary {
         self.stacks.summary()
     }
 
@@ -269,7 +269,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         };
         self.frame(event, task, first, cache, out);
         let callers = U64s::new(split.callers, self.plan.endian);
-        let is_valid = if self.plan.stop.is_empty() {
+        let is_valid = if self.plan.stop_functions.is_empty() {
             chain::parts(split.mode, callers, max_callers, |mode, part| {
                 let part = ChainPart {
                     mode,
@@ -331,7 +331,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         let symbol = self.resolver.locate(at, mode, ip).symbol;
         symbol.is_some_and(|symbol| {
             let name = self.resolver.symbol_name(symbol);
-            self.plan.stop.iter().any(|stop| stop == name)
+            self.plan.stop_functions.iter().any(|stop| stop == name)
         })
     }
 
@@ -466,7 +466,7 @@ impl Render for SampleText<'_, '_> {
         let at = AddressContext::of(sample);
         let state = scratch.recent.state_at(world, sample.who(), sample.order);
         let mut line = self.lines.line(sample, state.comm_at);
-        if event.shows_kind {
+        if event.shows_branch_kind {
             line.branch_flags = self.lines.branch_flags(sample);
         }
         let shown = ShownSample {
@@ -516,7 +516,7 @@ impl SampleText<'_, '_> {
         if fields.has(LineField::Ip) {
             self.address(event, sample, task, scratch, out);
         }
-        if event.shows_target {
+        if event.shows_branch_target {
             // The sample's mode is not used: for an address in the kernel's half of the address space, `locate_data` also looks
             // in the kernel.
             let target = sample.wire.addr.unwrap_or_default();

@@ -102,7 +102,7 @@ pub(super) fn events_to_count(
         }
     }
     // `--all-kernel` and `--all-user` set the privilege level of all events.
-    if let Some(level) = events::level(matches)? {
+    if let Some(level) = events::privilege_level(matches)? {
         for row_event in &mut row_events {
             row_event.event.spec = level.restrict_event(row_event.event.spec.clone());
         }

@@ -36,7 +36,7 @@ pub(super) fn explain_scope(context: &Context, plan: &StatPlan, verbose: bool) {
 }
 
 /// Prints a line below the table that explains rows without a number.
-pub(super) fn write_hint(context: &Context, plan: &StatPlan, table: &CountTable) {
+pub(super) fn explain_missing_counts(context: &Context, plan: &StatPlan, table: &CountTable) {
     let names_in = |is_wanted: fn(&CountState) -> bool| {
         let rows = table
             .rows
@@ -82,7 +82,7 @@ pub(super) fn write_hint(context: &Context, plan: &StatPlan, table: &CountTable)
 
 /// Prints each event's value, time enabled and time running in nanoseconds, each summed over the event's counters; for an event
 /// that is not supported, that it was not read.
-pub(super) fn readings(context: &Context, readings: &EventReadings) {
+pub(super) fn print_readings(context: &Context, readings: &EventReadings) {
     let events = readings.events.iter().zip(&readings.supported);
     for ((event, supported), cells) in events.zip(&readings.cells) {
         if !supported {

@@ -29,7 +29,7 @@ pub(super) fn target(matches: &ArgMatches, target: Target) -> Result<Target, Cli
 }
 
 /// Marks the events that BPF programs count, dissolves their groups, and returns the settings for these programs.
-pub(super) fn counting(
+pub(super) fn set_up_counting(
     matches: &ArgMatches,
     context: &Context,
     target: &Target,

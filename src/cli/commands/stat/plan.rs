@@ -53,7 +53,7 @@ impl StatPlan {
         // As in perf, -A and --per-... need -a or -C, also with --bpf-prog: they are checked with the target that was given.
         let target = in_kernel::target(matches, target)?;
         let (mut row_events, metrics) = events::events_to_count(matches, context, &target, &pmus)?;
-        let bpf = in_kernel::counting(matches, context, &target, &mut row_events)?;
+        let bpf = in_kernel::set_up_counting(matches, context, &target, &mut row_events)?;
         let aggregation = grouping::with_cores(aggregation, &row_events, &pmus.sysfs);
         let found = workload::find(matches, context);
         let workload = found.map_err(|(word, cause)| workload_failed(&word, &cause))?;
@@ -177,7 +177,7 @@ fn threads(target: &Target) -> BTreeMap<u32, String> {
 }
 
 /// Returns the exit status of `stat` for the workload's status; for a signal, 128 plus its number.
-pub(super) fn exit(ended: WaitStatus) -> ExitStatus {
+pub(super) fn exit_status(ended: WaitStatus) -> ExitStatus {
     match ended {
         WaitStatus::Exited(0) => ExitStatus::Ok,
         WaitStatus::Exited(status) => ExitStatus::Child(status),

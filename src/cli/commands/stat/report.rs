@@ -94,7 +94,7 @@ fn table(
 ) -> io::Result<Vec<u8>> {
     let table = aggregator.table();
     if !round.is_total {
-        return format.interval(subject, number, round.at, &table);
+        return format.interval_table(subject, number, round.at, &table);
     }
     let times = Times {
         elapsed: aggregator.elapsed(),

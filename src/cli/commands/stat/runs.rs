@@ -15,7 +15,7 @@ use rperf_view::stat::Times;
 
 use super::hints;
 use super::output::StatOutput;
-use super::plan::{StatPlan, exit, workload_failed};
+use super::plan::{StatPlan, exit_status, workload_failed};
 use super::tables::{self, TableFormat};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -85,7 +85,7 @@ impl<'a> StatRuns<'a> {
         }
         // The process ends by the signal, so that ^C also ends a shell's loop around it.
         let interrupted = last.signal.map(ExitStatus::Signal);
-        let ended = || last.workload_status.map_or(ExitStatus::Ok, exit);
+        let ended = || last.workload_status.map_or(ExitStatus::Ok, exit_status);
         Ok(interrupted.unwrap_or_else(ended))
     }
 
@@ -154,7 +154,7 @@ impl<'a> StatRuns<'a> {
             ));
         }
         if self.context.verbosity(self.matches) > 0 {
-            hints::readings(self.context, &summary.readings);
+            hints::print_readings(self.context, &summary.readings);
         }
     }
 
@@ -181,7 +181,7 @@ impl<'a> StatRuns<'a> {
             .final_table(self.plan.subject(), &table, measured, times)?;
         self.sink.write(&text)?;
         if !self.format.is_for_programs() && !self.sink.is_nothing() {
-            hints::write_hint(self.context, self.plan, &table);
+            hints::explain_missing_counts(self.context, self.plan, &table);
             let verbose = self.context.verbosity(self.matches) > 0;
             hints::explain_scope(self.context, self.plan, verbose);
         }
@@ -259,10 +259,12 @@ impl CountObserver for StatReporter<'_> {
         aggregator.add(took, &readings.cells);
         let table = tables::table(self.plan, &aggregator);
         let subject = self.plan.subject();
-        let text = self.format.interval(subject, *self.intervals, at, &table);
+        let text = self
+            .format
+            .interval_table(subject, *self.intervals, at, &table);
         *self.intervals += 1;
         let written = text.map_err(CliError::from);
-        let written = written.and_then(|text| match self.format.clears() {
+        let written = written.and_then(|text| match self.format.clears_screen() {
             true => self.sink.write_screen(&text),
             false => self.sink.write(&text),
         });

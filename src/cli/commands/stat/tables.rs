@@ -95,12 +95,12 @@ impl TableFormat {
     }
 
     /// Whether each interval is shown on a cleared screen.
-    pub(super) fn clears(&self) -> bool {
+    pub(super) fn clears_screen(&self) -> bool {
         self.clear
     }
 
     /// Returns the text of an interval that ended at `time`; `number` counts intervals from 0.
-    pub(super) fn interval(
+    pub(super) fn interval_table(
         &self,
         subject: TableSubject<'_>,
         number: u64,

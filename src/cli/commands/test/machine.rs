@@ -134,7 +134,7 @@ fn open(
 }
 
 /// Returns why an event is refused that the kernel permits only if perf_event_paranoid is at most `level`.
-pub(super) fn needed_for_level(level: i64) -> String {
+pub(super) fn why_refused(level: i64) -> String {
     let paranoid = Sysctl::new("/proc").perf_event_paranoid();
     match paranoid.filter(|set| *set > level) {
         Some(set) => {
@@ -160,7 +160,7 @@ fn refusal_of_calls() -> String {
 fn refusal_of_all() -> Option<String> {
     let error = Counter::open(&clock(AttrFlags::EXCLUDE_KERNEL), OWN, NO_LEADER).err()?;
     let is_refusal = matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM));
-    is_refusal.then(|| needed_for_level(OWN_USER_LEVEL))
+    is_refusal.then(|| why_refused(OWN_USER_LEVEL))
 }
 
 /// Opens an event that the kernel permits if perf_event_paranoid is at most `level`.
@@ -170,7 +170,7 @@ fn open_up_to(
     observed: ObservedTask,
     level: i64,
 ) -> TestResult {
-    open(run, attr, observed, || needed_for_level(level))
+    open(run, attr, observed, || why_refused(level))
 }
 
 fn clock(flags: AttrFlags) -> Attr {

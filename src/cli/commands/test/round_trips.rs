@@ -192,7 +192,7 @@ pub(super) fn tracepoint(run: &mut TestRun<'_>) -> TestResult {
     match output.status.success() {
         true => {}
         false if is_refused(&output.stderr) => {
-            return skip(machine::needed_for_level(machine::RAW_TRACEPOINT_LEVEL));
+            return skip(machine::why_refused(machine::RAW_TRACEPOINT_LEVEL));
         }
         false => return failed(format!("record: {}", output.status)),
     }
@@ -217,7 +217,7 @@ pub(super) fn off_cpu(run: &mut TestRun<'_>) -> TestResult {
         true => {}
         // Kernel stacks and context switches are only recorded by events that include the kernel.
         false if is_refused(&output.stderr) => {
-            return skip(machine::needed_for_level(machine::OWN_KERNEL_LEVEL));
+            return skip(machine::why_refused(machine::OWN_KERNEL_LEVEL));
         }
         false => return failed(format!("record: {}", output.status)),
     }

@@ -105,7 +105,11 @@ impl<'c> ChartBuilder<'c> {
         let seconds = chart.end.saturating_sub(chart.start) as f64 / 1e9;
         let tasks = match self.request.parts {
             ChartParts::Power => String::new(),
-            _ => format!(", {} of {} tasks", self.shown.count(), self.shown.all),
+            _ => format!(
+                ", {} of {} tasks",
+                self.shown.count(),
+                self.shown.active_count
+            ),
         };
         let cpus = match self.cpus.len() {
             0 => String::new(),

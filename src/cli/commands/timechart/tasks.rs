@@ -34,7 +34,7 @@ pub(super) struct ShownTasks {
     /// Indices of tasks, from top to bottom.
     order: Vec<usize>,
     /// The number of tasks of the recording that were active, including those that `-p` excludes.
-    pub(super) all: usize,
+    pub(super) active_count: usize,
 }
 
 impl ShownTasks {
@@ -52,7 +52,7 @@ impl ShownTasks {
         };
         let lanes = chart.tasks.iter().enumerate();
         let active: Vec<(usize, &TaskLane)> = lanes.filter(|(_, lane)| is_active(lane)).collect();
-        let all = active.len();
+        let active_count = active.len();
         let mut chosen: Vec<(usize, &TaskLane)> = active;
         chosen.retain(|(_, lane)| is_selected(lane, &request.processes));
         chosen.sort_by_key(|(index, lane)| (std::cmp::Reverse(weight(lane)), *index));
@@ -71,7 +71,10 @@ impl ShownTasks {
             (starts.get(&pid).copied(), pid, lane.first, *index)
         });
         let order = chosen.into_iter().map(|(index, _)| index).collect();
-        Self { order, all }
+        Self {
+            order,
+            active_count,
+        }
     }
 
     /// Returns the number of tasks drawn.

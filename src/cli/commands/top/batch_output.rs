@@ -31,7 +31,7 @@ impl BatchOutput {
         session: &mut TopSession,
     ) -> io::Result<()> {
         let now = i64::try_from(unix_time()).unwrap_or_default();
-        for number in 0..session.tables() {
+        for number in 0..session.table_count() {
             let Some((_, table)) = session.table(number) else {
                 continue;
             };

@@ -186,25 +186,25 @@ fn send_annotations(
     messages: &Sender<ReaderMessage>,
     has_open_request: bool,
 ) -> bool {
-    let mut functions = code.functions(session);
-    // `functions` has an annotation for each table of a known function.
-    let table_count = session.tables();
+    let mut annotations = code.annotations(session);
+    // `annotations` has an annotation for each table of a known function.
+    let table_count = session.table_count();
     let is_known = session
         .live
         .watched_mut()
         .last()
         .is_some_and(|last| last.frame().is_some());
-    if has_open_request && is_known && functions.len() >= table_count {
+    if has_open_request && is_known && annotations.len() >= table_count {
         // The answer has the counts of the first table, which may not be the displayed one.
-        let answer = functions.swap_remove(functions.len() - table_count);
+        let answer = annotations.swap_remove(annotations.len() - table_count);
         // The browser may have exited.
         let _ = messages.send(match answer {
             AnnotatedCode::Code(code) => ReaderMessage::Code(code),
             AnnotatedCode::Unavailable(text) => ReaderMessage::Notice(text),
         });
     }
-    for function in functions {
-        if let AnnotatedCode::Code(code) = function {
+    for annotation in annotations {
+        if let AnnotatedCode::Code(code) = annotation {
             let _ = messages.send(ReaderMessage::Update(code));
         }
     }
@@ -251,7 +251,7 @@ fn handle_request(
 
 /// The tables of the last interval.
 fn report(session: &TopSession, layout: &ReportLayout, limits: RowLimits) -> ReportTables {
-    let tables = (0..session.tables()).filter_map(|number| {
+    let tables = (0..session.table_count()).filter_map(|number| {
         let (name, table) = session.table(number)?;
         let live = session.status(number, |status| live(&status, session, table));
         Some(ReportTable {

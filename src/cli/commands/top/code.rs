@@ -89,8 +89,8 @@ impl LiveCode {
 
     /// Returns the annotations of the watched functions whose location is known, in the order in which they were added; of each
     /// function, one for each table.
-    pub(super) fn functions(&mut self, session: &mut TopSession) -> Vec<AnnotatedCode> {
-        let tables: Vec<TableTotals> = (0..session.tables())
+    pub(super) fn annotations(&mut self, session: &mut TopSession) -> Vec<AnnotatedCode> {
+        let tables: Vec<TableTotals> = (0..session.table_count())
             .map(|number| TableTotals::of(session, number))
             .collect();
         let mut functions = Vec::new();
@@ -132,13 +132,13 @@ impl LiveCode {
     }
 
     /// Prints the annotation of the first watched function, with the counts of table `number`: the instructions with at least
-    /// `least` percent (0: all), and their context.
+    /// `min_percent` percent (0: all), and their context.
     pub(super) fn write(
         &mut self,
         out: &mut dyn Write,
         session: &mut TopSession,
         number: usize,
-        least: u8,
+        min_percent: u8,
     ) -> io::Result<()> {
         let table = TableTotals::of(session, number);
         let written = session.live.with_watched(|watched, resolver| {
@@ -148,10 +148,10 @@ impl LiveCode {
             let (event, symbol) = (&table.name, watched.symbol());
             writeln!(
                 out,
-                "Showing {event} for {symbol}\n  Events  Pcnt (>={least}%)"
+                "Showing {event} for {symbol}\n  Events  Pcnt (>={min_percent}%)"
             )?;
             match SampledFunction::watched(watched, &table.events) {
-                Some(function) => self.write_code(out, &function, least, &table, resolver),
+                Some(function) => self.write_code(out, &function, min_percent, &table, resolver),
                 None => writeln!(out, "   no samples in {symbol} yet"),
             }
         });
@@ -162,7 +162,7 @@ impl LiveCode {
         &mut self,
         out: &mut dyn Write,
         function: &SampledFunction,
-        least: u8,
+        min_percent: u8,
         table: &TableTotals,
         resolver: &Resolver<'_>,
     ) -> io::Result<()> {
@@ -186,7 +186,7 @@ impl LiveCode {
             source: &self.sources,
         };
         let options = AnnotateOptions {
-            least: Some(least).filter(|least| *least > 0),
+            least: Some(min_percent).filter(|least| *least > 0),
             ..self.request.looks
         };
         write_annotation(out, &annotated, &options)

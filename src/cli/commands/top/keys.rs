@@ -72,13 +72,14 @@ impl KeyAction {
 pub(super) struct KeyMenu<'a> {
     /// Seconds between refreshes.
     pub(super) delay: f64,
+    /// The maximum number of rows shown.
     pub(super) entries: usize,
     /// The event or group whose rows are shown, if there are several.
     pub(super) event: Option<&'a str>,
     /// Minimum number of samples of a row.
-    pub(super) count: u64,
+    pub(super) min_samples: u64,
     /// Minimum percentage of an annotated instruction.
-    pub(super) percent: u8,
+    pub(super) min_percent: u8,
     /// The annotated function.
     pub(super) symbol: Option<&'a str>,
     pub(super) hides_kernel: bool,
@@ -112,8 +113,8 @@ impl KeyMenu<'_> {
              \nEnter selection, or unmapped key to continue: ",
             self.delay,
             self.entries,
-            self.count,
-            self.percent,
+            self.min_samples,
+            self.min_percent,
             self.symbol.unwrap_or("NULL"),
             yes(self.hides_kernel),
             yes(self.hides_user),
@@ -133,8 +134,8 @@ mod tests {
             delay: 1.0,
             entries: 20,
             event: None,
-            count: 5,
-            percent: 5,
+            min_samples: 5,
+            min_percent: 5,
             symbol: None,
             hides_kernel: false,
             hides_user: true,

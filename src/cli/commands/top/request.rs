@@ -41,7 +41,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
     // Only `record` supports AUX area traces and sample filters.
     traces::refuse(matches, context, &events)?;
     events::refuse_sample_filters(&events)?;
-    let level = events::level(matches)?;
+    let level = events::privilege_level(matches)?;
     let events: Vec<EventSpec> = match level {
         Some(level) => events
             .into_iter()

@@ -35,9 +35,9 @@ pub(super) struct TopScreen<'a> {
     context: &'a Context,
     layout: ReportLayout,
     /// Maximum number of rows, if given.
-    most: Option<usize>,
+    max_rows: Option<usize>,
     /// Minimum number of samples of a row, if given.
-    least: Option<u64>,
+    min_samples: Option<u64>,
     /// The function that is annotated instead of showing rows.
     symbol: Option<String>,
     /// The minimum percentage of shown instructions of that function.
@@ -72,8 +72,8 @@ impl<'a> TopScreen<'a> {
         Self {
             context,
             layout,
-            most: bounds.most,
-            least: bounds.least,
+            max_rows: bounds.max_rows,
+            min_samples: bounds.min_samples,
             symbol: None,
             percent: DEFAULT_PERCENT,
             code,
@@ -143,7 +143,7 @@ impl<'a> TopScreen<'a> {
         let lines = height.saturating_sub(OTHER_LINES + warning_lines);
         let limits = RowLimits {
             max_rows: self.entries().saturating_sub(warning_lines),
-            min_samples: self.least.unwrap_or_default(),
+            min_samples: self.min_samples.unwrap_or_default(),
             screen: Some((lines, columns.saturating_sub(1))),
         };
         if self.symbol.is_some() {
@@ -186,13 +186,13 @@ impl<'a> TopScreen<'a> {
     fn press(&mut self, byte: u8, session: &mut TopSession) -> io::Result<bool> {
         match std::mem::replace(&mut self.key_mode, KeyMode::Key) {
             KeyMode::Text(prompted, typed) => self.type_text(byte, prompted, typed, session)?,
-            KeyMode::Key if KeyAction::of(byte, session.tables()).is_none() => {
+            KeyMode::Key if KeyAction::of(byte, session.table_count()).is_none() => {
                 let menu = self.menu(session);
                 self.show_message(&menu)?;
                 self.key_mode = KeyMode::Selection;
             }
             KeyMode::Key | KeyMode::Selection => {
-                let key = KeyAction::of(byte, session.tables());
+                let key = KeyAction::of(byte, session.table_count());
                 return self.handle_key(key, session);
             }
         }
@@ -209,7 +209,9 @@ impl<'a> TopScreen<'a> {
                 self.key_mode = KeyMode::Text(prompted, String::new());
                 return Ok(false);
             }
-            Some(KeyAction::NextEvent) => self.table = (self.table + 1) % session.tables().max(1),
+            Some(KeyAction::NextEvent) => {
+                self.table = (self.table + 1) % session.table_count().max(1)
+            }
             Some(KeyAction::HideKernel) => hidden.kernel = !hidden.kernel,
             Some(KeyAction::HideUser) => hidden.user = !hidden.user,
             Some(KeyAction::StopAnnotation) => self.show_code(None, session),
@@ -283,9 +285,9 @@ impl<'a> TopScreen<'a> {
             }
             // 0: as many as fit.
             PromptedValue::Entries => {
-                self.most = usize::try_from(number).ok().filter(|rows| *rows > 0)
+                self.max_rows = usize::try_from(number).ok().filter(|rows| *rows > 0)
             }
-            PromptedValue::Count => self.least = Some(number),
+            PromptedValue::Count => self.min_samples = Some(number),
             PromptedValue::Percent => {
                 self.percent = u8::try_from(number.min(100)).unwrap_or(self.percent)
             }
@@ -310,9 +312,9 @@ impl<'a> TopScreen<'a> {
         let menu = KeyMenu {
             delay: session.delay.as_secs_f64(),
             entries: self.entries(),
-            event: name.as_deref().filter(|_| session.tables() > 1),
-            count: self.least.unwrap_or(DEFAULT_COUNT),
-            percent: self.percent,
+            event: name.as_deref().filter(|_| session.table_count() > 1),
+            min_samples: self.min_samples.unwrap_or(DEFAULT_COUNT),
+            min_percent: self.percent,
             symbol: self.symbol.as_deref(),
             hides_kernel: hidden.kernel,
             hides_user: hidden.user,
@@ -325,7 +327,7 @@ impl<'a> TopScreen<'a> {
     /// The maximum number of rows: as given, otherwise as many as fit.
     fn entries(&self) -> usize {
         let fit = self.size().0.saturating_sub(OTHER_LINES);
-        self.most.unwrap_or(fit).max(1)
+        self.max_rows.unwrap_or(fit).max(1)
     }
 
     /// The lines and columns of the terminal.

@@ -198,7 +198,7 @@ impl TopSession {
     }
 
     /// The number of tables: one for each event, or with `--group` one for all events.
-    pub(super) fn tables(&self) -> usize {
+    pub(super) fn table_count(&self) -> usize {
         self.groups.len()
     }
 

@@ -58,7 +58,7 @@ pub(super) fn start(
         Err(error) => {
             let error = error.to_string();
             let first = error.lines().next().unwrap_or_default();
-            match is_read_late(request, settings) {
+            match reads_memory_late(request, settings) {
                 true => context.note(format_args!(
                     "strings and structures are read after the calls have begun, and marked as late: {first}"
                 )),
@@ -73,7 +73,7 @@ pub(super) fn start(
 
 /// Whether memory is read without BPF, once calls have begun, if the capture fails. Only a command's memory can be read: its
 /// processes are children of this one.
-pub(super) fn is_read_late(request: &RecordRequest, settings: &TraceSettings) -> bool {
+pub(super) fn reads_memory_late(request: &RecordRequest, settings: &TraceSettings) -> bool {
     request.observe.target == Target::Workload
         && settings.options.prints_lines
         && settings.traces_calls
@@ -140,7 +140,7 @@ impl LiveCapture {
     }
 
     /// Returns the number of tasks whose memory was not captured.
-    pub(super) fn lost_tasks(&self) -> u64 {
+    pub(super) fn uncaptured_tasks(&self) -> u64 {
         self.capture.lost_tasks().unwrap_or_default()
     }
 }

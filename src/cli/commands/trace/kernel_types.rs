@@ -8,7 +8,7 @@ use rperf_btf::{Btf, Enumeration, TypeLayout};
 use rperf_syscalls::StructureTexts;
 
 use super::TraceSettings;
-use crate::cli::live::kernel_offsets::kernel_types;
+use crate::cli::live::kernel_offsets::kernel_btf;
 
 /// The enumerations and structures that a trace needs, by name.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ impl KernelTypes {
         if !settings.options.prints_lines || structures.is_empty() && enumerations.is_empty() {
             return Self::default();
         }
-        let bytes = kernel_types().unwrap_or_default();
+        let bytes = kernel_btf().unwrap_or_default();
         let Ok(btf) = Btf::parse(&bytes) else {
             return Self::default();
         };

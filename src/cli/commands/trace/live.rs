@@ -75,7 +75,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     };
     if let Some(capture) = &capture {
         capture.connect(&observation, &request)?;
-    } else if capture::is_read_late(&request, &settings) {
+    } else if capture::reads_memory_late(&request, &settings) {
         trace.read_late(&settings);
     }
     trace.read_files(&observation, &request, &settings);
@@ -92,8 +92,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     };
     let command_status = end_command(&mut observation, &request, stopped)?;
     let lost = trace.print_rest(&mut observation, &settings)?;
-    let lost_tasks = capture.map_or(0, |capture| capture.lost_tasks());
-    warn_of_losses(context, lost, lost_tasks);
+    let uncaptured_tasks = capture.map_or(0, |capture| capture.uncaptured_tasks());
+    warn_of_losses(context, lost, uncaptured_tasks);
     Ok(status(stopped, command_status))
 }
 
@@ -117,11 +117,11 @@ fn end_command(
 }
 
 /// Reports lost records, and tasks whose memory was not captured.
-fn warn_of_losses(context: &Context, lost: u64, lost_tasks: u64) {
-    if lost_tasks > 0 {
+fn warn_of_losses(context: &Context, lost: u64, uncaptured_tasks: u64) {
+    if uncaptured_tasks > 0 {
         context.warn(format_args!(
             "too many threads: memory of {} was not read, so strings are addresses",
-            counted(lost_tasks, "thread")
+            counted(uncaptured_tasks, "thread")
         ));
     }
     if lost > 0 {

@@ -18,7 +18,7 @@ use super::{TracePrinter, TraceSettings, kernel_summary, request};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::Input;
-use crate::cli::jobs::processors;
+use crate::cli::jobs::default_jobs;
 use crate::cli::live::workload;
 use crate::cli::options::is_given;
 use crate::cli::shared::analysis::Analysis;
@@ -149,7 +149,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     }
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
-    let analysis = Analysis::open_for_rows(&input, &data, processors(), context)?;
+    let analysis = Analysis::open_for_rows(&input, &data, default_jobs(), context)?;
     let metadata = analysis.metadata();
     let abi = match metadata.features.arch() {
         Some(name) => Abi::of_machine(&name).ok_or_else(|| {

@@ -37,7 +37,7 @@ pub(super) struct TraceSettings {
     pub(super) summary: SummaryOptions,
     /// Numbers of the calls that are recorded: those that are shown, and those from which the names of descriptors
     /// follow. `None` for all.
-    pub(super) recorded: Option<BTreeSet<u32>>,
+    pub(super) recorded_calls: Option<BTreeSet<u32>>,
     /// The time from the start until events are enabled; `None` if they are enabled at once.
     pub(super) delay: Option<Duration>,
     /// Whether system calls are traced.
@@ -74,7 +74,7 @@ impl TraceSettings {
                 has_run_times: on("sched"),
                 mode,
             },
-            recorded: selection
+            recorded_calls: selection
                 .calls
                 .as_ref()
                 .map(|calls| recorded_calls(calls, SyscallTable::of(abi), prints_lines)),
@@ -90,7 +90,7 @@ impl TraceSettings {
     /// Returns the calls that are recorded, with their numbers.
     pub(super) fn recorded_syscalls(&self) -> Vec<(u32, &'static Syscall)> {
         let mut calls = SyscallTable::of(self.options.abi).all();
-        if let Some(recorded) = &self.recorded {
+        if let Some(recorded) = &self.recorded_calls {
             calls.retain(|(number, _)| recorded.contains(number));
         }
         calls
@@ -415,7 +415,7 @@ fn all_events(
     catalogue: &Catalogue<'_>,
 ) -> Result<Vec<EventSpec>, CliError> {
     let task_filter = task_filter(target, &settings.excluded_threads);
-    let recorded = settings.recorded.as_ref();
+    let recorded = settings.recorded_calls.as_ref();
     let mut events = events(selection, recorded, task_filter.as_deref(), catalogue)?;
     if settings.options.sums_run_times && !settings.options.shows_run_times {
         events.extend(parsed(RUN_TIME_EVENT, catalogue)?);

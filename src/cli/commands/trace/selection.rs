@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::exec_tree::TREE_CALLS;
 use crate::cli::error::CliError;
 use crate::cli::live::events::{
-    ListedEvents, filter, parsed, refuse_bpf_counters, refuse_sample_filters,
+    ListedEvents, attach_filters, parsed, refuse_bpf_counters, refuse_sample_filters,
 };
 use crate::cli::options::{flag, is_given};
 
@@ -106,7 +106,7 @@ impl Selection {
                 ));
             }
         }
-        filter(matches, &mut self.lists, tracefs)?;
+        attach_filters(matches, &mut self.lists, tracefs)?;
         let events: Vec<EventSpec> = self.events().cloned().collect();
         refuse_sample_filters(&events)?;
         refuse_bpf_counters(&events)

@@ -11,7 +11,7 @@ use rperf_http::{Upload, UploadError};
 
 use super::target::ConversionTarget;
 use super::{DataConversion, compressed, estimated_start, start};
-use crate::cli::debuginfod::authorities;
+use crate::cli::debuginfod::certificate_files;
 use crate::cli::error::CliError;
 use crate::cli::output_file::write_to;
 
@@ -48,7 +48,7 @@ impl DataConversion<'_> {
                 ("Content-Encoding", "gzip"),
             ],
             body: &body,
-            authorities: &authorities(context),
+            authorities: &certificate_files(context),
         };
         // The closure is called before each retry.
         let answer = upload.send(&mut |error, delay| {

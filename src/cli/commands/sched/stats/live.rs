@@ -113,7 +113,8 @@ fn observe(
     output: Option<SchedstatOutput>,
 ) -> Result<SchedstatSummary, CliError> {
     let workload = workload::find(matches, context);
-    let workload = workload.map_err(|(word, cause)| explain::workload(COLLECTED, &word, &cause))?;
+    let workload =
+        workload.map_err(|(word, cause)| explain::workload_failed(COLLECTED, &word, &cause))?;
     let request = SchedstatRequest {
         proc: context
             .var(PROC_VARIABLE)

@@ -11,7 +11,7 @@ use rperf_view::sched::stats::{write_diff, write_report};
 use super::{cpu_option, verbose_option, wanted_cpus};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::input::{self, OpenedInput, foreign};
+use crate::cli::input::{self, OpenedInput, invalid_recording};
 use crate::cli::options::{flag, unsupported};
 use crate::cli::shared::recording_pair;
 
@@ -91,7 +91,7 @@ fn read(
     let force = flag(matches, "force") == Some(true);
     let input = OpenedInput::named(path, force, context)?.complete(context)?;
     let data = PerfData::parse_even_without_events(&input.bytes);
-    let data = data.map_err(|cause| foreign(&input.path, &cause))?;
+    let data = data.map_err(|cause| invalid_recording(&input.path, &cause))?;
     input.warn_of_damage(&data, context);
     SchedStats::of_recording(&data, cpus.map(CpuList::numbers)).map_err(|error| {
         let error = anyhow::Error::new(error).context(input.path.display().to_string());
