@@ -113,7 +113,7 @@ impl KernelStacks<'_> {
     }
 
     /// Returns the addresses from `call_site` to the outermost frame; only `call_site` if the callchain does not have it.
-    pub(super) fn from_call_site(&self, sample: &Sample<'_>, call_site: u64) -> Vec<u64> {
+    pub(super) fn starting_at_call_site(&self, sample: &Sample<'_>, call_site: u64) -> Vec<u64> {
         let frames = self.frames(sample);
         let place = frames.iter().position(|frame| frame.ip == call_site);
         match place.and_then(|place| frames.get(place..)) {

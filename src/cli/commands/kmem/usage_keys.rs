@@ -214,7 +214,7 @@ impl UsageDetails<'_> {
     /// Returns the stack of the allocation of an object; only the caller if the key has no stack.
     fn object_stack(&self, sample: &Sample<'_>, call_site: u64) -> Vec<u64> {
         match self.keys.has(KeyPart::Stack) {
-            true => self.stacks.from_call_site(sample, call_site),
+            true => self.stacks.starting_at_call_site(sample, call_site),
             false => vec![call_site],
         }
     }

@@ -159,7 +159,7 @@ impl ReportSettings {
         let ResolvedColumns {
             columns,
             order_by,
-            values: constant_columns,
+            single_values: constant_columns,
         } = self.columns.resolve(
             default,
             &self.shares(shape.children, shows_latency),

@@ -113,7 +113,7 @@ impl CachedObject {
             .map_err(io::Error::other)?;
         cache.add(&NewObject {
             path: &present.path,
-            file: &present.file,
+            file: &present.readable_path,
             id,
             debug: debug_file(Path::new(DEBUG_FILES), id).as_deref(),
             probes: Some(&present.markers),

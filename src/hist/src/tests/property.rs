@@ -83,7 +83,7 @@ fn options() -> impl Strategy<Value = HistogramOptions> {
             .collect(),
         children,
         reference_call_graphs: false,
-        order: if children {
+        direction: if children {
             Direction::Caller
         } else {
             Direction::Callee
