@@ -233,7 +233,9 @@ impl PrepareSamples for LeakDetails<'_> {
         let stacks = KernelStacks(self.resolver);
         let stack = match event? {
             TypedEvent::Kmalloc(event) => stacks.starting_at_call_site(sample, event.call_site()),
-            TypedEvent::KmemCacheAlloc(event) => stacks.starting_at_call_site(sample, event.call_site()),
+            TypedEvent::KmemCacheAlloc(event) => {
+                stacks.starting_at_call_site(sample, event.call_site())
+            }
             TypedEvent::MmPageAlloc(_) => stacks.outside_page_allocator(sample),
             _ => Vec::new(),
         };
