@@ -35,7 +35,9 @@ pub(crate) fn explain(context: &Context, events: &str, error: Error) -> CliError
             "Couldn't create thread/CPU maps: No such process",
         )
         .detail(format!("user {user} has no processes")),
-        Error::Workload { program, cause } => workload(events, &program.to_string_lossy(), &cause),
+        Error::Workload { program, cause } => {
+            workload_failed(events, &program.to_string_lossy(), &cause)
+        }
         Error::Output { path, cause } => output(&path, &cause),
         Error::Write { path, kept, cause } => {
             let message = format!("failed to write {}: {}", path.display(), reason(&cause));

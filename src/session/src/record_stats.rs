@@ -131,7 +131,7 @@ impl RecordStats {
 
     fn sample(&mut self, record: &RawRecord<'_>) {
         self.samples += 1;
-        self.sampled_pages.sample(record);
+        self.sampled_pages.add_sample(record);
         let bytes = self.time_offset.and_then(|at| record.body.get(at..at + 8));
         let bytes = bytes.unwrap_or_default();
         if let Some(time) = U64s::new(bytes, Endian::NATIVE).get(0) {
@@ -151,7 +151,7 @@ impl RecordStats {
 
     fn fork(&mut self, record: &RawRecord<'_>) {
         if let Ok(Record::Fork(task)) = Record::decode(record, Endian::NATIVE) {
-            self.sampled_pages.fork(&task);
+            self.sampled_pages.add_fork(&task);
         }
     }
 
@@ -191,7 +191,7 @@ impl RecordStats {
                 filename: mmap.filename.into(),
                 inode,
             };
-            self.sampled_pages.mapping(&mmap, &name);
+            self.sampled_pages.add_mapping(&mmap, &name);
             self.deleted.keep(&mmap, &name);
             self.mapped.entry(name).or_insert(mmap.pid.unsigned_abs());
         }

@@ -88,7 +88,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("rperf-cut-{}", std::process::id()));
         fs::write(&path, vec![7; 3 * size]).unwrap();
         let file = File::options().write(true).read(true).open(&path).unwrap();
-        let map = crate::map(&file).unwrap();
+        let map = crate::map_open_file(&file).unwrap();
         assert_eq!((map[0], map[2 * size]), (7, 7));
         handle_truncated_files().unwrap();
         file.set_len(size as u64).unwrap();

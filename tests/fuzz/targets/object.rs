@@ -9,7 +9,7 @@ use rperf_fuzz::{Disk, OBJECT, addresses};
 use rperf_insn::{Isa, Printer, Syntax};
 use rperf_symbol::{
     Budget, LineIndex, ObjectKind, ObjectRequest, SearchPaths, build_id_of_elf, has_usdt_probes,
-    images, load,
+    object_images, load,
 };
 
 fuzz_target!(|bytes: &[u8]| {
@@ -28,7 +28,7 @@ fuzz_target!(|bytes: &[u8]| {
             let mut starts = loaded.table.name_beginnings(index).into_iter();
             assert!(starts.any(|start| name.starts_with(start)), "{name}");
         }
-        let _images = images(&disk, &paths, &request);
+        let _images = object_images(&disk, &paths, &request);
         let Some(source) = &loaded.debug else {
             continue;
         };

@@ -47,7 +47,7 @@ impl LiveOwners {
                 Ok(waiting) => {
                     if let Some(place) = self.machine.place(pid, address) {
                         // The BPF programs have replaced an id of the process's PID namespace by that of the initial one.
-                        let is_translated = waiting.namespaces > 1 && !is_foreign;
+                        let is_translated = waiting.pid_namespace_depth > 1 && !is_foreign;
                         let own_tid = match is_translated {
                             true => self.own_id(tid)?,
                             false => tid,

@@ -169,7 +169,7 @@ impl EventLists {
                 CliError::message(NOT_PERMITTED, "No permission to write tracefs.")
                     .detail("Please run this command again with sudo.")
             }
-            io::ErrorKind::NotFound if Folder::open(self.0.events()).is_err() => {
+            io::ErrorKind::NotFound if Folder::open(self.0.events_folder()).is_err() => {
                 CliError::message(NOT_FOUND, format!("tracefs is not mounted at {root}"))
                     .hint(format!("run as root: mount -t tracefs nodev {root}"))
             }

@@ -389,7 +389,7 @@ mod tests {
         let records_with = |threads, within| {
             let options = TaskRecordOptions {
                 threads,
-                within,
+                maps_timeout: within,
                 ..options(SynthesizedMappings::Code)
             };
             let (mut all, mut some) = (RecordBuffer::new(8), RecordBuffer::new(8));
