@@ -32,7 +32,7 @@ pub(crate) fn tables(recording: Metadata<'_>, grouping: Option<bool>) -> Vec<Tab
     }
     let groups = EventGroups::new(group_descs, events.len());
     // Unless --no-group is given, the members of a group other than the leader are in the leader's table.
-    let table_indices = (0..events.len()).filter(|index| !(grouped && groups.is_member(*index)));
+    let table_indices = (0..events.len()).filter(|index| !(grouped && groups.is_sibling(*index)));
     let table = |index: usize| {
         let group = groups.led_by(index);
         let (indices, name) = match group {

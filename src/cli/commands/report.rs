@@ -23,8 +23,9 @@ use rperf_replay::{DecodeErrors, RecordContent, Replay};
 use rperf_resolve::{Resolver, StackSummary};
 use rperf_view::dump::Dump;
 use rperf_view::report::{
-    EventStats, ReportEvent, Stats, ThreadLayout, write_banner, write_branch_counts, write_event,
-    write_lost, write_stats, write_tasks, write_threads, write_tip, write_values,
+    EventStats, ReportEvent, Stats, ThreadLayout, write_banner, write_branch_counts,
+    write_constant_columns, write_event, write_lost, write_stats, write_tasks, write_threads,
+    write_tip,
 };
 use rperf_wire::{BranchSampleType, Record, RecordKind};
 
@@ -526,7 +527,7 @@ fn print(
     let out = &mut context.stdout();
     let values = &parameters.plan.constant_columns;
     let values: Vec<(&str, &str)> = values.iter().map(|(key, value)| (*key, &**value)).collect();
-    write_values(out, &values)?;
+    write_constant_columns(out, &values)?;
     if !settings.quiet {
         write_lost(out, lost)?;
     }

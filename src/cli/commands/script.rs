@@ -140,7 +140,7 @@ fn print_recording(
         dump::print(&analysis, &text, join, dump::is_unsorted(matches))?;
     } else if settings.per_event_dump {
         let mut dump = PerEventDump::create(&input.path, data.events())?;
-        join.separate_events();
+        join.keep_parts();
         let take = |block: &mut ScriptBlock| dump.write(context, &mut join, block);
         deliver(&analysis, &text, take)?;
         dump.finish(context)?;

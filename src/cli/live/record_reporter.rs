@@ -6,7 +6,7 @@ use std::io;
 use clap::ArgMatches;
 use rperf_names::counted;
 use rperf_session::{ListedDetail, SessionNotice, SessionObserver};
-use rperf_view::evlist::frequency;
+use rperf_view::evlist::frequency_or_period;
 use rperf_wire::{Attr, AttrText, attr_fields};
 
 use super::explain::{self, MLOCK_KB};
@@ -243,7 +243,7 @@ fn growing(bytes: u64, samples: u64, lower: &str) -> String {
 /// Formats one line of the answer to the control command `evlist`.
 fn listed(name: &str, attr: &Attr, listing: ListedDetail) -> String {
     match listing {
-        ListedDetail::Frequency => format!("{name}: {}", frequency(attr)),
+        ListedDetail::Frequency => format!("{name}: {}", frequency_or_period(attr)),
         ListedDetail::Attr => {
             let size = u32::try_from(Attr::SIZE).unwrap_or_default();
             let separator = ": ";

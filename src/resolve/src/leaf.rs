@@ -37,7 +37,7 @@ impl LeafCallerCheck {
         }
         let arch = Arch::of_task(machine, RegsAbi::Bits64)?;
         let space = UserSpace::new(resolver, AddressContext::of(sample));
-        self.unwinder.hides_caller(arch, ip, &space)
+        self.unwinder.is_caller_missing(arch, ip, &space)
     }
 }
 

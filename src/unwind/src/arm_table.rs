@@ -64,7 +64,7 @@ impl ArmTable {
         }
         if exact && start(pair)? == address {
             // At its first instruction, a function has not pushed anything yet.
-            return Some(Ok(machine_code::linked(Arch::Arm)));
+            return Some(Ok(machine_code::link_register_step(Arch::Arm)));
         }
         let code = if word & IS_COMPACT == 0 {
             self.extab_instructions(image, self.target(index, pair * PAIR + 4)?)

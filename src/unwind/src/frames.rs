@@ -229,7 +229,11 @@ impl SearchTable {
     }
 
     /// The address of `.eh_frame` according to `.eh_frame_hdr` (`bytes` at `address`), for files without section headers.
-    pub(crate) fn frames_address(bytes: &[u8], address: u64, endian: RunTimeEndian) -> Option<u64> {
+    pub(crate) fn eh_frame_address(
+        bytes: &[u8],
+        address: u64,
+        endian: RunTimeEndian,
+    ) -> Option<u64> {
         (bytes.get(..2)? == &SEARCH_FORM[..2]).then_some(())?;
         let offset = u32_at(bytes, 4, endian)?.cast_signed();
         Some(address.wrapping_add(4).wrapping_add_signed(offset.into()))

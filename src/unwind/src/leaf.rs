@@ -51,7 +51,12 @@ impl Unwinder {
     /// Whether a frame-pointer callchain lacks the caller of the frame at `ip`, because the
     /// function doesn't have a frame there. `None` if unknown, and for architectures other than
     /// 64-bit x86.
-    pub fn hides_caller(&mut self, arch: Arch, ip: u64, space: &impl AddressSpace) -> Option<bool> {
+    pub fn is_caller_missing(
+        &mut self,
+        arch: Arch,
+        ip: u64,
+        space: &impl AddressSpace,
+    ) -> Option<bool> {
         if arch != Arch::X86_64 {
             return None;
         }

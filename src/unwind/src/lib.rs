@@ -17,8 +17,8 @@
 //! address. A caller that they find is accepted only if its address follows code, and is counted.
 //!
 //! **Required:** an [`AddressSpace`] with the mappings at the time of the sample. **Not for:** kernel code, and callchains
-//! recorded by the kernel, except for the caller of the innermost function if a callchain lacks it ([`Unwinder::hides_caller`],
-//! [`Unwinder::caller_of_leaf`]).
+//! recorded by the kernel, except for the caller of the innermost function if a callchain lacks it
+//! ([`Unwinder::is_caller_missing`], [`Unwinder::caller_of_leaf`]).
 //!
 //! No input makes the crate panic, whatever the registers, the stack and the object files contain.
 

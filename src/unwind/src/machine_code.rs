@@ -166,7 +166,7 @@ pub(crate) fn well_known_step(arch: Arch, code: Instructions<'_>, in_plt: bool) 
         }
         Arch::Aarch64 => {
             let is_return = code.begin_with(&[0xc0, 0x03, 0x5f, 0xd6]);
-            (in_plt || is_return).then(|| linked(arch))
+            (in_plt || is_return).then(|| link_register_step(arch))
         }
         Arch::X86 | Arch::Arm => None,
     }
@@ -241,7 +241,7 @@ fn pushed(arch: Arch, size: i64, frame_pointer: Option<u8>) -> Step {
 }
 
 /// The step of code whose return address is still in the link register, and that has not moved the stack pointer.
-pub(crate) fn linked(arch: Arch) -> Step {
+pub(crate) fn link_register_step(arch: Arch) -> Step {
     Step {
         cfa: Cfa::Register {
             register: arch.stack_pointer(),

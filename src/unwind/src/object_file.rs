@@ -233,7 +233,7 @@ fn eh_table<E: FileHeader<Endian = Endianness>>(
         // Without section headers: from the address in `.eh_frame_hdr` to the end of the segment. The content of `.eh_frame` has
         // an end marker.
         let (hdr_address, hdr) = eh_frame_hdr.as_ref()?;
-        let address = SearchTable::frames_address(hdr.get(), *hdr_address, format.endian)?;
+        let address = SearchTable::eh_frame_address(hdr.get(), *hdr_address, format.endian)?;
         Some((address, part(image.range_from(address)?)))
     })?;
     let address_of = |name| elf.section_by_name(name).map(|section| section.address());

@@ -102,7 +102,7 @@ pub(crate) fn push_decimal(out: &mut String, value: u64) {
 
 /// Appends `value` with two decimals, as `{:.2}` formats it.
 #[inline]
-pub(crate) fn push_hundredths(out: &mut String, value: f64) {
+pub(crate) fn push_two_decimals(out: &mut String, value: f64) {
     let Some(hundredths) = hundredths(value) else {
         // Writing to a String cannot fail.
         let _ = write!(out, "{value:.2}");
@@ -267,7 +267,7 @@ mod tests {
         let values = ties.chain(decimal_ties).chain(near);
         for value in values.chain(shares).chain(special) {
             let mut text = String::new();
-            push_hundredths(&mut text, value);
+            push_two_decimals(&mut text, value);
             assert_eq!(text, format!("{value:.2}"));
         }
     }

@@ -197,7 +197,7 @@ impl<'a> Dump<'a> {
     fn write_trace(&mut self, out: &mut dyn Write, record: &RecordAt<'_>) -> io::Result<()> {
         match record.raw.kind {
             RecordKind::AUXTRACE_INFO => self.trace_kind = self.endian().u32_at(record.raw.body, 0),
-            RecordKind::AUXTRACE if trace::is_known(self.trace_kind) => {
+            RecordKind::AUXTRACE if trace::is_printed(self.trace_kind) => {
                 return trace::write(out, record.payload, self.endian());
             }
             _ => {}

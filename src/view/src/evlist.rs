@@ -61,7 +61,7 @@ pub fn write_events(
         _ => Vec::new(),
     };
     for (index, event) in events.iter().enumerate() {
-        if groups.is_member(index) {
+        if groups.is_sibling(index) {
             continue;
         }
         match groups.led_by(index) {
@@ -84,7 +84,7 @@ pub fn write_events(
 
 /// The sampling frequency or period, as `sample_freq=4000` or `sample_period=1000`.
 #[must_use]
-pub fn frequency(attr: &Attr) -> String {
+pub fn frequency_or_period(attr: &Attr) -> String {
     let unit = if attr.is_freq() { "freq" } else { "period" };
     format!("sample_{unit}={}", attr.sample_period)
 }
@@ -112,7 +112,7 @@ fn parts(event: &EventDesc, index: usize, size: u32, options: &EvlistOptions<'_>
     let mut parts = Vec::new();
     match options.detail {
         EvlistDetail::Name => {}
-        EvlistDetail::Frequency => parts.push(frequency(attr)),
+        EvlistDetail::Frequency => parts.push(frequency_or_period(attr)),
         EvlistDetail::Attr => parts.extend(attr_parts(attr, size)),
     }
     if let Some(fields) = options.trace_fields {

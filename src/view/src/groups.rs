@@ -55,7 +55,7 @@ impl EventGroups {
 
     /// Whether the event at `index` is in a group and is not a leader.
     #[must_use]
-    pub fn is_member(&self, index: usize) -> bool {
+    pub fn is_sibling(&self, index: usize) -> bool {
         let mut groups = self.0.iter();
         self.led_by(index).is_none() && groups.any(|group| group.events().contains(&index))
     }

@@ -4,7 +4,7 @@ mod bpf;
 pub(crate) mod calendar;
 pub(crate) mod features;
 
-pub use self::calendar::{clock, iso, stamp};
+pub use self::calendar::{iso, stamp, time_of_day};
 use std::io::{self, Write};
 
 use rperf_perfdata::{FeatureId, Metadata, PerfData};

@@ -34,7 +34,7 @@ const KINDS: [(u64, &str, &str); 16] = [
     (PERCPU | WRITE, "pcpu-sem:W", "percpu-rwsem"),
     (MUTEX, "mutex", "mutex"),
     (MUTEX | SPIN, "mutex", "mutex"),
-    // A name only for the selection of waits: [`kind`] and [`lock_kind`] return the names of the entry before.
+    // A name only for the selection of waits: [`kind`] and [`kind_without_access`] return the names of the entry before.
     (MUTEX | SPIN, "mutex:spin", "mutex-spin"),
     (FUTEX, "futex", "futex"),
     (FUTEX_PI, "futex:PI", "futex:PI"),
@@ -50,7 +50,7 @@ pub fn kind(flags: u64) -> &'static str {
 /// Returns the name of the kind of lock without the access, as perf names locks of `-l`: readers and writers wait for the
 /// same lock.
 #[must_use]
-pub fn lock_kind(flags: u64) -> &'static str {
+pub fn kind_without_access(flags: u64) -> &'static str {
     let known = KINDS.iter().find(|(known_flags, ..)| *known_flags == flags);
     known.map_or("unknown", |(.., lock)| lock)
 }
@@ -229,7 +229,7 @@ pub fn write_contention(
         write_values(out, columns, row)?;
         match (table, &row.key) {
             (ContentionTable::Addresses, _) => {
-                let lock = lock_kind(row.flags);
+                let lock = kind_without_access(row.flags);
                 writeln!(out, "  {:016x}   {name} ({lock})", row.address)?;
             }
             (ContentionTable::Cgroups, _) => writeln!(out, "  {name}")?,
@@ -300,7 +300,7 @@ fn write_separated(
         }
         match (table, &row.key) {
             (ContentionTable::Addresses, _) => {
-                let lock = lock_kind(row.flags);
+                let lock = kind_without_access(row.flags);
                 write!(out, "{:x}{separator} {name}{separator} {lock}", row.address)?;
             }
             (ContentionTable::Cgroups, _) => write!(out, "{name}")?,
@@ -504,7 +504,9 @@ pub fn write_instances(out: &mut dyn Write, rows: &[NamedRow]) -> io::Result<()>
 
 #[cfg(test)]
 mod tests {
-    use super::{MUTEX, PERCPU, READ, RT, SPIN, WRITE, kind, kind_flags, lock_kind, time};
+    use super::{
+        MUTEX, PERCPU, READ, RT, SPIN, WRITE, kind, kind_flags, kind_without_access, time,
+    };
 
     #[test]
     fn times_have_two_decimals_and_a_unit() {
@@ -543,7 +545,7 @@ mod tests {
             PERCPU | WRITE,
             MUTEX | SPIN,
         ];
-        let names = flags.map(lock_kind);
+        let names = flags.map(kind_without_access);
         assert_eq!(
             names,
             [
@@ -555,6 +557,9 @@ mod tests {
                 "mutex"
             ]
         );
-        assert_eq!(lock_kind(rperf_analysis::lock::FUTEX_PI), "futex:PI");
+        assert_eq!(
+            kind_without_access(rperf_analysis::lock::FUTEX_PI),
+            "futex:PI"
+        );
     }
 }

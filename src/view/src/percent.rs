@@ -30,7 +30,7 @@ impl Percent {
 
     /// Appends what [`fmt::Display`] writes.
     pub(crate) fn push_to(self, out: &mut String) {
-        digits::push_hundredths(out, self.0);
+        digits::push_two_decimals(out, self.0);
         out.push('%');
     }
 

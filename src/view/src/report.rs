@@ -21,7 +21,7 @@ pub use self::stats::{EventStats, Stats, write_stats};
 pub use self::table::{ReportLayout, write_rows, write_titles};
 pub use self::tasks::write_tasks;
 pub use self::text::{
-    ReportEvent, write_banner, write_branch_counts, write_event, write_lost, write_tip,
-    write_values,
+    ReportEvent, write_banner, write_branch_counts, write_constant_columns, write_event,
+    write_lost, write_tip,
 };
 pub use self::threads::{ThreadLayout, write_threads};

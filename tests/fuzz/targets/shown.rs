@@ -122,7 +122,7 @@ fn write_samples(replay: &Replay<'_>, out: &mut Vec<u8>) {
     };
     let machine = data.features().arch().unwrap_or_default();
     let style = ScriptStyle {
-        name_columns: 20,
+        event_name_width: 20,
         full_paths: true,
         brief: false,
         nanoseconds: data.events().len() % 2 == 0,
@@ -134,7 +134,7 @@ fn write_samples(replay: &Replay<'_>, out: &mut Vec<u8>) {
         let event = ScriptEvent {
             name: &event.name,
             fields: LineFields::of(&LineFields::ALL),
-            stacked: number % 2 == 0,
+            shows_callchains: number % 2 == 0,
             weight_parts: number % 3 == 0,
             bpf_output: number % 2 == 1,
         };
@@ -189,7 +189,7 @@ fn write_sample(layout: &ScriptLayout, sample: &Sample<'_>, block: &mut ScriptBl
         );
         layout.branch(&from, &to, &entry, &mut block.text);
     }
-    layout.output(&sample.wire, &mut block.text);
+    layout.bpf_output(&sample.wire, &mut block.text);
     layout.page_fields(&sample.wire, &mut block.text);
     layout.metric(&line, sample.event.0 as usize, block);
     block.text.push(b'\n');

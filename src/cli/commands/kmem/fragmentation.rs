@@ -68,8 +68,8 @@ pub(in crate::cli::commands) fn run(
     let layouts = event_layouts(&analysis)?;
     let allocators = Allocators::given_or_recorded(matches, &layouts);
     let mut needed = require_events(&analysis, allocators, &layouts)?;
-    let has_fallbacks = allocators.page && layouts.has(FALLBACK_EVENT);
-    if has_fallbacks {
+    let has_fallback_event = allocators.page && layouts.has(FALLBACK_EVENT);
+    if has_fallback_event {
         require_fields(&analysis, |name| name == FALLBACK_EVENT, "kmem record")?;
         needed.push(&[FALLBACK_EVENT]);
     }
@@ -93,9 +93,9 @@ pub(in crate::cli::commands) fn run(
         page_size: page_size(&analysis),
         types,
         pageblock_order,
-        has_fallbacks,
-        has_pages: allocators.page,
-        has_objects: allocators.slab,
+        has_fallback_event,
+        shows_pages: allocators.page,
+        shows_objects: allocators.slab,
         most: usize::try_from(most).unwrap_or(usize::MAX),
         names: &|address| match is_raw {
             true => None,

@@ -209,7 +209,7 @@ impl StatResult<'_> {
             page: true,
         });
         if !tables.is_empty() {
-            self.layout.write_flags(out, self.pages)?;
+            self.layout.write_flag_legend(out, self.pages)?;
         }
         for (number, table) in tables.into_iter().enumerate() {
             if let RequestedTable::Pages(kind, rows) = table {

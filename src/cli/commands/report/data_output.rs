@@ -97,13 +97,15 @@ impl DataFormat {
         let tables: Vec<_> = tables
             .filter(|table| !(report.skips_empty && is_empty(table)))
             .collect();
-        let values = parameters.plan.constant_columns.iter();
-        let values: Vec<(&str, &str)> = values.map(|(key, value)| (*key, &**value)).collect();
+        let constant_columns = parameters.plan.constant_columns.iter();
+        let constant_columns: Vec<(&str, &str)> = constant_columns
+            .map(|(key, value)| (*key, &**value))
+            .collect();
         let data = ReportData {
             events: report.events,
             tables: &tables,
             min_percent: parameters.plan.layout.min_percent,
-            values: &values,
+            constant_columns: &constant_columns,
             lost: report.lost,
             branches: &counts.branches,
         };

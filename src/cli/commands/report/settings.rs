@@ -106,13 +106,13 @@ impl ReportSettings {
             layout: ReportLayout {
                 min_percent: call_graph::min_row_percent(matches, context)?.unwrap_or_default(),
                 // `plan` sets it.
-                own_is_self: false,
+                titles_own_as_self: false,
                 widths: text("column-widths").map_or(Ok(Vec::new()), widths)?,
                 separator: text("field-separator").map(separator),
                 graph_form: graph.form,
                 graph_value: graph.value,
                 graph_limit: graph.max_children,
-                skip_symbol: columns.begins_with_symbol(),
+                skips_first_frame: columns.begins_with_symbol(),
                 hierarchy: hierarchy(matches)?,
                 colors: color_csi(context, COLOR, text(COLOR))?,
                 escapes: context.output.is_terminal(),
@@ -171,7 +171,7 @@ impl ReportSettings {
             return Err(no_latency());
         }
         let layout = ReportLayout {
-            own_is_self: shape.children && !self.columns.replaces_columns(),
+            titles_own_as_self: shape.children && !self.columns.replaces_columns(),
             ..self.layout.clone()
         };
         let options = HistogramOptions {

@@ -97,7 +97,7 @@ impl SampleText<'_, '_> {
         }
         if fields.has(LineField::Ip) {
             match sample.wire.callchain {
-                Some(_) if event.layout.is_stacked() => {
+                Some(_) if event.layout.has_frame_lines() => {
                     let out = object.member("callchain");
                     out.push(b'[');
                     // With a structured plan, each frame is an object and a comma, see [`frame`].

@@ -47,7 +47,7 @@ pub(super) struct EventPlan {
 
 impl EventPlan {
     pub(super) fn shows_callers(&self) -> bool {
-        self.layout.is_stacked() && self.layout.fields().has(LineField::Ip)
+        self.layout.has_frame_lines() && self.layout.fields().has(LineField::Ip)
     }
 }
 
@@ -257,7 +257,8 @@ fn layouts(
         let script_event = script::ScriptEvent {
             name: &event.name,
             fields,
-            stacked: attr.sample_type.contains(SampleType::CALLCHAIN) && settings.callchains,
+            shows_callchains: attr.sample_type.contains(SampleType::CALLCHAIN)
+                && settings.callchains,
             weight_parts,
             bpf_output: is_bpf_output,
         };
@@ -285,7 +286,7 @@ fn style(recording: Metadata<'_>, settings: &ScriptSettings) -> ScriptStyle {
     let clock = recording.features.clock_data();
     let arch = recording.features.arch();
     ScriptStyle {
-        name_columns: longest.unwrap_or_default(),
+        event_name_width: longest.unwrap_or_default(),
         full_paths: settings.full_source_paths,
         brief: settings.brief,
         nanoseconds: settings.nanoseconds,

@@ -218,7 +218,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         out: &mut Vec<u8>,
     ) {
         match sample.wire.callchain {
-            Some(_) if event.layout.is_stacked() => {
+            Some(_) if event.layout.has_frame_lines() => {
                 out.push(b'\n');
                 self.frames(event, sample, task, scratch, out);
             }
@@ -526,7 +526,7 @@ impl SampleText<'_, '_> {
         if event.layout.has_trailing_fields() {
             event.layout.registers(&sample.wire, out);
             self.branches(event, sample, at, out);
-            event.layout.output(&sample.wire, out);
+            event.layout.bpf_output(&sample.wire, out);
             self.code(event, sample, at, block);
             event.layout.page_fields(&sample.wire, &mut block.text);
         }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use rperf_sys::{unix_time, utc_offset};
-use rperf_view::header::clock;
+use rperf_view::header::time_of_day;
 use rperf_view::report::ReportLayout;
 use rperf_view::top::{IntervalStatus, JsonInterval, RowLimits, write_first_rows, write_json};
 
@@ -71,7 +71,7 @@ fn title(
     status: &IntervalStatus<'_>,
     session: &TopSession,
 ) -> io::Result<()> {
-    let time = clock(now + utc_offset(now));
+    let time = time_of_day(now + utc_offset(now));
     write!(
         out,
         "{time}  {:.0} samples/s  kernel {:.1}%  lost {}/{}",

@@ -119,7 +119,7 @@ impl LiveCode {
         Some(
             match FunctionCode::new(resolver, &function, self.request.list_options(listing)) {
                 Ok(code) => AnnotatedCode::Code(Arc::new(Annotated {
-                    title: table.counted().to_string(),
+                    title: table.annotated_events().to_string(),
                     event: table.events.first().map_or(0, |event| event.0 as usize),
                     totals: table.totals.clone(),
                     sources: self.sources.of(&code),
@@ -178,7 +178,7 @@ impl LiveCode {
         let annotated = Annotation {
             object: &resolver.world().dso(function.symbol.dso).long_name,
             name: resolver.symbol_name(function.symbol),
-            counted: table.counted(),
+            events: table.annotated_events(),
             function,
             listing: &listing,
             totals: &function.sums,
@@ -186,7 +186,7 @@ impl LiveCode {
             source: &self.sources,
         };
         let options = AnnotateOptions {
-            least: Some(min_percent).filter(|least| *least > 0),
+            min_percent: Some(min_percent).filter(|percent| *percent > 0),
             ..self.request.looks
         };
         write_annotation(out, &annotated, &options)
@@ -212,7 +212,7 @@ impl TableTotals {
         }
     }
 
-    fn counted(&self) -> AnnotatedEvents<'_> {
+    fn annotated_events(&self) -> AnnotatedEvents<'_> {
         let hits = self.totals.iter();
         AnnotatedEvents {
             name: &self.name,

@@ -74,7 +74,7 @@ impl TopSettings {
         };
         let layout = ReportLayout {
             min_percent: limit.unwrap_or_default(),
-            own_is_self: children && !columns.replaces_columns(),
+            titles_own_as_self: children && !columns.replaces_columns(),
             widths: text("column-widths").map_or(Ok(Vec::new()), widths)?,
             separator: None,
             graph_form: GraphForm::Graph,
@@ -84,7 +84,7 @@ impl TopSettings {
             // `top` has no option for colours.
             colors: color_csi(context, "", None)?,
             escapes: context.output.is_terminal(),
-            skip_symbol: columns.begins_with_symbol(),
+            skips_first_frame: columns.begins_with_symbol(),
             threads: None,
         };
         Ok(Self {

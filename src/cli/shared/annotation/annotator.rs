@@ -201,7 +201,7 @@ impl<'a, 'w> Annotator<'a, 'w> {
     fn annotated(&self, table: &ChosenFunctions, code: FunctionCode) -> Annotated {
         let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
         Annotated {
-            title: self.printer.counted(table).to_string(),
+            title: self.printer.annotated_events(table).to_string(),
             event: table.events.first().map_or(0, |event| event.0 as usize),
             totals: self.printer.totals(table, SampledFunctions::total),
             sources: sources.of(&code),

@@ -106,7 +106,7 @@ impl<'p> AnnotationPrinter<'p, '_> {
     }
 
     /// Returns the events and their count, as shown in a table's title.
-    pub(crate) fn counted<'t>(&self, table: &'t ChosenFunctions) -> AnnotatedEvents<'t> {
+    pub(crate) fn annotated_events<'t>(&self, table: &'t ChosenFunctions) -> AnnotatedEvents<'t> {
         let mut total = HitCount::default();
         match self.request.symbol {
             // As in perf, a single requested function is counted alone.
@@ -132,7 +132,7 @@ impl<'p> AnnotationPrinter<'p, '_> {
         TableContext {
             request: self.request,
             resolver: self.resolver,
-            counted: self.counted(table),
+            events: self.annotated_events(table),
             percent_type: self.request.percent_type.text(),
             totals: self.totals(table, SampledFunctions::total),
         }
@@ -151,7 +151,7 @@ fn sum(hits: &[HitCount]) -> HitCount {
 struct TableContext<'t, 'p> {
     request: &'p AnnotationRequest,
     resolver: &'p Resolver<'p>,
-    counted: AnnotatedEvents<'t>,
+    events: AnnotatedEvents<'t>,
     percent_type: String,
     totals: Vec<HitCount>,
 }
@@ -167,7 +167,7 @@ impl TableContext<'_, '_> {
         let annotated = Annotation {
             object: &self.resolver.world().dso(function.symbol.dso).long_name,
             name: self.resolver.symbol_name(function.symbol),
-            counted: self.counted,
+            events: self.events,
             function,
             listing,
             totals: match self.request.percent_type.global {

@@ -138,7 +138,7 @@ impl AnnotateScreen {
                 in_memory: false,
                 labels: ShownLabels::Targets,
                 // For printed code, the option asks for source locations; here, for the numbers of source lines.
-                line_numbers: options.lines,
+                line_numbers: options.print_line,
                 split: false,
             },
             hottest: Vec::new(),

@@ -133,7 +133,7 @@ fn source_lines_precede_their_instructions() {
     let (sender, _requests) = channel();
     let options = AnnotateOptions {
         source: true,
-        lines: true,
+        print_line: true,
         ..AnnotateOptions::default()
     };
     let mut screen = screen_with(sender, options);

@@ -103,7 +103,7 @@ impl File {
     }
 
     /// The offset at which the next byte is appended.
-    pub(crate) fn at(&self) -> u64 {
+    pub(crate) fn next_offset(&self) -> u64 {
         self.bytes.len() as u64
     }
 
@@ -129,9 +129,9 @@ pub(crate) fn build(arch: Arch, section: Section, entries: &[Entry]) -> Vec<u8> 
         Section::Exceptions => exceptions::put(&mut file, entries),
         _ => put_tables(&mut file, arch, section, entries),
     };
-    let names = file.at();
+    let names = file.next_offset();
     file.bytes.extend_from_slice(NAMES);
-    let names_end = file.at();
+    let names_end = file.next_offset();
     let headers = names_end.next_multiple_of(8);
     file.pad(headers);
     // The null section.
@@ -169,9 +169,9 @@ pub(crate) struct Part {
 /// Writes `.eh_frame` or `.debug_frame`, and a search table. A segment refers to the table only if `section` is one with a search
 /// table.
 fn put_tables(file: &mut File, arch: Arch, section: Section, entries: &[Entry]) -> Parts {
-    let frames = file.at();
+    let frames = file.next_offset();
     let locations = put_frames(file, arch, section, entries);
-    let frames_end = file.at();
+    let frames_end = file.next_offset();
     put_search_table(file, frames, &locations);
     let has_table = matches!(section, Section::Searched | Section::Headless);
     Parts {
@@ -183,7 +183,7 @@ fn put_tables(file: &mut File, arch: Arch, section: Section, entries: &[Entry]) 
             kind: SHT_PROGBITS,
             range: frames..frames_end,
         }],
-        segment: has_table.then(|| (PT_GNU_EH_FRAME, frames_end..file.at())),
+        segment: has_table.then(|| (PT_GNU_EH_FRAME, frames_end..file.next_offset())),
     }
 }
 
@@ -191,12 +191,12 @@ fn put_tables(file: &mut File, arch: Arch, section: Section, entries: &[Entry]) 
 /// by ascending start.
 fn put_frames(file: &mut File, arch: Arch, section: Section, entries: &[Entry]) -> Vec<(u64, u64)> {
     let is_debug = section == Section::Debug;
-    let section_start = file.at();
+    let section_start = file.next_offset();
     let mut locations = Vec::new();
     for entry in entries {
-        let cie = file.at();
+        let cie = file.next_offset();
         put_cie(file, arch, is_debug, entry.is_signal);
-        locations.push((entry.start, file.at()));
+        locations.push((entry.start, file.next_offset()));
         put_fde(file, is_debug, cie - section_start, section_start, entry);
     }
     locations.sort_unstable();
@@ -236,7 +236,7 @@ fn put_cie(file: &mut File, arch: Arch, is_debug: bool, is_signal: bool) {
 fn put_fde(file: &mut File, is_debug: bool, cie: u64, section: u64, entry: &Entry) {
     let mut body = Vec::new();
     // The pointer to the CIE follows the FDE's length.
-    let pointer_at = file.at() + 4;
+    let pointer_at = file.next_offset() + 4;
     let pointer = if is_debug {
         cie
     } else {
@@ -268,7 +268,7 @@ fn put_padded(file: &mut File, mut body: Vec<u8>) {
 
 /// Writes `.eh_frame_hdr`. `frames` is the offset of `.eh_frame`, `locations` are those of [`put_frames`].
 fn put_search_table(file: &mut File, frames: u64, locations: &[(u64, u64)]) {
-    let start = file.at();
+    let start = file.next_offset();
     // The version, and the encodings of the pointer to `.eh_frame`, of the number of entries and of the table.
     file.bytes.extend_from_slice(&[1, 0x1b, 0x03, 0x3b]);
     file.put(frames.wrapping_sub(start + 4), 4);
@@ -310,7 +310,7 @@ struct Layout {
 
 /// Writes the file header and the segment headers into the space reserved for them before the code.
 fn put_headers(file: &mut File, layout: &Layout) {
-    let file_size = file.at();
+    let file_size = file.next_offset();
     let is_64 = file.word == 8;
     let mut head = File {
         bytes: b"\x7fELF".to_vec(),

@@ -38,7 +38,7 @@ impl Placement {
 
 /// Writes the table (`.ARM.extab`) and the index (`.ARM.exidx`); `entries` are sorted by address.
 pub(crate) fn put(file: &mut File, entries: &[Entry]) -> Parts {
-    let table = file.at();
+    let table = file.next_offset();
     let mut index_entries = Vec::new();
     for (number, entry) in entries.iter().enumerate() {
         let placement = Placement::of(number, entry.instructions.len());
@@ -49,7 +49,7 @@ pub(crate) fn put(file: &mut File, entries: &[Entry]) -> Parts {
             index_entries.push((end, EncodedEntry::Word(CANT_UNWIND)));
         }
     }
-    let index = file.at();
+    let index = file.next_offset();
     for (start, encoded) in index_entries {
         put_offset(file, start);
         match encoded {
@@ -61,9 +61,9 @@ pub(crate) fn put(file: &mut File, entries: &[Entry]) -> Parts {
     Parts {
         sections: vec![
             part(ARM_EXTAB_NAME, SHT_PROGBITS, table..index),
-            part(ARM_EXIDX_NAME, SHT_ARM_EXIDX, index..file.at()),
+            part(ARM_EXIDX_NAME, SHT_ARM_EXIDX, index..file.next_offset()),
         ],
-        segment: Some((PT_ARM_EXIDX, index..file.at())),
+        segment: Some((PT_ARM_EXIDX, index..file.next_offset())),
     }
 }
 
@@ -81,7 +81,7 @@ fn put_instructions(file: &mut File, entry: &Entry, placement: Placement) -> Enc
     if code.is_empty() {
         return EncodedEntry::Word(CANT_UNWIND);
     }
-    let place = file.at();
+    let place = file.next_offset();
     // 0x80 and 0x81 select the predefined personality routines of the short and the long form.
     match placement {
         Placement::Inline => return EncodedEntry::Word(words(&[&[0x80], code].concat())[0]),
@@ -121,6 +121,6 @@ fn words(bytes: &[u8]) -> Vec<u32> {
 
 /// Writes the offset from here to `place`, in 31 bits.
 fn put_offset(file: &mut File, place: u64) {
-    let distance = place.wrapping_sub(file.at()) & 0x7fff_ffff;
+    let distance = place.wrapping_sub(file.next_offset()) & 0x7fff_ffff;
     file.put(distance, 4);
 }

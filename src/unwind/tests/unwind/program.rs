@@ -10,7 +10,7 @@ use rperf_wire::{Endian, Regs, RegsAbi, U64s};
 use super::elf::{self, CODE, Entry, Section, numbers};
 
 /// The mapping address of the file.
-pub(crate) const START: u64 = 0x4000_0000;
+pub(crate) const MAPPING_ADDRESS: u64 = 0x4000_0000;
 /// The end of the stack.
 pub(crate) const STACK_END: u64 = 0x7000_0000;
 /// The number of the only object.
@@ -64,7 +64,7 @@ pub(crate) struct Sampled {
 
 /// The offset of a function in the file, by its index in the shapes. The outermost function, which has no index, is at the start
 /// of the code.
-pub(crate) fn start(function: usize) -> u64 {
+pub(crate) fn function_offset(function: usize) -> u64 {
     CODE.start + (function as u64 + 1) * SPACING
 }
 
@@ -88,7 +88,7 @@ impl Program {
                 _ => instructions(arch, *shape),
             };
             entries.extend(instructions.map(|instructions| Entry {
-                start: start(index),
+                start: function_offset(index),
                 size: SPACING,
                 instructions,
                 is_signal: false,
@@ -106,24 +106,24 @@ impl Program {
         let word = u64::from(numbers(self.arch).word);
         let mut memory = Memory::new(word);
         let mut state = Sampled {
-            ip: START + CODE.start + 0x12,
+            ip: MAPPING_ADDRESS + CODE.start + 0x12,
             stack_pointer: STACK_END - 0x100,
             frame_pointer: 0,
             saved: 0x5a5a,
             stack: Vec::new(),
-            frames: vec![START + CODE.start + 0x11],
+            frames: vec![MAPPING_ADDRESS + CODE.start + 0x11],
         };
         for (depth, function) in functions.iter().enumerate() {
             memory.enter(&mut state, self.shapes[*function], depth as u64);
             // Return addresses at different offsets of a function; for deep calls at its end, as after a call that never
             // returns. Always even, as the lowest bit is not part of the address on 32-bit Arm.
             let inside = (depth as u64 * 37).min(SPACING - 1) | 1;
-            state.ip = START + start(*function) + 1 + inside;
+            state.ip = MAPPING_ADDRESS + function_offset(*function) + 1 + inside;
             state.frames.insert(0, state.ip - 1);
         }
         // The innermost function is running, so its address is not a return address: if it is the function's end, it is moved
         // back.
-        if (state.ip - START).is_multiple_of(SPACING) {
+        if (state.ip - MAPPING_ADDRESS).is_multiple_of(SPACING) {
             state.ip -= 2;
         }
         state.frames[0] = state.ip;
@@ -284,7 +284,7 @@ impl AddressSpace for Loaded<'_> {
     }
 
     fn code_at(&self, address: u64) -> Option<ObjectOffset<'_>> {
-        let offset = address.checked_sub(START)?;
+        let offset = address.checked_sub(MAPPING_ADDRESS)?;
         CODE.contains(&offset).then_some(ObjectOffset {
             module: MODULE,
             offset,

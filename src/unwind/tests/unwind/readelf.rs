@@ -11,7 +11,7 @@ use rperf_unwind::{Arch, FrameInfo, Registers, Snapshot, StackBytes, Unwinder};
 use rperf_wire::{Endian, Regs, RegsAbi, U64s};
 
 use super::elf::{self, BASE, CODE, Entry, Section};
-use super::program::{Loaded, START};
+use super::program::{Loaded, MAPPING_ADDRESS};
 
 /// Bytes per function.
 const SIZE: u64 = 0x20;
@@ -28,14 +28,14 @@ const STACK_POINTER: u64 = STACK + 0x800;
 /// The stack pointer after it was set from an unknown register: far below the stack.
 const NOWHERE: u64 = STACK / 2;
 /// The value of the link register; no word of the stack equals it.
-const LINK: u64 = START + LAST + 0x1000;
+const LINK: u64 = MAPPING_ADDRESS + LAST + 0x1000;
 
 /// The word at `address`: a different return address everywhere.
 fn word(address: u64) -> Option<u64> {
     let offset = address
         .checked_sub(STACK)
         .filter(|offset| *offset < WORDS * 4)?;
-    Some(START + LAST + 2 + offset / 2)
+    Some(MAPPING_ADDRESS + LAST + 2 + offset / 2)
 }
 
 /// The value of one of the registers r4 to r11; the other general registers are unknown.
@@ -258,7 +258,7 @@ fn arm_unwind_instructions_match_readelf() {
                 stack_pointer: STACK_POINTER,
                 popped: HashMap::new(),
             };
-            let ip = START + start + 8;
+            let ip = MAPPING_ADDRESS + start + 8;
             // readelf continues after `finish`.
             let mut lines_to_end = lines.iter().take_while(|(_, line)| line != "finish");
             let known = lines_to_end.try_for_each(|(first, line)| machine.run(*first, line));

@@ -4,7 +4,9 @@ use rperf_symbol::FileBytes;
 use rperf_unwind::{Arch, Ending, Error, FrameInfo, LeafSample, TruncationCause, Unwinder};
 
 use super::elf::{self, CODE, Entry, Section, numbers};
-use super::program::{Loaded, MODULE, Program, STACK_END, START, Sampled, Shape, start, unwind};
+use super::program::{
+    Loaded, MAPPING_ADDRESS, MODULE, Program, STACK_END, Sampled, Shape, function_offset, unwind,
+};
 
 const SECTIONS: [Section; 4] = [
     Section::Searched,
@@ -136,12 +138,12 @@ fn the_caller_of_a_leaf_is_in_the_link_register() {
         let object = FrameInfo::parse(FileBytes::from(program.file), None).unwrap();
         let leaf = LeafSample {
             arch,
-            ip: START + start(function) + 8,
-            link: START + start(1) + 0x20,
+            ip: MAPPING_ADDRESS + function_offset(function) + 8,
+            link: MAPPING_ADDRESS + function_offset(1) + 0x20,
         };
         Unwinder::new().caller_of_leaf(leaf, &Loaded::new(Ok(&object)))
     };
-    let expected = START + start(1) + 0x1f;
+    let expected = MAPPING_ADDRESS + function_offset(1) + 0x1f;
     assert_eq!(caller(Arch::Aarch64, 0), Some(expected));
     assert_eq!(caller(Arch::Aarch64, 1), None, "it has a frame");
     assert_eq!(caller(Arch::Aarch64, 2), None, "no unwind information");
@@ -158,8 +160,8 @@ fn functions_without_a_frame_hide_their_caller() {
     let hides = |arch, function| {
         let program = Program::new(arch, Section::Searched, &shapes);
         let object = FrameInfo::parse(FileBytes::from(program.file), None).unwrap();
-        let ip = START + start(function) + 8;
-        Unwinder::new().hides_caller(arch, ip, &Loaded::new(Ok(&object)))
+        let ip = MAPPING_ADDRESS + function_offset(function) + 8;
+        Unwinder::new().is_caller_missing(arch, ip, &Loaded::new(Ok(&object)))
     };
     assert_eq!(hides(Arch::X86_64, 0), Some(true));
     assert_eq!(hides(Arch::X86_64, 1), Some(false));
@@ -219,12 +221,12 @@ fn a_return_address_that_follows_no_call_is_outermost() {
         let mut sampled = program.calls(&[1, 1]);
         // The return address of the first call is replaced by the start of function 1, as at the start of a coroutine. It is
         // one word below the stack pointer of the outermost function.
-        let bottom = START + start(1);
+        let bottom = MAPPING_ADDRESS + function_offset(1);
         let slot = sampled.stack.len() - 0x108;
         sampled.stack[slot..slot + 8].copy_from_slice(&bottom.to_le_bytes());
         let expected = [&sampled.frames[..2], &[bottom - 1]].concat();
         // The instruction before this return address, at the end of function 0, becomes a `nop` instead of a call.
-        let end = usize::try_from(start(1)).unwrap();
+        let end = usize::try_from(function_offset(1)).unwrap();
         program.file[end - 16..end].fill(0x90);
         let (frames, outcome) = program.unwind(&sampled);
         assert_eq!((frames, outcome.ending), (expected, Ending::Complete));
@@ -293,7 +295,7 @@ fn frames_without_end_are_bounded_by_the_copy_of_the_stack() {
     };
     let file = elf::build(Arch::X86_64, Section::Searched, &[loops]);
     let object = FrameInfo::parse(FileBytes::from(file), None).unwrap();
-    let ip = START + CODE.start + 0x10;
+    let ip = MAPPING_ADDRESS + CODE.start + 0x10;
     let sampled = Sampled {
         ip,
         stack_pointer: STACK_END - 64,

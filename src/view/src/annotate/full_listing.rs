@@ -32,7 +32,7 @@ pub(super) fn write(
         .map_or(0, |sum| sum.samples);
     let text = format!(
         "Source code & Disassembly of {object} for {} ({samples} samples, percent: {})",
-        annotation.counted.name, annotation.percent_type
+        annotation.events.name, annotation.percent_type
     );
     writeln!(out, "{title} |\t{text}")?;
     // As long as the line above with its newline, where the tab is one character, and as in perf 4 more.
@@ -109,7 +109,7 @@ impl<'a> FunctionPrinter<'_, 'a> {
         self.instruction(line)?;
         let source_line = line.site.and_then(|site| site.line);
         let largest_share = largest(&shares);
-        if self.options.lines
+        if self.options.print_line
             && largest_share.value() > MIN_PERCENT
             && let Some((path, number)) = source_line
         {

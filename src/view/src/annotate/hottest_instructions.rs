@@ -8,13 +8,14 @@ use super::{AnnotateOptions, Annotation};
 /// Instructions shown on each side of a hot one.
 const CONTEXT_LINES: usize = 4;
 
-/// The instructions to show, with `None` in place of each sequence of hidden ones.
+/// The instructions to show, all unless the options limit them to the hottest with their context, with `None` in place of each
+/// sequence of hidden ones.
 pub(super) fn lines<'a>(
     annotation: &Annotation<'a>,
     options: &AnnotateOptions,
 ) -> impl Iterator<Item = Option<&'a InstructionLine<'a>>> {
     let lines = &annotation.listing.lines;
-    let kept = match (options.hottest, options.least) {
+    let kept = match (options.hottest, options.min_percent) {
         (None, None) => vec![true; lines.len()],
         (count, least) => {
             let least = least.map_or(0.0, f64::from);

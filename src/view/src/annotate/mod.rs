@@ -51,9 +51,9 @@ pub struct AnnotateOptions {
     pub raw: bool,
     /// Whether source lines are shown between instructions.
     pub source: bool,
-    /// Whether to print a summary by source line first, and in the full layout the source location after hot
-    /// instructions.
-    pub lines: bool,
+    /// `--print-line`: whether to print a summary by source line first, and in the full layout the source location after hot
+    /// instructions. In the browser, whether source lines have numbers.
+    pub print_line: bool,
     /// Whether files are shown with full paths.
     pub full_paths: bool,
     /// The colour sequences of percentages, addresses and instructions; `None` without colours.
@@ -61,7 +61,7 @@ pub struct AnnotateOptions {
     /// Shows only this many of the hottest instructions, with context.
     pub hottest: Option<usize>,
     /// Shows only instructions with at least this percentage, with context.
-    pub least: Option<u8>,
+    pub min_percent: Option<u8>,
 }
 
 /// Lines of source files, numbered from 1.
@@ -91,7 +91,7 @@ pub struct Annotation<'a> {
     /// The function's name.
     pub name: &'a str,
     /// The events.
-    pub counted: AnnotatedEvents<'a>,
+    pub events: AnnotatedEvents<'a>,
     /// The function's samples.
     pub function: &'a SampledFunction,
     /// The function's instructions.
@@ -114,7 +114,7 @@ pub fn write_annotation(
     annotation: &Annotation<'_>,
     options: &AnnotateOptions,
 ) -> io::Result<()> {
-    if options.lines {
+    if options.print_line {
         summary::write(out, annotation, options)?;
     }
     match options.layout {

@@ -45,7 +45,7 @@ fn title(out: &mut dyn Write, annotation: &Annotation<'_>) -> io::Result<()> {
     writeln!(
         out,
         "{}, [percent: {}]",
-        annotation.counted, annotation.percent_type
+        annotation.events, annotation.percent_type
     )?;
     writeln!(out, "{}() {}", annotation.name, annotation.object)
 }

@@ -95,7 +95,7 @@ fn printed(listing: &Listing<'_>, events: usize, options: &AnnotateOptions) -> S
     let annotated = Annotation {
         object: "/opt/demo/calc",
         name: "leaf",
-        counted: AnnotatedEvents {
+        events: AnnotatedEvents {
             name: "cycles",
             plural: events > 1,
             frequency: Some(999),
@@ -148,7 +148,7 @@ fn bytes_counts_and_a_summary() {
     let options = AnnotateOptions {
         column: AnnotateColumn::Period,
         raw: true,
-        lines: true,
+        print_line: true,
         full_paths: true,
         ..AnnotateOptions::default()
     };

@@ -61,7 +61,7 @@ impl EventValues {
 
     /// The standard deviation of the values; `None` for fewer than two.
     #[must_use]
-    pub fn spread(&self) -> Option<f64> {
+    pub fn standard_deviation(&self) -> Option<f64> {
         let mean = self.mean();
         let squares: f64 = self.values.iter().map(|value| (value - mean).powi(2)).sum();
         let freedom = self
@@ -202,7 +202,7 @@ impl CountsView<'_> {
         for row in self.rows.iter().filter(|row| is_shown(row)) {
             let percent = |part: Option<f64>| part.and_then(|part| row.in_percent(part));
             let spread = |group: &EventValues| {
-                let spread = group.spread().filter(|_| group.mean() != 0.0);
+                let spread = group.standard_deviation().filter(|_| group.mean() != 0.0);
                 let spread = spread.map(|spread| 100.0 * spread / group.mean().abs());
                 Cell::from(spread.map_or(String::new(), |spread| format!("+-{spread:.2}%")))
             };
@@ -244,7 +244,7 @@ impl CountsView<'_> {
         let group = |values: &EventValues| {
             json!({
                 "mean": values.mean(),
-                "spread": values.spread(),
+                "spread": values.standard_deviation(),
                 "values": values.values,
             })
         };
@@ -359,7 +359,7 @@ mod tests {
         let rows = compare_counts(&before, &after);
         assert_eq!(rows[0].is_significant(), Some(true));
         assert_eq!(rows[1].is_significant(), Some(false));
-        let spread = rows[0].baseline.spread().expect("three values");
+        let spread = rows[0].baseline.standard_deviation().expect("three values");
         assert!((spread - 0.1).abs() < 1e-12, "{spread}");
     }
 }

@@ -8,7 +8,7 @@ use rperf_wire::{
 };
 
 use super::{AlternateHex, branches};
-use crate::header::features::unit_size;
+use crate::header::features::size_with_unit;
 use crate::script::Architecture;
 
 /// A sample with the properties of its event.
@@ -155,7 +155,7 @@ fn write_memory(out: &mut dyn Write, sample: &SampleDump<'_>) -> io::Result<()> 
     for (kind, size) in [("data", wire.data_page_size), ("code", wire.code_page_size)] {
         match size {
             Some(0) => writeln!(out, " .. {kind} page size: N/A")?,
-            Some(size) => writeln!(out, " .. {kind} page size: {}", unit_size(size))?,
+            Some(size) => writeln!(out, " .. {kind} page size: {}", size_with_unit(size))?,
             None => {}
         }
     }

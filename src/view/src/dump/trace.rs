@@ -30,7 +30,7 @@ pub(super) fn info(info: &AuxTraceInfo<'_>) -> String {
 }
 
 /// Whether traces of this type are printed.
-pub(super) fn is_known(kind: Option<u32>) -> bool {
+pub(super) fn is_printed(kind: Option<u32>) -> bool {
     kind == Some(AuxTraceInfo::INTEL_BTS)
 }
 

@@ -7,7 +7,7 @@ use rperf_perfdata::feature::{BpfFunction, BpfSymbol};
 use rperf_wire::Endian;
 
 /// Prints the ids of the BTF objects in ascending order.
-pub(super) fn write_types(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
+pub(super) fn write_btf(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
     let sets = features.btf().unwrap_or_default();
     let mut ids: Vec<u32> = sets.iter().map(|set| set.id).collect();
     ids.sort_unstable();

@@ -41,7 +41,7 @@ fn date(days: i64) -> Date {
 
 /// `07:53:31`, from seconds since 1970 plus the offset of the time zone.
 #[must_use]
-pub fn clock(seconds: i64) -> String {
+pub fn time_of_day(seconds: i64) -> String {
     let second = seconds.rem_euclid(DAY);
     format!(
         "{:02}:{:02}:{:02}",
@@ -65,7 +65,7 @@ pub(crate) fn ctime(seconds: i64) -> String {
         name(&WEEKDAYS, days.rem_euclid(7)),
         name(&MONTHS, date.month - 1),
         date.day,
-        clock(seconds),
+        time_of_day(seconds),
         date.year
     )
 }
@@ -78,7 +78,7 @@ pub fn iso(seconds: i64) -> String {
         date.year,
         date.month,
         date.day,
-        clock(seconds)
+        time_of_day(seconds)
     )
 }
 

@@ -41,7 +41,7 @@ pub(super) fn write(
         FeatureId::GROUP_DESC => groups(out, recording),
         FeatureId::CACHE => caches(out, features),
         FeatureId::BPF_PROG_INFO => bpf::write_programs(out, features, recording.endian),
-        FeatureId::BPF_BTF => bpf::write_types(out, features),
+        FeatureId::BPF_BTF => bpf::write_btf(out, features),
         FeatureId::SAMPLE_TIME => {
             let (first, last) = features.sample_time().unwrap_or_default();
             sample_time(out, first, last)
@@ -256,7 +256,7 @@ fn memory(out: &mut dyn Write, topology: Option<&MemoryTopology>) -> io::Result<
     )?;
     for node in nodes {
         let blocks = memory_blocks(node);
-        let size = unit_size(block.saturating_mul(blocks.len() as u64));
+        let size = size_with_unit(block.saturating_mul(blocks.len() as u64));
         writeln!(out, "# {:4} [{size}]: {}", node.node, ranges(&blocks))?;
     }
     Ok(())
@@ -285,7 +285,7 @@ fn ranges(numbers: &[u64]) -> String {
 }
 
 /// Formats a number of bytes, rounded down, in the largest unit up to `G` in which it is at least 2: `24G`.
-pub(crate) fn unit_size(mut size: u64) -> String {
+pub(crate) fn size_with_unit(mut size: u64) -> String {
     let mut units = ['B', 'K', 'M', 'G'].into_iter();
     let mut unit = units.next().unwrap_or_default();
     while size / 1024 > 1 {
@@ -394,9 +394,9 @@ mod tests {
         assert_eq!(ranges(&[]), "");
         assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2,5,7-8");
         assert_eq!(ranges(&[u64::MAX]), u64::MAX.to_string());
-        assert_eq!(unit_size(1024), "1024B");
-        assert_eq!(unit_size(2048), "2K");
-        assert_eq!(unit_size(192 * 0x800_0000), "24G");
-        assert_eq!(unit_size(u64::MAX), "17179869183G");
+        assert_eq!(size_with_unit(1024), "1024B");
+        assert_eq!(size_with_unit(2048), "2K");
+        assert_eq!(size_with_unit(192 * 0x800_0000), "24G");
+        assert_eq!(size_with_unit(u64::MAX), "17179869183G");
     }
 }

@@ -24,11 +24,11 @@ pub struct FragmentationView<'a> {
     /// Binary logarithm of the number of pages of a pageblock, if known.
     pub pageblock_order: Option<u32>,
     /// Whether the event kmem:mm_page_alloc_extfrag is in the recording, even if it never occurred.
-    pub has_fallbacks: bool,
+    pub has_fallback_event: bool,
     /// Whether the text has the tables of the page allocator.
-    pub has_pages: bool,
+    pub shows_pages: bool,
     /// Whether the text has the table of the slab allocator's caches.
-    pub has_objects: bool,
+    pub shows_objects: bool,
     /// Maximum number of rows of each table of callers or caches.
     pub most: usize,
     /// Names of callers.
@@ -73,11 +73,11 @@ impl FragmentationView<'_> {
     ///
     /// Those of `out`.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        if self.has_pages {
+        if self.shows_pages {
             self.write_pages(out)?;
         }
-        if self.has_objects {
-            if self.has_pages {
+        if self.shows_objects {
+            if self.shows_pages {
                 writeln!(out)?;
             }
             writeln!(
@@ -111,7 +111,7 @@ impl FragmentationView<'_> {
 
     /// Returns why the distribution over pageblocks is unknown.
     fn unknown_pageblocks(&self) -> &'static str {
-        match (self.pageblock_order, self.has_fallbacks) {
+        match (self.pageblock_order, self.has_fallback_event) {
             (Some(_), _) => "the frame numbers of some pages were not recorded",
             (None, true) => {
                 "the recorded format of the event kmem:mm_page_alloc_extfrag does not contain their size"
@@ -175,7 +175,7 @@ impl FragmentationView<'_> {
     }
 
     fn write_fallbacks(&self, out: &mut dyn Write) -> io::Result<()> {
-        if !self.has_fallbacks {
+        if !self.has_fallback_event {
             return writeln!(
                 out,
                 "\nEvents of external fragmentation (kmem:mm_page_alloc_extfrag) were not recorded."

@@ -61,7 +61,11 @@ impl PageLayout {
     /// # Errors
     ///
     /// Those of `out`.
-    pub fn write_flags(&self, out: &mut dyn Write, statistics: &PageStatistics) -> io::Result<()> {
+    pub fn write_flag_legend(
+        &self,
+        out: &mut dyn Write,
+        statistics: &PageStatistics,
+    ) -> io::Result<()> {
         writeln!(out, "#\n# GFP flags\n# ---------")?;
         let width = self.gfp_width;
         for (flags, name) in statistics.gfp_names() {

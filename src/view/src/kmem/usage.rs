@@ -109,7 +109,7 @@ impl UsageTotals {
 
     /// Whether the bytes of a kind are part of the sum of all memory.
     #[must_use]
-    pub fn counts(&self, kind: MemoryKind) -> bool {
+    pub fn is_counted(&self, kind: MemoryKind) -> bool {
         let mut kinds = self.kinds.iter();
         kinds.any(|totals| totals.kind == kind && totals.is_counted)
     }
@@ -221,7 +221,7 @@ impl UsageTable {
     fn write_row(&self, out: &mut dyn Write, named: &NamedUsage) -> io::Result<()> {
         let row = &named.row;
         let all = self.totals.counted_sum(|totals| totals.allocated).bytes;
-        let share = match self.totals.counts(row.kind) {
+        let share = match self.totals.is_counted(row.kind) {
             true => Percent::of(row.allocated.bytes, all).to_string(),
             false => "-".to_owned(),
         };

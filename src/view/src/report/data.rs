@@ -11,7 +11,7 @@ use crate::table::{Cell, Column, Table};
 const VERSION: u32 = 1;
 
 /// A report as data. Each row has the name of the event, a cell for each column of the tables, titled with the name of its field,
-/// and the constant cells of [`Self::values`].
+/// and the constant cells of [`Self::constant_columns`].
 #[derive(Debug, Clone, Copy)]
 pub struct ReportData<'a> {
     /// The names of all events of the recording.
@@ -21,7 +21,7 @@ pub struct ReportData<'a> {
     /// Rows below this percentage of the total are hidden.
     pub min_percent: f64,
     /// Columns that have the same value in all rows, with that value.
-    pub values: &'a [(&'a str, &'a str)],
+    pub constant_columns: &'a [(&'a str, &'a str)],
     /// Number of lost samples.
     pub lost: u64,
     /// Numbers of branches by type.
@@ -95,7 +95,10 @@ impl ReportData<'_> {
             ReportField::Number(number) => number.name(),
             ReportField::Key(key) => key.name,
         });
-        let values = self.values.iter().map(|(key, _)| (*key).to_owned());
+        let values = self
+            .constant_columns
+            .iter()
+            .map(|(key, _)| (*key).to_owned());
         let columns = std::iter::once("event").chain(names).map(Column::left);
         let columns: Vec<Column> = columns.chain(values.map(Column::left)).collect();
         let mut rows = Table::new(columns);
@@ -126,7 +129,11 @@ impl ReportData<'_> {
                     .map_or_else(Cell::missing, |cell| cell.trim().into()),
             }
         }));
-        cells.extend(self.values.iter().map(|(_, value)| Cell::from(*value)));
+        cells.extend(
+            self.constant_columns
+                .iter()
+                .map(|(_, value)| Cell::from(*value)),
+        );
         cells
     }
 

@@ -102,7 +102,7 @@ fn push_tree(text: &mut String, row: &HistogramRow, total: u64, layout: &ReportL
     if let [only] = fork.branches
         && only.all.period == row.weights.total
     {
-        let skipped = usize::from(layout.skip_symbol);
+        let skipped = usize::from(layout.skips_first_frame);
         let stem = only.frames.get(skipped..).unwrap_or_default();
         has_stem = !stem.is_empty();
         lines.push_stem(text, stem);

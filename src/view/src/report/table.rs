@@ -28,7 +28,7 @@ pub struct ReportLayout {
     pub min_percent: f64,
     /// Whether the columns of [`NumberField::Own`] and [`NumberField::Latency`] are titled `Self` and `Self Latency`, because the
     /// columns of their totals are next to them.
-    pub own_is_self: bool,
+    pub titles_own_as_self: bool,
     /// `-w`: the widths of the first columns, in characters; 0 for an automatic width.
     pub widths: Vec<usize>,
     /// `-t`: the separator of cells, which are then not padded, and of the frames of a folded
@@ -49,12 +49,13 @@ pub struct ReportLayout {
     pub escapes: bool,
     /// Whether the stem of a call graph starts with its second frame: perf treats the first as the
     /// row's own symbol if `--sort` starts with the symbol.
-    pub skip_symbol: bool,
+    pub skips_first_frame: bool,
     /// The number of threads that format rows; one if not given.
     pub threads: Option<NonZeroUsize>,
 }
 
 impl ReportLayout {
+    /// [`Self::graph_limit`] as a number.
     pub(super) fn most_branches(&self) -> usize {
         self.graph_limit.map_or(usize::MAX, NonZeroUsize::get)
     }
@@ -119,7 +120,7 @@ impl TableColumn {
         layout: &ReportLayout,
     ) -> Self {
         let title = match number {
-            NumberField::Own if layout.own_is_self => "Self",
+            NumberField::Own if layout.titles_own_as_self => "Self",
             NumberField::Own => "Overhead",
             NumberField::Kernel => "sys",
             NumberField::User => "usr",
@@ -128,7 +129,7 @@ impl TableColumn {
             NumberField::Total => "Children",
             NumberField::Samples => "Samples",
             NumberField::Period => "Period",
-            NumberField::Latency if layout.own_is_self => "Self Latency",
+            NumberField::Latency if layout.titles_own_as_self => "Self Latency",
             NumberField::Latency | NumberField::TotalLatency => "Latency",
             NumberField::FirstCost => "Weight1",
             NumberField::SecondCost => "Weight2",

@@ -8,8 +8,8 @@ use rperf_hist::{
 };
 
 use super::{
-    GraphValue, ReportEvent, ReportLayout, write_banner, write_event, write_lost, write_tip,
-    write_values,
+    GraphValue, ReportEvent, ReportLayout, write_banner, write_constant_columns, write_event,
+    write_lost, write_tip,
 };
 
 /// Values of the argument `quiet` of [`text`].
@@ -85,7 +85,7 @@ fn text(histogram: &Histogram, layout: ReportLayout, quiet: bool) -> String {
         blocks: None,
     };
     let layout = ReportLayout {
-        own_is_self: histogram.children,
+        titles_own_as_self: histogram.children,
         ..layout
     };
     let mut out = Vec::new();
@@ -232,7 +232,7 @@ fn limits_omit_rows_branches_and_lines() {
 #[test]
 fn a_stem_of_the_rows_own_symbol_is_not_repeated() {
     let layout = ReportLayout {
-        skip_symbol: true,
+        skips_first_frame: true,
         ..ReportLayout::default()
     };
     let graph = |frames: &[&str]| vec![branch(frames, 10_000, vec![])];
@@ -399,7 +399,7 @@ fn explicit_widths_truncate_cells_and_titles() {
 #[test]
 fn columns_with_a_single_value_are_lines_above_the_table() {
     let mut out = Vec::new();
-    write_values(&mut out, &[("comm", "calc"), ("dso", "libc.so.6")])
+    write_constant_columns(&mut out, &[("comm", "calc"), ("dso", "libc.so.6")])
         .expect("writing to memory succeeds");
     assert_eq!(out, b"# comm: calc\n# dso: libc.so.6\n");
 }

@@ -36,7 +36,7 @@ pub fn write_banner(out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Writes the columns that have the same value in all rows.
-pub fn write_values(out: &mut dyn Write, columns: &[(&str, &str)]) -> io::Result<()> {
+pub fn write_constant_columns(out: &mut dyn Write, columns: &[(&str, &str)]) -> io::Result<()> {
     columns
         .iter()
         .try_for_each(|(column, value)| writeln!(out, "# {column}: {value}"))

@@ -24,9 +24,9 @@ pub struct BlockJoiner {
     switch: EventSwitch,
     /// The text of the current block, with its gaps filled.
     joined: Vec<u8>,
-    /// The parts of `joined`; empty unless `separates_events`.
+    /// The parts of `joined`; empty unless `keeps_parts`.
     parts: Vec<EventText>,
-    separates_events: bool,
+    keeps_parts: bool,
 }
 
 /// A part of the text: one sample, or one other record.
@@ -55,8 +55,8 @@ impl BlockJoiner {
     }
 
     /// From here on, keeps the parts of each block, for [`BlockJoiner::parts`].
-    pub fn separate_events(&mut self) {
-        self.separates_events = true;
+    pub fn keep_parts(&mut self) {
+        self.keeps_parts = true;
     }
 
     /// From here on, computes the metrics of groups with `metrics`.
@@ -74,7 +74,7 @@ impl BlockJoiner {
     }
 
     /// Returns the shown parts of the next block: each sample with the index of its event, and each other record with `None`.
-    /// Requires [`BlockJoiner::separate_events`], and [`ScriptBlock::begin_part`] before each sample and record.
+    /// Requires [`BlockJoiner::keep_parts`], and [`ScriptBlock::begin_part`] before each sample and record.
     pub fn parts<'a>(
         &'a mut self,
         block: &'a ScriptBlock,
@@ -104,7 +104,7 @@ impl BlockJoiner {
             if let LateField::Part(event) = gap.content {
                 // Records other than samples are always shown.
                 is_shown = event.is_none_or(|event| self.switch.shows(event));
-                if is_shown && self.separates_events {
+                if is_shown && self.keeps_parts {
                     let start = self.joined.len();
                     self.parts.push(EventText { event, start });
                 }

@@ -5,7 +5,7 @@ use rperf_wire::{BranchEntry, SampleRecord};
 
 use super::{ScriptBlock, ScriptLayout, branch, data_source, registers};
 use crate::digits;
-use crate::header::features::unit_size;
+use crate::header::features::size_with_unit;
 
 /// Fields before the address of the instruction.
 const LEADING_FIELDS: LineFields = LineFields::of(&[
@@ -63,7 +63,7 @@ impl ScriptLayout {
 
     /// Whether the ends of branches are shown as symbols: with `brstacksym`, unless `brstack` is selected, too.
     #[must_use]
-    pub fn names_branches(&self) -> bool {
+    pub fn shows_branch_symbols(&self) -> bool {
         self.fields.has(LineField::Brstacksym) && !self.fields.has(LineField::Brstack)
     }
 
@@ -123,7 +123,7 @@ impl ScriptLayout {
         out: &mut Vec<u8>,
     ) {
         let fields = self.fields;
-        let named = self.names_branches();
+        let named = self.shows_branch_symbols();
         // perf writes no blank before a branch whose ends are named.
         let before_from: &[u8] = if named { b"" } else { b" " };
         for (end, separator) in [(from, before_from), (to, b"/")] {
@@ -150,7 +150,7 @@ impl ScriptLayout {
     }
 
     /// Appends the raw data, if they are the output of a BPF program and the field is shown.
-    pub fn output(&self, sample: &SampleRecord<'_>, out: &mut Vec<u8>) {
+    pub fn bpf_output(&self, sample: &SampleRecord<'_>, out: &mut Vec<u8>) {
         if self.bpf_output && self.fields.has(LineField::BpfOutput) {
             bpf_output(sample.raw.unwrap_or_default(), out);
         }
@@ -169,7 +169,7 @@ impl ScriptLayout {
             if has(field) {
                 out.push(b' ');
                 let size = size.filter(|size| *size != 0);
-                let size = size.map_or_else(|| "N/A".to_owned(), unit_size);
+                let size = size.map_or_else(|| "N/A".to_owned(), size_with_unit);
                 out.extend_from_slice(size.as_bytes());
             }
         }

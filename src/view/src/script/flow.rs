@@ -180,7 +180,7 @@ mod tests {
         let event = ScriptEvent {
             name: "cycles",
             fields: LineFields::of(fields),
-            stacked: false,
+            shows_callchains: false,
             weight_parts: false,
             bpf_output: false,
         };

@@ -45,7 +45,7 @@ pub struct ScriptEvent<'a> {
     /// The fields shown.
     pub fields: LineFields,
     /// Whether its samples have callchains that are shown.
-    pub stacked: bool,
+    pub shows_callchains: bool,
     /// Whether weights consist of parts (`PERF_SAMPLE_WEIGHT_STRUCT`).
     pub weight_parts: bool,
     /// Whether its raw data are the output of a BPF program.
@@ -57,7 +57,7 @@ pub struct ScriptEvent<'a> {
 pub struct ScriptLayout {
     fields: LineFields,
     /// Whether frames follow on separate lines, which changes the line before them.
-    stacked: bool,
+    has_frame_lines: bool,
     weight_parts: bool,
     bpf_output: bool,
     style: ScriptStyle,
@@ -69,7 +69,7 @@ pub struct ScriptLayout {
 #[derive(Debug, Clone, Copy)]
 pub struct ScriptStyle {
     /// Width of the longest event name of the recording.
-    pub name_columns: usize,
+    pub event_name_width: usize,
     /// Whether source files are shown with full paths.
     pub full_paths: bool,
     /// `-L`: comms in eight columns, CPUs without brackets.
@@ -91,12 +91,12 @@ impl ScriptLayout {
         let fields = event.fields;
         let mut text = Vec::new();
         if fields.has(LineField::Event) {
-            digits::right(&mut text, event.name.as_bytes(), style.name_columns);
+            digits::right(&mut text, event.name.as_bytes(), style.event_name_width);
             text.extend_from_slice(b": ");
         }
         Self {
             fields,
-            stacked: event.stacked && fields.has(LineField::Ip),
+            has_frame_lines: event.shows_callchains && fields.has(LineField::Ip),
             weight_parts: event.weight_parts,
             bpf_output: event.bpf_output,
             style,
@@ -106,8 +106,8 @@ impl ScriptLayout {
 
     /// Whether frames follow on separate lines.
     #[must_use]
-    pub fn is_stacked(&self) -> bool {
-        self.stacked
+    pub fn has_frame_lines(&self) -> bool {
+        self.has_frame_lines
     }
 
     /// The fields shown.
@@ -165,7 +165,7 @@ impl ScriptLayout {
     fn up_to_time(&self, line: &SampleLine<'_>, kind: RecordKind, out: &mut Vec<u8>) {
         let has = |field| self.fields.has(field);
         if has(LineField::Comm) {
-            let (columns, max_length) = match self.stacked {
+            let (columns, max_length) = match self.has_frame_lines {
                 _ if self.style.brief => (BRIEF_COLUMNS, BRIEF_COLUMNS),
                 true => (0, usize::MAX),
                 false => (COMM_COLUMNS, usize::MAX),

@@ -16,7 +16,7 @@ const DEFAULT: [LineField; 10] = [
 ];
 
 pub(super) const STYLE: ScriptStyle = ScriptStyle {
-    name_columns: 16,
+    event_name_width: 16,
     full_paths: false,
     brief: false,
     nanoseconds: false,
@@ -68,16 +68,21 @@ const NOWHERE: ResolvedAddress<'static> = ResolvedAddress {
 const STACKED: bool = true;
 const ON_ONE_LINE: bool = false;
 
-fn layout(name: &str, fields: &[LineField], stacked: bool) -> ScriptLayout {
-    styled(name, fields, stacked, STYLE)
+fn layout(name: &str, fields: &[LineField], shows_callchains: bool) -> ScriptLayout {
+    styled(name, fields, shows_callchains, STYLE)
 }
 
-fn styled(name: &str, fields: &[LineField], stacked: bool, style: ScriptStyle) -> ScriptLayout {
+fn styled(
+    name: &str,
+    fields: &[LineField],
+    shows_callchains: bool,
+    style: ScriptStyle,
+) -> ScriptLayout {
     let fields = LineFields::of(fields);
     let event = ScriptEvent {
         name,
         fields,
-        stacked,
+        shows_callchains,
         weight_parts: false,
         bpf_output: false,
     };
@@ -88,7 +93,7 @@ fn text(layout: &ScriptLayout, line: &SampleLine<'_>) -> String {
     let mut block = ScriptBlock::default();
     layout.start(line, &mut block);
     let mut out = block.text;
-    if layout.is_stacked() {
+    if layout.has_frame_lines() {
         out.push(b'\n');
         layout.frame(&resolved(), &mut out);
         layout.frame(&NOWHERE, &mut out);
