@@ -246,11 +246,10 @@ fn listed(name: &str, attr: &Attr, listing: ListedDetail) -> String {
         ListedDetail::Frequency => format!("{name}: {}", frequency_or_period(attr)),
         ListedDetail::Attr => {
             let size = u32::try_from(Attr::SIZE).unwrap_or_default();
-            let separator = ": ";
             let text = AttrText {
                 attr,
                 size,
-                separator,
+                key_value_separator: ": ",
             };
             format!("{name}: {text}")
         }

@@ -412,7 +412,7 @@ fn opened_by_rperf(case: &Case, has_pmu: bool) -> Vec<String> {
             let text = AttrText {
                 attr: &event.attr,
                 size: u32::try_from(Attr::SIZE).unwrap(),
-                separator: ": ",
+                key_value_separator: ": ",
             };
             format!("{}: {text}", shown_name(&event.spec))
         })

@@ -245,7 +245,7 @@ pub(crate) fn trace_info(
 mod tests {
     use super::*;
     use crate::synthesize::tests::split;
-    use rperf_wire::{Endian, ShortClock};
+    use rperf_wire::{Endian, HardwareClock};
 
     #[test]
     fn the_last_trace_entries_are_ordered_and_complete() {
@@ -284,21 +284,21 @@ mod tests {
     }
 
     #[test]
-    fn a_time_conversion_is_written_with_its_short_clock() {
+    fn a_time_conversion_is_written_with_the_clock() {
         let mut records = RecordBuffer::new(0);
         time_conversion(&mut records, None);
         assert!(records.take().is_empty());
-        let short = ShortClock {
+        let clock = HardwareClock {
             cycles: 0,
             mask: 0,
-            has_zero: true,
+            is_zero_valid: true,
             is_short: false,
         };
         let conversion = TimeConv {
             shift: 31,
             mult: 827_182_661,
             zero: 18_446_744_063_506_778_053,
-            short: Some(short),
+            clock: Some(clock),
         };
         time_conversion(&mut records, Some(conversion));
         let bytes = records.take();

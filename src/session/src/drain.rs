@@ -8,7 +8,7 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use rperf_perfdata::WriteError;
 use rperf_ring::{RecordWalker, drain};
 use rperf_sys::{OverwriteRing, Ready, Signals, Workload};
-use rperf_wire::{RawRecord, RecordKind, ShortClock, TimeConv};
+use rperf_wire::{HardwareClock, RawRecord, RecordKind, TimeConv};
 
 use crate::aux::AuxArea;
 use crate::build_id_mappings::corrected;
@@ -135,10 +135,10 @@ impl RingSet {
             shift: conversion.shift.into(),
             mult: conversion.mult.into(),
             zero: conversion.zero,
-            short: Some(ShortClock {
+            clock: Some(HardwareClock {
                 cycles,
                 mask,
-                has_zero: true,
+                is_zero_valid: true,
                 is_short: conversion.short.is_some(),
             }),
         })

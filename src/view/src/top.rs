@@ -25,16 +25,16 @@ pub struct IntervalStatus<'a> {
     /// Records lost, in the interval and in total.
     pub lost: (u64, u64),
     /// Samples that could not be decoded, in the interval and in total.
-    pub dropped: (u64, u64),
+    pub damaged: (u64, u64),
     /// The event or group of the rows.
-    pub event: EventRate<'a>,
+    pub event: EventLabel<'a>,
     /// The target: `all, 2 CPUs`.
     pub scope: &'a str,
 }
 
 /// An event with its sampling rate, or a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EventRate<'a> {
+pub struct EventLabel<'a> {
     /// The name of the event, or the names of a group's events.
     pub name: &'a str,
     /// The sampling rate, if shown.
@@ -50,7 +50,7 @@ pub enum DisplayedRate {
     Every(u64),
 }
 
-impl fmt::Display for EventRate<'_> {
+impl fmt::Display for EventLabel<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.rate {
             Some(DisplayedRate::Hertz(rate)) => write!(f, "{rate}Hz {}", self.name),
@@ -70,8 +70,8 @@ impl fmt::Display for IntervalStatus<'_> {
             self.exact_percent,
             self.lost.0,
             self.lost.1,
-            self.dropped.0,
-            self.dropped.1,
+            self.damaged.0,
+            self.damaged.1,
             self.event,
             self.scope
         )
@@ -267,8 +267,8 @@ mod tests {
             kernel_percent: 2.63,
             exact_percent: 0.0,
             lost: (0, 0),
-            dropped: (0, 0),
-            event: EventRate {
+            damaged: (0, 0),
+            event: EventLabel {
                 name: "cpu-clock:ppp",
                 rate: Some(DisplayedRate::Hertz(499)),
             },
@@ -281,7 +281,7 @@ mod tests {
         );
         status.samples_per_second = 1_234_567.0;
         status.kernel_percent = 100.0;
-        status.event = EventRate {
+        status.event = EventLabel {
             name: "cs",
             rate: Some(DisplayedRate::Every(1)),
         };

@@ -24,7 +24,7 @@ pub type SyscallName<'n> = &'n dyn Fn(i64) -> String;
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_memory(
+pub fn write_memory_regions(
     out: &mut dyn Write,
     event: &str,
     rows: &[MemoryRow<'_>],
@@ -317,17 +317,17 @@ pub fn write_futexes(out: &mut dyn Write, futexes: &FutexWaits) -> io::Result<()
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CompactionLayout {
     /// Whether each thread (perf's script says process) has a line.
-    pub by_process: bool,
-    /// Whether each compaction has a line, too; only with `by_process`.
-    pub each: bool,
+    pub by_thread: bool,
+    /// Whether each compaction has a line, too; only with `by_thread`.
+    pub each_compaction: bool,
     /// Whether times are in microseconds instead of nanoseconds.
     pub microseconds: bool,
     /// Whether the numbers of pages that were moved, and that could not be moved, are shown.
     pub moved: bool,
     /// Whether the numbers of pages of the free scanner are shown.
-    pub free: bool,
+    pub free_scanner: bool,
     /// Whether the numbers of pages of the migration scanner are shown.
-    pub migration: bool,
+    pub migration_scanner: bool,
 }
 
 /// Writes the time of compactions and the numbers of their pages.
@@ -341,14 +341,14 @@ pub fn write_compactions(
 ) -> io::Result<()> {
     let all = times.tasks().flat_map(|(_, task)| &task.each);
     writeln!(out, "total: {}", compaction_text(&sum(all), layout))?;
-    if !layout.by_process {
+    if !layout.by_thread {
         return Ok(());
     }
     for (pid, task) in times.tasks() {
         let comm = &task.comm;
         let text = compaction_text(&task.total(), layout);
         writeln!(out, "{pid}[{comm}]: {text}")?;
-        if !layout.each {
+        if !layout.each_compaction {
             continue;
         }
         for (number, totals) in (1..).zip(&task.each) {
@@ -373,10 +373,10 @@ fn compaction_text(totals: &CompactionTotals, layout: CompactionLayout) -> Strin
             format!("migration: moved={moved} failed={failed}")
         }),
         layout
-            .free
+            .free_scanner
             .then(|| scanner("free_scanner", totals.free_scanner)),
         layout
-            .migration
+            .migration_scanner
             .then(|| scanner("migration_scanner", totals.migration_scanner)),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();

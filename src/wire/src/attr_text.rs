@@ -92,14 +92,14 @@ pub struct AttrText<'a> {
     /// Size of the structure in bytes, as for [`attr_fields`].
     pub size: u32,
     /// Text between a key and its value: `": "` for `evlist -v`, `" = "` in file headers.
-    pub separator: &'static str,
+    pub key_value_separator: &'static str,
 }
 
 impl fmt::Display for AttrText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (key, value)) in attr_fields(self.attr, self.size).iter().enumerate() {
             let comma = if index == 0 { "" } else { ", " };
-            write!(f, "{comma}{key}{}{value}", self.separator)?;
+            write!(f, "{comma}{key}{}{value}", self.key_value_separator)?;
         }
         Ok(())
     }
@@ -191,7 +191,7 @@ mod tests {
         let text = AttrText {
             attr: &attr,
             size: 128,
-            separator: ": ",
+            key_value_separator: ": ",
         }
         .to_string();
         assert_eq!(

@@ -54,11 +54,11 @@ pub use regs::{Regs, RegsAbi};
 pub use sample::{SampleLayout, SampleRecord};
 pub use sample_id::{SampleId, SampleIdLayout};
 pub use user::{
-    AuxTrace, AuxTraceError, AuxTraceInfo, BpfMetadata, Chain, CpuCounters, CpuMap, DomainCounters,
-    EventTypeName, FeatureData, IdIndex, IdIndexEntry, Imbalance, LoadBalance, Moves,
-    SCHEDSTAT_VERSIONS, Schedstat, SchedstatCpu, SchedstatDomain, ShortClock, Simpleperf, Stat,
-    StatConfig, StatRound, ThreadMap, ThreadMapEntry, TimeConv, UnwindingDetails, UnwindingResult,
-    UserRecord,
+    AuxTrace, AuxTraceError, AuxTraceInfo, BpfMetadata, CpuCounters, CpuMap, DomainCounters,
+    EventTypeName, FeatureData, HardwareClock, IdIndex, IdIndexEntry, Imbalance, LoadBalance,
+    Moves, SCHEDSTAT_VERSIONS, Schedstat, SchedstatCpu, SchedstatDomain, Simpleperf,
+    SimpleperfChain, Stat, StatConfig, StatRound, ThreadMap, ThreadMapEntry, TimeConv,
+    UnwindingDetails, UnwindingResult, UserRecord,
 };
 pub use user_stack::UserStack;
 

@@ -14,13 +14,13 @@ mod stat;
 
 pub use auxtrace::{AuxTrace, AuxTraceError, AuxTraceInfo};
 pub use bpf::BpfMetadata;
-pub use header::{EventTypeName, FeatureData, IdIndex, IdIndexEntry, ShortClock, TimeConv};
+pub use header::{EventTypeName, FeatureData, HardwareClock, IdIndex, IdIndexEntry, TimeConv};
 pub use map::{CpuMap, ThreadMap, ThreadMapEntry};
 pub use schedstat::{
     CpuCounters, DomainCounters, Imbalance, LoadBalance, Moves, SCHEDSTAT_VERSIONS, Schedstat,
     SchedstatCpu, SchedstatDomain,
 };
-pub use simpleperf::{Chain, Simpleperf, UnwindingDetails, UnwindingResult};
+pub use simpleperf::{Simpleperf, SimpleperfChain, UnwindingDetails, UnwindingResult};
 pub use stat::{Stat, StatConfig, StatRound};
 
 use crate::{Cursor, DecodeError, Encoder, Endian, RawRecord, RecordKind};
@@ -41,7 +41,7 @@ pub enum UserRecord<'a> {
     FinishedRound,
     /// End of the synthesized records at the start.
     FinishedInit,
-    /// Ids and their events.
+    /// Ring, CPU and thread of each event id.
     IdIndex(IdIndex),
     /// Type and parameters of AUX traces.
     AuxTraceInfo(AuxTraceInfo<'a>),

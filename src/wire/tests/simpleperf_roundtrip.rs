@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rperf_wire::{
-    Chain, Encoder, Endian, Misc, RawRecord, RecordKind, Regs, RegsAbi, Simpleperf, U64s,
+    Encoder, Endian, Misc, RawRecord, RecordKind, Regs, RegsAbi, Simpleperf, SimpleperfChain, U64s,
     UnwindingDetails, UnwindingResult, UserRecord, UserStack,
 };
 
@@ -22,7 +22,7 @@ fn decode<'a>(kind: RecordKind, body: &'a [u8], endian: Endian) -> Option<UserRe
 /// `unwinding_parts` is at least 1, and the resulting frames if it is 2.
 fn records<'a>(
     n: [u64; 6],
-    chain: Chain<'a>,
+    chain: SimpleperfChain<'a>,
     name: &'a [u8],
     stack: &'a [u8],
     unwinding_parts: u8,
@@ -95,7 +95,7 @@ proptest! {
         let words = words.concat();
         // The first half are addresses, the second half stack pointers.
         let ips_size = words.len() / 16 * 8;
-        let chain = Chain {
+        let chain = SimpleperfChain {
             ips: U64s::new(&words[..ips_size], endian),
             sps: U64s::new(&words[ips_size..ips_size * 2], endian),
         };

@@ -4,9 +4,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use rperf_wire::{
     AuxTrace, AuxTraceError, AuxTraceInfo, BpfMetadata, CpuCounters, CpuMap, DomainCounters,
-    Encoder, Endian, EventTypeName, FeatureData, IdIndex, IdIndexEntry, Imbalance, LoadBalance,
-    Misc, Moves, RawRecord, RecordKind, Schedstat, SchedstatCpu, SchedstatDomain, ShortClock, Stat,
-    StatConfig, StatRound, ThreadMap, ThreadMapEntry, TimeConv, U64s, UserRecord,
+    Encoder, Endian, EventTypeName, FeatureData, HardwareClock, IdIndex, IdIndexEntry, Imbalance,
+    LoadBalance, Misc, Moves, RawRecord, RecordKind, Schedstat, SchedstatCpu, SchedstatDomain,
+    Stat, StatConfig, StatRound, ThreadMap, ThreadMapEntry, TimeConv, U64s, UserRecord,
 };
 
 fn endians() -> impl Strategy<Value = Endian> {
@@ -134,11 +134,11 @@ fn numbers(n: [u64; 6], m: [u32; 6], has_time: bool, has_last: bool) -> Vec<User
         tid: d,
         machine: has_last.then_some((e, f)),
     };
-    let short = ShortClock {
+    let clock = HardwareClock {
         cycles: d,
         mask: e,
         // Any two bools.
-        has_zero: has_time,
+        is_zero_valid: has_time,
         is_short: a % 2 == 0,
     };
     vec![
@@ -183,7 +183,7 @@ fn numbers(n: [u64; 6], m: [u32; 6], has_time: bool, has_last: bool) -> Vec<User
             shift: a,
             mult: b,
             zero: c,
-            short: has_last.then_some(short),
+            clock: has_last.then_some(clock),
         }),
     ]
 }
@@ -257,7 +257,7 @@ fn counters_of_a_domain_depend_on_the_version() {
         assert_eq!((counters.busy.count, counters.idle.count), (busy, idle));
         assert_eq!(counters.moves.ttwu_move_balance, count);
         let words: Vec<u32> = (1..=count).collect();
-        assert_eq!(counters.in_order(version), words);
+        assert_eq!(counters.in_line_order(version), words);
         assert_eq!(
             body(&UserRecord::SchedstatDomain(domain), Endian::Little),
             bytes

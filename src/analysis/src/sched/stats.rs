@@ -127,7 +127,11 @@ impl Readings {
     fn cpu(&mut self, record: &SchedstatCpu<'_>) -> Result<(), StatsError> {
         self.note(record.version, record.timestamp)?;
         if let Schedstat::Known(counters) = &record.counters {
-            add(&mut self.cpus, record.cpu, counters.in_order().collect());
+            add(
+                &mut self.cpus,
+                record.cpu,
+                counters.in_line_order().collect(),
+            );
         }
         Ok(())
     }
@@ -135,7 +139,7 @@ impl Readings {
     fn domain(&mut self, record: &SchedstatDomain<'_>) -> Result<(), StatsError> {
         self.note(record.version, record.timestamp)?;
         if let Schedstat::Known(counters) = &record.counters {
-            let counters = counters.in_order(record.version);
+            let counters = counters.in_line_order(record.version);
             let counters = counters.into_iter().map(u64::from).collect();
             add(&mut self.domains, (record.cpu, record.domain), counters);
         }

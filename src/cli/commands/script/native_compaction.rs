@@ -17,13 +17,13 @@ pub(super) fn parse(words: &[String]) -> Result<(CompactionTimes, CompactionLayo
     let (mut filter, mut times_only) = (None, false);
     for word in words {
         match word.as_str() {
-            "-p" => layout.by_process = true,
-            "-pv" => (layout.by_process, layout.each) = (true, true),
+            "-p" => layout.by_thread = true,
+            "-pv" => (layout.by_thread, layout.each_compaction) = (true, true),
             "-u" => layout.microseconds = true,
             "-t" => times_only = true,
             "-m" => layout.moved = true,
-            "-fs" => layout.free = true,
-            "-ms" => layout.migration = true,
+            "-fs" => layout.free_scanner = true,
+            "-ms" => layout.migration_scanner = true,
             option if option.starts_with('-') => {
                 let usage = "usage: script report compaction-times [-u] [-p|-pv] [-t|-m|-fs|-ms] [pid|pid-range|comm-regex]";
                 return Err(CliError::usage(format!(
@@ -34,8 +34,8 @@ pub(super) fn parse(words: &[String]) -> Result<(CompactionTimes, CompactionLayo
             tasks => filter = Some(task_filter(tasks)?),
         }
     }
-    if !(times_only || layout.moved || layout.free || layout.migration) {
-        (layout.moved, layout.free, layout.migration) = (true, true, true);
+    if !(times_only || layout.moved || layout.free_scanner || layout.migration_scanner) {
+        (layout.moved, layout.free_scanner, layout.migration_scanner) = (true, true, true);
     }
     Ok((CompactionTimes::of_tasks(filter), layout))
 }

@@ -6,7 +6,7 @@ use clap::ArgMatches;
 use rperf_analysis::trace_scripts::{PhysicalCounts, PhysicalMemory};
 use rperf_lines::FieldSelection;
 use rperf_names::{counted, is_or_are};
-use rperf_view::trace_scripts::write_memory;
+use rperf_view::trace_scripts::write_memory_regions;
 use rperf_wire::SampleType;
 
 use super::settings::ScriptSettings;
@@ -94,7 +94,7 @@ fn print(input: &Input, settings: &ScriptSettings, context: &Context) -> Result<
     let event = physical.first_event();
     let event = event.and_then(|event| recording.events.get(event.0 as usize));
     let name = event.map_or("", |event| &event.name);
-    write_memory(
+    write_memory_regions(
         &mut context.stdout(),
         name,
         &physical.rows(),

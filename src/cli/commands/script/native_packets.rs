@@ -15,7 +15,7 @@ pub(super) fn parse(words: &[String]) -> Result<PacketLayout, CliError> {
         match word.as_str() {
             "tx" => layout.sent = true,
             "rx" => layout.received = true,
-            "debug" => layout.counts = true,
+            "debug" => layout.unfinished_counts = true,
             other => {
                 let Some(device) = other.strip_prefix("dev=") else {
                     return Err(CliError::usage(format!(

@@ -98,7 +98,7 @@ fn table(
     }
     let times = Times {
         elapsed: aggregator.elapsed(),
-        used: None,
+        cpu_times: None,
     };
     // A recording has a single run.
     let runs = [];

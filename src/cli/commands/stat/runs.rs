@@ -174,7 +174,7 @@ impl<'a> StatRuns<'a> {
         let table = tables::table(self.plan, aggregator);
         let measured = Times {
             elapsed: aggregator.elapsed(),
-            used: usage.map(|usage| (usage.user, usage.system)),
+            cpu_times: usage.map(|usage| (usage.user, usage.system)),
         };
         let text = self
             .format

@@ -146,7 +146,7 @@ impl TableFormat {
         let footer = Footer {
             times,
             below_rows: !table.rows.is_empty(),
-            runs: self.runs_table.then_some(runs),
+            listed_runs: self.runs_table.then_some(runs),
         };
         write_footer(&mut out, &footer)?;
         Ok(out)

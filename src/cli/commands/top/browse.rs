@@ -286,7 +286,7 @@ fn live(
         rate,
         losses: format!(
             " lost: {}/{} drop: {}/{}",
-            status.lost.0, status.lost.1, status.dropped.0, status.dropped.1
+            status.lost.0, status.lost.1, status.damaged.0, status.damaged.1
         ),
         sample_count: table.sample_count(),
         bottom: format!(

@@ -10,7 +10,7 @@ use rperf_perfdata::EventDesc;
 use rperf_replay::{EventIndex, LiveWorld};
 use rperf_session::{Observation, RecordRequest, SessionNotice, SessionObserver};
 use rperf_sys::clock_time;
-use rperf_view::top::{DisplayedRate, EventRate, IntervalStatus};
+use rperf_view::top::{DisplayedRate, EventLabel, IntervalStatus};
 use rperf_wire::{AttrFlags, Endian};
 
 use super::request::scope;
@@ -235,8 +235,8 @@ impl TopSession {
             kernel_percent: percent(counts.kernel),
             exact_percent: percent(counts.exact),
             lost: (counts.lost, interval.lost),
-            dropped: (counts.damaged, interval.damaged),
-            event: EventRate {
+            damaged: (counts.damaged, interval.damaged),
+            event: EventLabel {
                 name: name.as_deref().unwrap_or_default(),
                 rate: self.rate(number),
             },

@@ -104,7 +104,7 @@ impl SchedstatReading {
             let mut words = rest.split_ascii_whitespace();
             let cpu = words.next()?.parse().ok()?;
             let words: Option<Vec<u64>> = words.map(|word| word.parse().ok()).collect();
-            let counters = CpuCounters::from_order(&words?)?;
+            let counters = CpuCounters::from_line_order(&words?)?;
             self.cpus.push(CpuReading {
                 cpu,
                 counters,
@@ -121,7 +121,7 @@ impl SchedstatReading {
         let mask = words.next()?.to_owned();
         let list = cpus_of_mask(&mask)?.to_string();
         let words: Option<Vec<u32>> = words.map(|word| word.parse().ok()).collect();
-        let counters = DomainCounters::from_order(&words?, self.version)?;
+        let counters = DomainCounters::from_line_order(&words?, self.version)?;
         self.cpus.last_mut()?.domains.push(DomainReading {
             domain: SchedDomain {
                 number,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use rperf_wire::{Chain, Simpleperf, UnwindingResult};
+use rperf_wire::{Simpleperf, SimpleperfChain, UnwindingResult};
 
 /// The text after the record's name.
 pub(super) fn text(record: &Simpleperf<'_>) -> String {
@@ -68,7 +68,7 @@ fn unwinding_result(result: &UnwindingResult<'_>) -> String {
 
 /// The number of frames, which ends the record's first line, and the frames, in the layout of a callchain: one per line, with the
 /// stack pointer after the address.
-fn frames(chain: &Chain<'_>) -> String {
+fn frames(chain: &SimpleperfChain<'_>) -> String {
     let mut text = format!("  nr: {}\n", chain.ips.len());
     for (number, (ip, sp)) in chain.ips.iter().zip(chain.sps.iter()).enumerate() {
         // Writing to a String cannot fail.

@@ -161,11 +161,11 @@ fn time_conv(conversion: &TimeConv) -> String {
     let mut text = format!(
         "\n... Time Shift      {shift}\n... Time Muliplier  {multiplier}\n... Time Zero       {zero}\n"
     );
-    if let Some(short) = &conversion.short {
-        let (cycles, mask) = (short.cycles, AlternateHex(short.mask));
-        let (has_zero, is_short) = (u8::from(short.has_zero), u8::from(short.is_short));
+    if let Some(clock) = &conversion.clock {
+        let (cycles, mask) = (clock.cycles, AlternateHex(clock.mask));
+        let (is_zero_valid, is_short) = (u8::from(clock.is_zero_valid), u8::from(clock.is_short));
         text += &format!(
-            "... Time Cycles     {cycles}\n... Time Mask       {mask}\n... Cap Time Zero   {has_zero}\n\
+            "... Time Cycles     {cycles}\n... Time Mask       {mask}\n... Cap Time Zero   {is_zero_valid}\n\
              ... Cap Time Short  {is_short}\n"
         );
     }
@@ -174,7 +174,7 @@ fn time_conv(conversion: &TimeConv) -> String {
 
 fn schedstat_cpu(record: &SchedstatCpu<'_>) -> String {
     let counters = match &record.counters {
-        Schedstat::Known(counters) => Some(counters.in_order()),
+        Schedstat::Known(counters) => Some(counters.in_line_order()),
         Schedstat::Other(_) => None,
     };
     format!("\ncpu{} ", record.cpu) + &schedstat(counters, record.version)
@@ -182,7 +182,7 @@ fn schedstat_cpu(record: &SchedstatCpu<'_>) -> String {
 
 fn schedstat_domain(record: &SchedstatDomain<'_>) -> String {
     let counters = match &record.counters {
-        Schedstat::Known(counters) => Some(counters.in_order(record.version)),
+        Schedstat::Known(counters) => Some(counters.in_line_order(record.version)),
         Schedstat::Other(_) => None,
     };
     format!("\ndomain{} ", record.domain) + &schedstat(counters, record.version)

@@ -151,7 +151,7 @@ fn events(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
         let text = AttrText {
             attr: &event.attr,
             size,
-            separator: " = ",
+            key_value_separator: " = ",
         };
         writeln!(out, ", {text}")?;
     }

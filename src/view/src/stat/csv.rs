@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use rperf_count::CountState;
 
-use super::number::{decimals, unpadded};
+use super::number::{decimals, plain_number};
 use super::{StatLine, StatPrefix, seconds};
 
 /// Writes a row: \[time or `summary`,\] \[aggregation unit, \[number of merged counters,\]\] value, unit of measure, event,
@@ -25,7 +25,7 @@ pub(super) fn write_row(
             _ => fields.extend(count.iter().map(|_| String::new())),
         }
         let metric = metrics.get(index);
-        fields.push(metric.map(unpadded).unwrap_or_default());
+        fields.push(metric.map(plain_number).unwrap_or_default());
         fields.push(
             metric
                 .map(|metric| metric.unit.to_string())

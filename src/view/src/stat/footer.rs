@@ -18,7 +18,7 @@ pub struct Times {
     /// Mean and deviation of the durations of all runs, in nanoseconds.
     pub elapsed: Spread,
     /// CPU time of the workload in user space and in the kernel, if known; shown for a single run only.
-    pub used: Option<(Duration, Duration)>,
+    pub cpu_times: Option<(Duration, Duration)>,
 }
 
 /// The lines below the table.
@@ -29,7 +29,7 @@ pub struct Footer<'a> {
     /// Whether the table has rows.
     pub below_rows: bool,
     /// The durations of the runs, if a table of them is shown; not shown for a single run.
-    pub runs: Option<&'a [Duration]>,
+    pub listed_runs: Option<&'a [Duration]>,
 }
 
 /// Writes the first line of an output file, with the current date and time, and an empty line. `local_time` is in seconds since
@@ -66,7 +66,7 @@ pub fn write_footer(out: &mut dyn Write, footer: &Footer<'_>) -> io::Result<()> 
     }
     if elapsed.number() <= 1 {
         write!(out, " {mean:TIME$.9} seconds time elapsed")?;
-        if let Some((user, system)) = footer.times.used {
+        if let Some((user, system)) = footer.times.cpu_times {
             let (user, system) = (user.as_secs_f64(), system.as_secs_f64());
             writeln!(out, "\n\n {user:TIME$.9} seconds user")?;
             writeln!(out, " {system:TIME$.9} seconds sys")?;
@@ -74,7 +74,7 @@ pub fn write_footer(out: &mut dyn Write, footer: &Footer<'_>) -> io::Result<()> 
     } else {
         let deviation = elapsed.standard_error() / 1e9;
         let decimals = decimals(deviation);
-        if let Some(runs) = footer.runs {
+        if let Some(runs) = footer.listed_runs {
             write_runs(out, runs, mean, decimals)?;
         }
         write!(

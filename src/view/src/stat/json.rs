@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use rperf_count::{AggregationUnit, CountState, MetricValue};
 
-use super::number::unpadded;
+use super::number::plain_number;
 use super::{StatLine, StatPrefix};
 
 /// Writes a row with its first metric as an object, and an object for each further metric.
@@ -38,7 +38,7 @@ pub(super) fn write_metrics<'m>(
     let mut object = leading_members(line);
     for (name, metric) in metrics {
         if let Some(metric) = metric {
-            object.text(name, &unpadded(metric));
+            object.text(name, &plain_number(metric));
         }
     }
     writeln!(out, "{{{}}}", object.text)

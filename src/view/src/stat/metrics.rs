@@ -49,7 +49,7 @@ pub fn write_metrics(
         let values: Vec<Option<&MetricValue>> = values.collect();
         match style.format {
             StatFormat::Text { .. } => {
-                write!(out, "{}", text::row_prefix(line))?;
+                write!(out, "{}", text::leading_columns(line))?;
                 for (name, value) in columns.iter().zip(values) {
                     let value = value.map(|metric| number::padded(metric).trim().to_owned());
                     let width = name.chars().count().max(COLUMN);
@@ -63,7 +63,7 @@ pub fn write_metrics(
                 fields.extend(
                     values
                         .iter()
-                        .map(|value| value.map(number::unpadded).unwrap_or_default()),
+                        .map(|value| value.map(number::plain_number).unwrap_or_default()),
                 );
                 writeln!(out, "{}{separator}", fields.join(separator))?;
             }
@@ -91,7 +91,7 @@ fn write_header(
     }
     let indent = lines
         .first()
-        .map_or(0, |line| text::row_prefix(line).chars().count());
+        .map_or(0, |line| text::leading_columns(line).chars().count());
     let head = match style.prefix {
         StatPrefix::Time(_) => "#           time",
         _ => "",

@@ -46,7 +46,7 @@ pub(super) fn padded(metric: &MetricValue) -> String {
 }
 
 /// Returns a metric's value without padding or percent sign.
-pub(super) fn unpadded(metric: &MetricValue) -> String {
+pub(super) fn plain_number(metric: &MetricValue) -> String {
     let value = metric.value;
     match metric.format {
         NumberFormat::Rate | NumberFormat::FinePercent => format!("{value:.3}"),

@@ -145,12 +145,12 @@ fn each_run_has_a_line_with_a_bar() {
         .for_each(|run| elapsed.add(run.as_secs_f64() * 1e9));
     let times = Times {
         elapsed,
-        used: None,
+        cpu_times: None,
     };
     let footer = Footer {
         times,
         below_rows: true,
-        runs: Some(&runs),
+        listed_runs: Some(&runs),
     };
     let mut out = Vec::new();
     write_footer(&mut out, &footer).unwrap();

@@ -16,7 +16,7 @@ const NAME: usize = 32;
 const NAME_ALONE: usize = 25;
 /// The width of the column of metrics.
 const METRIC: usize = 35;
-/// Blanks between the prefix of the row and a further metric of the same row.
+/// Blanks between the leading columns and a further metric of the same row.
 const INDENT: usize = 49;
 /// Additional blanks before a further metric in the row of a CPU.
 const CPU_INDENT: usize = 8;
@@ -49,7 +49,7 @@ pub(super) fn write_row(
     thousands: &str,
 ) -> io::Result<()> {
     let event = line.event;
-    let prefix = row_prefix(line);
+    let leading = leading_columns(line);
     let (number, name_width) = match line.row.state {
         CountState::NotSupported => ("<not supported>".to_owned(), NAME_ALONE),
         CountState::NotCounted => ("<not counted>".to_owned(), NAME_ALONE),
@@ -61,7 +61,7 @@ pub(super) fn write_row(
     let number = Align::Right.fill(&number, NUMBER);
     let unit = Align::Left.fill(&event.unit, unit_width);
     let name = Align::Left.fill(&event.name, name_width);
-    write!(out, "{prefix}{number} {unit} {name}")?;
+    write!(out, "{leading}{number} {unit} {name}")?;
     if let Some(cgroup) = &event.cgroup {
         write!(out, " {cgroup}")?;
     }
@@ -75,7 +75,7 @@ pub(super) fn write_row(
             AggregationUnit::Cpu(_) => CPU_INDENT,
             _ => 0,
         };
-        write!(out, "\n{prefix}{:1$}", "", INDENT + cpu_indent)?;
+        write!(out, "\n{leading}{:1$}", "", INDENT + cpu_indent)?;
         write_metric(out, metric)?;
     }
     if let CountState::Counted(value) = line.row.state {
@@ -84,8 +84,8 @@ pub(super) fn write_row(
     writeln!(out)
 }
 
-/// Returns the text before the count: time, aggregation unit and number of merged counters, as far as the row has them.
-pub(super) fn row_prefix(line: &StatLine<'_>) -> String {
+/// Returns the columns before the count: time, aggregation unit and number of merged counters, as far as the row has them.
+pub(super) fn leading_columns(line: &StatLine<'_>) -> String {
     let time = match line.style.prefix {
         StatPrefix::Time(time) => format!("{} ", seconds(time)),
         StatPrefix::None | StatPrefix::Summary => String::new(),

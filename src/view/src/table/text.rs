@@ -24,7 +24,7 @@ pub struct TextStyle {
 }
 
 impl TextStyle {
-    /// Titles after `#`, two blanks between columns, as in perf's tables.
+    /// Titles after `#`, two blanks between columns, as in perf's tables; no rule, no colours.
     pub const PLAIN: Self = Self {
         titles_start: "# ",
         row_start: "  ",

@@ -17,7 +17,7 @@ pub struct PacketLayout {
     /// whose name contains it. If it is empty, all are.
     pub device: String,
     /// Whether the numbers of packets that were not followed to their end are shown.
-    pub counts: bool,
+    pub unfinished_counts: bool,
 }
 
 /// Writes the softirqs with the packets that they receive, the sent packets, and the numbers of packets that were not followed
@@ -36,7 +36,7 @@ pub fn write_packets(
     if layout.sent {
         write_sent(out, times, &layout.device)?;
     }
-    if layout.counts {
+    if layout.unfinished_counts {
         writeln!(out, "debug buffer status")?;
         writeln!(out, "----------------------------")?;
         let names = ["xmit Qdisc", "xmit netdevice", "receive"];

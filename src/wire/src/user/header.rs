@@ -55,20 +55,20 @@ pub struct TimeConv {
     pub mult: u64,
     /// Nanoseconds to add.
     pub zero: u64,
-    /// The last fields; missing in recordings of perf before 5.10.
-    pub short: Option<ShortClock>,
+    /// The hardware clock, in the last fields of the record; missing in recordings of perf before 5.10.
+    pub clock: Option<HardwareClock>,
 }
 
-/// The last fields of TIME_CONV: the parameters of a hardware clock with less than 64 bits, and flags. The clock has 64 bits
-/// unless [`ShortClock::is_short`] is set.
+/// The hardware clock of a TIME_CONV record: flags, and the parameters by which times are extended to 64 bits. The clock has 64
+/// bits itself unless [`HardwareClock::is_short`] is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ShortClock {
+pub struct HardwareClock {
     /// A recent hardware time, by which a shorter `time` is extended: `cycles + ((time - cycles) & mask)`.
     pub cycles: u64,
     /// Mask of the clock's bits.
     pub mask: u64,
-    /// `cap_user_time_zero`: `zero` is valid.
-    pub has_zero: bool,
+    /// `cap_user_time_zero`: [`TimeConv::zero`] is valid.
+    pub is_zero_valid: bool,
     /// `cap_user_time_short`: `cycles` and `mask` are valid.
     pub is_short: bool,
 }
@@ -142,10 +142,10 @@ impl TimeConv {
             shift: at.u64("time_shift")?,
             mult: at.u64("time_mult")?,
             zero: at.u64("time_zero")?,
-            short: if at.rest().is_empty() {
+            clock: if at.rest().is_empty() {
                 None
             } else {
-                Some(ShortClock::decode(at)?)
+                Some(HardwareClock::decode(at)?)
             },
         })
     }
@@ -154,21 +154,21 @@ impl TimeConv {
         to.u64(self.shift);
         to.u64(self.mult);
         to.u64(self.zero);
-        if let Some(short) = self.short {
-            to.u64(short.cycles);
-            to.u64(short.mask);
-            to.bytes(&[u8::from(short.has_zero), u8::from(short.is_short)]);
+        if let Some(clock) = self.clock {
+            to.u64(clock.cycles);
+            to.u64(clock.mask);
+            to.bytes(&[u8::from(clock.is_zero_valid), u8::from(clock.is_short)]);
             to.zeros(6);
         }
     }
 }
 
-impl ShortClock {
+impl HardwareClock {
     fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
         Ok(Self {
             cycles: at.u64("time_cycles")?,
             mask: at.u64("time_mask")?,
-            has_zero: at.u8("cap_user_time_zero")? != 0,
+            is_zero_valid: at.u8("cap_user_time_zero")? != 0,
             is_short: at.u8("cap_user_time_short")? != 0,
         })
     }

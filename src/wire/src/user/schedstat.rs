@@ -193,7 +193,7 @@ impl CpuCounters {
     /// Returns the counters from the numbers of a line of `/proc/schedstat`, in its order; `None` if there are not nine, or if
     /// one of the first six exceeds 32 bits.
     #[must_use]
-    pub fn from_order(words: &[u64]) -> Option<Self> {
+    pub fn from_line_order(words: &[u64]) -> Option<Self> {
         let [first_six @ .., rq_cpu_time, run_delay, pcount] = words else {
             return None;
         };
@@ -227,7 +227,7 @@ impl CpuCounters {
     }
 
     /// Returns the counters in the order of a line of `/proc/schedstat`.
-    pub fn in_order(&self) -> impl Iterator<Item = u64> {
+    pub fn in_line_order(&self) -> impl Iterator<Item = u64> {
         self.narrow().map(u64::from).into_iter().chain(self.wide())
     }
 
@@ -274,7 +274,7 @@ impl<'a> SchedstatDomain<'a> {
         let start = to.len();
         match &self.counters {
             Schedstat::Known(counters) => {
-                let words = counters.in_order(self.version);
+                let words = counters.in_line_order(self.version);
                 words.iter().for_each(|word| to.u32(*word));
                 to.zeros(DOMAIN_SIZE.saturating_sub(to.len() - start));
             }
@@ -302,7 +302,7 @@ impl DomainCounters {
     /// Returns the counters from the numbers of a line of `/proc/schedstat`, in its order in that version; `None` if the version
     /// is unknown or has another number of counters.
     #[must_use]
-    pub fn from_order(words: &[u32], version: u16) -> Option<Self> {
+    pub fn from_line_order(words: &[u32], version: u16) -> Option<Self> {
         if !SCHEDSTAT_VERSIONS.contains(&version) {
             return None;
         }
@@ -317,7 +317,7 @@ impl DomainCounters {
 
     /// Returns the counters in the order of a line of `/proc/schedstat` in that version.
     #[must_use]
-    pub fn in_order(&self, version: u16) -> Vec<u32> {
+    pub fn in_line_order(&self, version: u16) -> Vec<u32> {
         let (first, second) = match version >= BUSY_FIRST {
             true => (&self.busy, &self.idle),
             false => (&self.idle, &self.busy),

@@ -56,7 +56,7 @@ pub enum Simpleperf<'a> {
         /// Time of the sample in nanoseconds.
         time: u64,
         /// Addresses and stack pointers, innermost first.
-        chain: Chain<'a>,
+        chain: SimpleperfChain<'a>,
     },
     /// Result of unwinding a stack.
     UnwindingResult(UnwindingResult<'a>),
@@ -73,7 +73,7 @@ pub enum Simpleperf<'a> {
 
 /// Frames with their stack pointers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Chain<'a> {
+pub struct SimpleperfChain<'a> {
     /// Code addresses.
     pub ips: U64s<'a>,
     /// The stack pointer of each frame.
@@ -107,7 +107,7 @@ pub struct UnwindingDetails<'a> {
     /// The copy of the stack.
     pub stack: UserStack<'a>,
     /// The resulting frames, in the newest files.
-    pub chain: Option<Chain<'a>>,
+    pub chain: Option<SimpleperfChain<'a>>,
 }
 
 impl<'a> Simpleperf<'a> {
@@ -146,7 +146,7 @@ impl<'a> Simpleperf<'a> {
                 tid: at.u32("callchain tid")?,
                 kind: at.u64("callchain type")?,
                 time: at.u64("callchain time")?,
-                chain: Chain::decode(at)?,
+                chain: SimpleperfChain::decode(at)?,
             },
             RecordKind::SIMPLEPERF_UNWINDING_RESULT => {
                 Self::UnwindingResult(UnwindingResult::decode(at)?)
@@ -228,7 +228,7 @@ impl<'a> Simpleperf<'a> {
     }
 }
 
-impl<'a> Chain<'a> {
+impl<'a> SimpleperfChain<'a> {
     fn decode(at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
         let count = at.u64("ip count")?;
         Ok(Self {
@@ -287,7 +287,7 @@ impl<'a> UnwindingDetails<'a> {
             stack: UserStack::decode(at)?,
             chain: match at.rest() {
                 [] => None,
-                _ => Some(Chain::decode(at)?),
+                _ => Some(SimpleperfChain::decode(at)?),
             },
         })
     }
