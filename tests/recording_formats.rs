@@ -1,4 +1,4 @@
-//! The formats of a recording on disk and in a pipe: perf writes them, and both tools print the same text.
+//! The formats of a recording on disk and in a pipe: perf writes them, and perf and rperf print the same text for them.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 use crate::differential::difference;
 use crate::tools::without_zero_config;
 
-/// A format, and the options with which perf writes it.
+/// The formats, each with the options with which perf writes it.
 const FORMATS: &[(&str, &[&str])] = &[
     ("compressed", &["-z"]),
     ("compressed hard, with callchains", &["-z19", "-g"]),
@@ -33,14 +33,15 @@ fn outcome(run: Run) -> Outcome {
     run.finish().expect("the program starts")
 }
 
-/// Records [`LOAD`] with perf into `output`; `false` if perf fails, as without support of the format.
+/// Records [`LOAD`] with perf into `output`; `false` if perf fails, for example because it does not
+/// support the format.
 fn record(perf: &str, scratch: &Scratch, options: &[&str], output: &str) -> bool {
     let words = [&["record", "-q", "-o", output, "-F", "4999"], options].concat();
     let run = tool(perf, scratch).args(words);
     outcome(run.args(["--", "sh", "-c", LOAD])).status == 0
 }
 
-/// Returns the first difference between both tools' output for the same arguments, if any.
+/// Returns the first difference between the outputs of perf and rperf for the same arguments, if any.
 fn compare(perf: &str, scratch: &Scratch, words: &[&str]) -> Option<String> {
     let theirs = outcome(tool(perf, scratch).args(words));
     let ours = outcome(tool(env!("CARGO_BIN_EXE_rperf"), scratch).args(words));
@@ -79,7 +80,7 @@ fn every_format_is_read_as_by_perf() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// A compressed stream from standard input is printed with the same text as from a file.
+/// perf and rperf print the same text for a file with a compressed stream, and rperf also for the stream from standard input.
 #[test]
 fn a_compressed_pipe_is_read_as_by_perf() {
     let name = "a_compressed_pipe_is_read_as_by_perf";
@@ -90,6 +91,7 @@ fn a_compressed_pipe_is_read_as_by_perf() {
     let shell = format!("{perf} record -q -z -g -F 4999 -o - -- sh -c '{LOAD}' > pipe.data");
     outcome(tool("/bin/sh", &scratch).args(["-c", &shell]));
     let bytes = fs::read(scratch.path().join("pipe.data")).expect("the stream");
+    // Too short for samples.
     if bytes.len() < 4096 {
         return skip(name, "perf records nothing here");
     }
@@ -98,15 +100,15 @@ fn a_compressed_pipe_is_read_as_by_perf() {
         None
     );
     let rperf = || tool(env!("CARGO_BIN_EXE_rperf"), &scratch);
-    let complete = outcome(rperf().args(["script", "-i", "pipe.data"]));
-    let streamed = outcome(rperf().args(["script", "-i", "-"]).stdin(bytes));
+    let from_file = outcome(rperf().args(["script", "-i", "pipe.data"]));
+    let from_stdin = outcome(rperf().args(["script", "-i", "-"]).stdin(bytes));
     assert_eq!(
-        (complete.status, streamed.status),
+        (from_file.status, from_stdin.status),
         (0, 0),
         "{}",
-        streamed.stderr
+        from_stdin.stderr
     );
-    assert_eq!(complete.stdout, streamed.stdout);
+    assert_eq!(from_file.stdout, from_stdin.stdout);
 }
 
 #[test]

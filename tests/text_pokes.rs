@@ -18,7 +18,8 @@ pub(crate) fn samples<'a>(data: &PerfData<'a>) -> Vec<(u64, SampleRecord<'a>)> {
     decoded.collect()
 }
 
-/// Inserts a TEXT_POKE record just before the sample with the index `before` of `recording`, with the same sample id.
+/// Inserts a TEXT_POKE record just before the sample with the index `before` of `recording`, with the sample id of
+/// that sample.
 pub(crate) fn with_text_poke(recording: &[u8], before: usize, poke: TextPoke<'_>) -> Vec<u8> {
     let data = PerfData::parse(recording).expect("a recording");
     let (position, sample) = samples(&data).swap_remove(before);

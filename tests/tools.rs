@@ -99,8 +99,8 @@ impl Tools {
         None
     }
 
-    /// Asserts that both print the same text with status 0, except for the tool's own name and what [`without_zero_config`]
-    /// removes; returns perf's text.
+    /// Asserts that both exit with status 0 and print the same text, except for the tool's own name after a quote and what
+    /// [`without_zero_config`] removes; returns perf's text.
     #[track_caller]
     pub(crate) fn assert_same(&self, words: &[&str]) -> String {
         let perf = self.outcome(Tool::Perf, words);

@@ -1,5 +1,5 @@
-//! Stacks unwound with stack copies (`--call-graph dwarf`) or while recording (`--unwind live`): compared with the programs'
-//! known callers, with each other, and with perf.
+//! Stacks unwound from the stack copies in a recording (`--call-graph dwarf`) or while recording (`--unwind live`): compared with
+//! the known callers of the programs' functions, with each other, and with perf.
 
 mod c_programs;
 mod go_programs;

@@ -8,7 +8,7 @@ use super::{assert_none, files, root, shown};
 
 /// The module tree of the command line.
 const CLI: &str = "src/cli";
-/// Users of the table of commands: dispatch, help, manual, and tests of all options.
+/// Files that are not checked: the table of commands and its users (dispatch, help, manual, and tests of all options).
 const TABLE_USERS: &[&str] = &[
     "src/cli/argv/tests.rs",
     "src/cli/commands/mod.rs",
@@ -24,7 +24,7 @@ const TABLE_USERS: &[&str] = &[
     "src/cli/parsing.rs",
 ];
 
-/// The path of a file's module: `cli`, `commands`, `report`.
+/// The path of a file's module, such as `["cli", "commands", "report"]` for `src/cli/commands/report.rs`.
 fn module(name: &str) -> Vec<&str> {
     let path = name.strip_prefix("src/").unwrap_or(name);
     let path = path.strip_suffix(".rs").unwrap_or(path);
@@ -36,9 +36,9 @@ fn module(name: &str) -> Vec<&str> {
 
 /// The absolute paths that a line of a module names by `crate::`, `super::` or `self::`.
 fn named_paths<'t>(line: &'t str, module: &[&'t str]) -> Vec<Vec<&'t str>> {
-    let is_inside = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+    let is_of_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
     let words = line
-        .split(|c| !is_inside(c))
+        .split(|c| !is_of_path(c))
         .filter(|word| word.contains("::"));
     let resolve = |word: &'t str| {
         let mut parts = word.split("::").filter(|part| !part.is_empty()).peekable();
@@ -59,25 +59,29 @@ fn named_paths<'t>(line: &'t str, module: &[&'t str]) -> Vec<Vec<&'t str>> {
     words.filter_map(resolve).collect()
 }
 
-/// The uses of other commands in a file, and outside of commands also of their table: line numbers and names.
+/// The uses of other commands in the file `name`; if that file belongs to no command, also the uses of the table of commands.
+/// Returns line numbers and names.
 fn uses<'t>(name: &'t str, text: &'t str, commands: &BTreeSet<String>) -> Vec<(usize, &'t str)> {
     let own = module(name);
     let command = match own.as_slice() {
         ["cli", "commands", command, ..] => Some(*command),
         _ => None,
     };
-    let mut inner = own.clone();
+    // The module that the current line is in.
+    let mut current = own.clone();
     let mut found = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         if line.starts_with("mod ") && line.ends_with('{') {
-            inner.clone_from(&own);
-            inner.push("tests");
+            // Unit tests: the only modules with a body.
+            current.clone_from(&own);
+            current.push("tests");
         }
+        // The names in `use …::commands::{…};` on one line.
         let listed = line.split_once("commands::{").map_or("", |(_, list)| list);
         let listed = listed.split(|c: char| !(c.is_alphanumeric() || c == '_'));
         let is_other = |other: &&str| commands.contains(*other) && command != Some(*other);
         found.extend(listed.filter(is_other).map(|other| (number, other)));
-        for path in named_paths(line, &inner) {
+        for path in named_paths(line, &current) {
             if let ["cli", "commands", other, ..] = path.as_slice()
                 && commands.contains(*other)
                 && command != Some(*other)
@@ -129,7 +133,7 @@ fn uses_of_commands_are_found() {
     let text = "use super::top::Row;\nuse crate::cli::commands::top;\nuse super::find;\nuse crate::cli::commands::{COMMANDS, top};\n";
     let found = [(1, "top"), (2, "top"), (4, "top")];
     assert_eq!(uses("src/cli/commands/report.rs", text), found);
-    assert_eq!(uses("src/cli/commands/top.rs", text), [(1, "top"); 0]);
+    assert_eq!(uses("src/cli/commands/top.rs", text), []);
     let text = "use crate::cli::commands::COMMANDS;\nmod tests {\n    use super::super::commands::top;\n}\n";
     let found = [(1, "commands"), (3, "top")];
     assert_eq!(uses("src/cli/live.rs", text), found);

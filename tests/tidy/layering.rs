@@ -65,11 +65,11 @@ fn name(package: &Value) -> &str {
     package["name"].as_str().expect("a package has a name")
 }
 
-/// Each crate and the workspace crates it may use.
+/// Each crate and the workspace crates it may use directly.
 struct Layering(BTreeMap<String, BTreeSet<String>>);
 
 impl Layering {
-    /// Reads the table of docs/architecture.md.
+    /// Reads the table in the section Layering of docs/architecture.md.
     fn read() -> Self {
         let text = fs::read_to_string(root().join("docs/architecture.md"))
             .expect("docs/architecture.md can be read");
@@ -88,13 +88,14 @@ impl Layering {
             .copied()
             .collect();
         let mut layering = BTreeMap::new();
-        for (own, used) in &rows {
+        for (users, used) in &rows {
+            // Other words of the column are external crates or prose.
             let used: BTreeSet<String> = used
                 .iter()
                 .filter(|word| crates.contains(*word))
                 .map(ToString::to_string)
                 .collect();
-            layering.extend(own.iter().map(|name| (name.to_string(), used.clone())));
+            layering.extend(users.iter().map(|name| (name.to_string(), used.clone())));
         }
         Self(layering)
     }
@@ -153,6 +154,7 @@ fn every_folder_is_a_crate_of_the_workspace() {
     let folders = fs::read_dir(root().join("src")).expect("src can be read");
     let folders = folders.map(|entry| entry.expect("an entry of src can be read").path());
     let folders: BTreeSet<String> = folders
+        // `cli` belongs to the package of the binary.
         .filter(|path| path.is_dir() && !path.ends_with("cli"))
         .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
         .collect();
@@ -168,7 +170,7 @@ fn every_folder_is_a_crate_of_the_workspace() {
     let (_, default) = manifest
         .split_once("default-members")
         .expect("default-members are listed");
-    // The dependencies after the list name the same folders.
+    // Only the list is searched: the dependencies after it name the same folders.
     let (default, _) = default.split_once(']').expect("the list ends");
     let findings: Vec<String> = crates
         .iter()
@@ -216,7 +218,7 @@ fn every_source_file_is_compiled() {
     for package in packages() {
         for target in package["targets"].as_array().into_iter().flatten() {
             let path = PathBuf::from(target["src_path"].as_str().expect("a target has a source"));
-            follow(&path, true, &mut reached);
+            follow(&path, MOD_RS, &mut reached);
         }
     }
     let sources = ["src", "tests", "examples"]
@@ -238,9 +240,14 @@ fn every_source_file_is_compiled() {
     );
 }
 
-/// Adds `file` and, recursively, the files of its `mod name;` lines. With `is_root`, these are in the folder of `file`, as for
-/// lib.rs, main.rs and mod.rs; otherwise in a folder with its name.
-fn follow(file: &Path, is_root: bool, reached: &mut BTreeSet<PathBuf>) {
+// Whether a file is a mod-rs source file in the words of the Rust reference: the root of a target, mod.rs, or a file named by
+// `#[path]`.
+const MOD_RS: bool = true;
+const NON_MOD_RS: bool = false;
+
+/// Adds `file` and, recursively, the files of its `mod name;` lines: they are in the folder of `file` with `is_mod_rs`,
+/// otherwise in the subfolder with the name of `file`.
+fn follow(file: &Path, is_mod_rs: bool, reached: &mut BTreeSet<PathBuf>) {
     if !reached.insert(file.to_path_buf()) {
         return;
     }
@@ -248,7 +255,7 @@ fn follow(file: &Path, is_root: bool, reached: &mut BTreeSet<PathBuf>) {
         return;
     };
     let folder = file.parent().unwrap_or(root());
-    let base = if is_root {
+    let base = if is_mod_rs {
         folder.to_path_buf()
     } else {
         folder.join(file.file_stem().unwrap_or_default())
@@ -269,9 +276,9 @@ fn follow(file: &Path, is_root: bool, reached: &mut BTreeSet<PathBuf>) {
         let named = explicit.take().map(|path| folder.join(path));
         let sibling = base.join(format!("{module}.rs"));
         match named {
-            Some(path) => follow(&path, true, reached),
-            None if sibling.is_file() => follow(&sibling, false, reached),
-            None => follow(&base.join(module).join("mod.rs"), true, reached),
+            Some(path) => follow(&path, MOD_RS, reached),
+            None if sibling.is_file() => follow(&sibling, NON_MOD_RS, reached),
+            None => follow(&base.join(module).join("mod.rs"), MOD_RS, reached),
         }
     }
 }
@@ -280,6 +287,6 @@ fn follow(file: &Path, is_root: bool, reached: &mut BTreeSet<PathBuf>) {
 fn module(line: &str) -> Option<&str> {
     let rest = line.strip_suffix(';')?;
     let (before, name) = rest.rsplit_once("mod ")?;
-    let visible = before.is_empty() || before.starts_with("pub");
-    (visible && name.chars().all(|c| c.is_alphanumeric() || c == '_')).then_some(name)
+    let is_declaration = before.is_empty() || before.starts_with("pub");
+    (is_declaration && name.chars().all(|c| c.is_alphanumeric() || c == '_')).then_some(name)
 }

@@ -1,4 +1,4 @@
-//! Parameters of tuple type hide several arguments: use separate ones, or a struct with named fields.
+//! Parameters of tuple type hide several arguments: use separate parameters, or a struct with named fields.
 
 use std::fs;
 
@@ -41,7 +41,7 @@ fn is_tuple(text: &str) -> bool {
 fn tuples(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices("fn ") {
-        let is_word = text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        let ends_longer_word = text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
         let is_comment = text[..at]
             .lines()
             .last()
@@ -50,8 +50,12 @@ fn tuples(text: &str) -> Vec<&str> {
             continue;
         };
         // Generics may come between the name and the list. With `Fn(…)` in them the first bracket does not begin the list: such
-        // functions are not checked.
-        if is_word || is_comment || name.contains(['{', '}', ';', '"']) || name.contains("Fn") {
+        // functions are not checked. The other characters before the bracket show that no function begins here.
+        if ends_longer_word
+            || is_comment
+            || name.contains(['{', '}', ';', '"'])
+            || name.contains("Fn")
+        {
             continue;
         }
         let parameters = closed(rest);

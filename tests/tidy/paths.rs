@@ -48,14 +48,15 @@ fn contains_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// Whether a line calls `is_dir` on a path. Calls on metadata that was read before are allowed.
+/// Whether a line calls `is_dir` on a path. Calls on metadata or a file type that was read before are
+/// allowed.
 fn asks_for_folder(line: &str) -> bool {
     let mut callers: Vec<&str> = line.split(".is_dir()").map(str::trim_end).collect();
-    // The text after the last call, or the whole line without one.
+    // No caller: the text after the last call, or the whole line without a call.
     callers.pop();
     let is_path = |caller: &&str| {
-        let known = ["metadata()", "metadata", "kind", "known"];
-        !known.iter().any(|end| caller.ends_with(end))
+        let metadata = ["metadata()", "metadata", "kind", "known"];
+        !metadata.iter().any(|end| caller.ends_with(end))
     };
     callers.iter().any(is_path)
 }

@@ -53,10 +53,10 @@ fn text_files() -> Vec<(String, String)> {
 
 #[test]
 fn no_source_file_is_too_long() {
-    let long = text_files()
+    let sources = text_files()
         .into_iter()
         .filter(|(name, _)| name.ends_with(".rs"));
-    let long = long
+    let long = sources
         .map(|(name, text)| (name, text.lines().count()))
         .filter(|(_, lines)| *lines > MAX_LINES);
     let findings: Vec<String> = long
@@ -74,15 +74,15 @@ fn no_function_is_too_long() {
         if !is_source || tests.iter().any(|part| name.contains(part)) {
             continue;
         }
-        let long = functions(code(&text)).into_iter();
-        let long = long.filter(|(_, lines)| *lines > MAX_FUNCTION_LINES);
+        let measured = functions(code(&text)).into_iter();
+        let long = measured.filter(|(_, lines)| *lines > MAX_FUNCTION_LINES);
         findings.extend(long.map(|(head, lines)| format!("{name}: {head} has {lines} lines")));
     }
     assert_none("functions have at most 59 lines", &findings);
 }
 
-/// The functions of a text formatted by rustfmt: the first line of each, and the number of lines up to the brace in the
-/// same column. Functions without a body are skipped.
+/// The functions of a text formatted by rustfmt: the first line of each, and the number of lines up to the closing
+/// brace in the same column. Functions without a body, and those of one line, are skipped.
 fn functions(text: &str) -> Vec<(&str, usize)> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
@@ -153,8 +153,8 @@ fn only_the_command_line_prints() {
 }
 
 /// Strings that are restricted to some files: the strings, and how the names of the files begin.
-const RARE: &[(&[&str], &[&str])] = &[
-    // Control sequences: elsewhere they begin with a `Csi`, which the terminal filter knows.
+const RESTRICTED: &[(&[&str], &[&str])] = &[
+    // Control sequences: in other files they begin with a `Csi`, which the terminal filter knows.
     (
         &["\\x1b", "\\u{1b}"],
         &["src/view/src/terminal", "src/cli/output.rs"],
@@ -175,11 +175,11 @@ fn terminal_output_passes_the_escape_filter() {
             continue;
         }
         for (number, line) in code(&text).lines().enumerate() {
-            let is_rare = |(parts, files): &(&[&str], &[&str])| {
+            let is_misplaced = |(parts, files): &(&[&str], &[&str])| {
                 parts.iter().any(|part| line.contains(part))
                     && !files.iter().any(|file| name.starts_with(file))
             };
-            if !line.trim_start().starts_with("//") && RARE.iter().any(is_rare) {
+            if !line.trim_start().starts_with("//") && RESTRICTED.iter().any(is_misplaced) {
                 findings.push(format!("{name}:{}: {}", number + 1, line.trim()));
             }
         }

@@ -13,7 +13,7 @@ use super::programs::{
 };
 use super::stacks::{read, symbol};
 
-/// An innermost function and its callers, innermost first; `*` is any number of frames of libraries.
+/// Innermost functions and the callers of each, innermost first; `*` is any number of frames of libraries.
 const CALLERS: &[(&str, &[&str])] = &[
     ("burn_leaf", &["main", "*"]),
     ("burn_alloca", &["with_alloca", "main", "*"]),
@@ -51,7 +51,7 @@ pub(super) fn fits(expected: &[&str], names: &[&str]) -> bool {
         ([], []) => true,
         (["*", rest @ ..], _) if fits(rest, names) => true,
         (["*", ..], [name, outer @ ..]) => !is_ours(name) && fits(expected, outer),
-        ([first, inner @ ..], [name, outer @ ..]) => first == name && fits(inner, outer),
+        ([first, rest @ ..], [name, outer @ ..]) => first == name && fits(rest, outer),
         _ => false,
     }
 }
@@ -60,7 +60,7 @@ pub(super) fn fits(expected: &[&str], names: &[&str]) -> bool {
 fn is_correct(program: &Program, names: &[&str]) -> Option<bool> {
     let (innermost, callers) = names.split_first()?;
     let tail: &[&str] = match program.name {
-        // Compiled without optimisation.
+        // Without optimisation, `tail_first` calls `tail_last` and keeps its frame.
         "plain" | "frame-pointers" => &["tail_last", "tail_first", "main", "*"],
         _ => &["tail_last", "main", "*"],
     };
@@ -143,8 +143,9 @@ fn truncated_stacks_are_counted_by_cause() {
             "{kind} {expected}: {}",
             script.stderr
         );
-        let total = counted(&script.stderr, " of ");
-        assert!(total >= truncated, "{}", script.stderr);
+        // Of all causes: the number in "… of … user callchains are incomplete".
+        let incomplete = counted(&script.stderr, " of ");
+        assert!(incomplete >= truncated, "{}", script.stderr);
         let hints = script
             .stderr
             .contains("record with --call-graph dwarf,1024");
@@ -153,7 +154,7 @@ fn truncated_stacks_are_counted_by_cause() {
     }
 }
 
-/// Checks that with `--mark-truncated` `count` stacks end in a frame with the cause in `script`, and that other commands print
+/// Checks that `script --mark-truncated` prints `count` stacks that end in a frame with the cause, and that other commands print
 /// that frame.
 fn assert_marked(folder: &ProgramFolder, file: &str, cause: &str, count: usize) {
     let mark = format!("[stack truncated{cause}]");
@@ -233,10 +234,10 @@ fn check_panics(program: &Program) {
             continue;
         };
         let count = |name: &str| callers.iter().filter(|caller| **caller == name).count();
-        let bottom = callers
+        let reaches_start = callers
             .iter()
             .any(|name| matches!(*name, "_start" | "clone3" | "__clone3" | "__clone"));
-        assert!(bottom, "{sample:#?}");
+        assert!(reaches_start, "{sample:#?}");
         match count("panics::fails") {
             0 => walked += usize::from(count("<panics::Walker as panics::Walk>::walk") >= 3),
             // The hook runs on top of all frames, destructors on top of fewer and fewer.

@@ -99,8 +99,8 @@ fn known_functions_of_go_have_known_callers() {
     }
 }
 
-/// Returns the direct caller of the list in `expected` that `callers` fit; `None` if they fit none, or the last one is not
-/// `runtime.goexit`. With `may_skip_first`, the direct caller may be missing in `callers`.
+/// Returns the direct caller, the first function of the list in `expected` that `callers` fit; `None` if they fit no list, or the
+/// last of `callers` is not `runtime.goexit`. With `may_skip_first`, the direct caller may be missing in `callers`.
 fn caller<'e>(
     expected: &[Vec<&'e str>],
     callers: &[&str],

@@ -36,8 +36,8 @@ fn recorded(folder: &ProgramFolder, program: &Program, words: &[&str]) -> (Strin
     (script.stdout, outcome.stderr)
 }
 
-/// Checks that most stacks of the command `program` in the text of `script` are complete, and that the recorder's messages do not
-/// name a missing file. `name` is that of the compiled program.
+/// Checks that most stacks of samples with the comm `program` in the text of `script` are complete, and that the recorder's
+/// messages do not count stacks in missing files. `name` is that of the compiled program.
 fn check(text: &str, message: &str, name: &str) {
     let samples = read(text);
     let of_program = samples
@@ -64,11 +64,11 @@ fn programs_in_another_mount_namespace_are_unwound() {
     const NAME: &str =
         "unwinding::hidden_programs::programs_in_another_mount_namespace_are_unwound";
     let folder = ProgramFolder::new();
-    let can = |words: &[&str]| folder.run("unshare".as_ref(), words).status == 0;
-    if !is_root() || !can(&["-m", "true"]) {
+    let can_unshare = || folder.run("unshare".as_ref(), &["-m", "true"]).status == 0;
+    if !is_root() || !can_unshare() {
         return skip(NAME, "needs root, and mount namespaces");
     }
-    // Another program has the same path here.
+    // In the recorder's mount namespace, another program has the same path.
     let there = folder.scratch.path().join("there");
     fs::create_dir(&there).expect("a new folder");
     copy_program(env!("CARGO_BIN_EXE_rperf"), there.join("program"));

@@ -34,6 +34,7 @@ impl Files for Disk {
 fn unwinder(file: &PerfData<'_>, jobs: usize) -> LiveUnwinder {
     let options = UnwindOptions {
         files: &Disk,
+        // Without a build-id cache.
         paths: SearchPaths::new(None),
         vdso: rperf_sys::vdso_image().ok().map(FileBytes::from),
         stacks: StackOptions {
@@ -70,6 +71,7 @@ const BEHIND: bool = true;
 /// three workers.
 fn rewritten(file: &PerfData<'_>) -> Vec<u8> {
     let mut live_unwinder = unwinder(file, 1);
+    // Before a round is rewritten, the next round is noted: it may have records older than some samples of the former.
     let (mut one_by_one, mut waiting) = (Vec::new(), None);
     for round in rounds(file.data()) {
         live_unwinder.note(round);
@@ -108,9 +110,9 @@ fn compare(folder: &ProgramFolder, program: &Program) -> Result<(), String> {
     let name = folder.record(program)?;
     let recording = std::fs::read(folder.scratch.path().join(name)).unwrap();
     let file = PerfData::parse(&recording).unwrap();
-    let live = rewritten(&file);
+    let live_data = rewritten(&file);
     let mut printed = Vec::new();
-    for (name, data) in [("copies.data", file.data()), ("live.data", &live)] {
+    for (name, data) in [("copies.data", file.data()), ("live.data", &live_data)] {
         let bytes = with_data(&recording, data);
         let path = folder.scratch.path().join(name);
         std::fs::write(path, bytes).unwrap();
@@ -124,7 +126,7 @@ fn compare(folder: &ProgramFolder, program: &Program) -> Result<(), String> {
         assert_eq!(copy, live, "{}", program.name);
     }
     assert_eq!(copies.len(), live_text.len(), "{}", program.name);
-    assert!(live.len() * 10 < file.data().len(), "{}", program.name);
+    assert!(live_data.len() * 10 < file.data().len(), "{}", program.name);
     Ok(())
 }
 
@@ -205,6 +207,7 @@ fn perf_reads_live_unwound_recordings() {
         outermost.is_some_and(|frame| frame.contains("_start+") || frame.contains("clone"))
     });
     assert!(complete.count() * 4 > samples.len(), "{}", ours.stdout);
+    // Stored stack copies would take up to 16384 bytes for each sample.
     let size = folder.scratch.path().join(&file).metadata().unwrap().len();
     assert!(size < samples.len() as u64 * 2000 + 200_000, "{size} bytes");
 }
@@ -217,6 +220,7 @@ fn too_deep_stacks_are_reported() {
     }
     let event = ["record", "-o", "deep.data", "-e", "cpu-clock:u"];
     let live = ["--call-graph", "dwarf,65528", "--unwind", "live", "--"];
+    // More frames than are stored: kernel.perf_event_max_stack, but at least 127 and at most 2048.
     let allowed = std::fs::read_to_string("/proc/sys/kernel/perf_event_max_stack");
     let allowed = allowed.ok().and_then(|text| text.trim().parse().ok());
     let deep = allowed.unwrap_or(0).clamp(127, 2048) + 10;

@@ -20,7 +20,7 @@ fn is_invalid(frame: &str) -> bool {
 enum Relation {
     /// The frames are equal, apart from invalid ones at the end of perf's.
     Equal,
-    /// perf's valid frames are the first of ours; the others are missing.
+    /// perf's valid frames are the innermost of ours; perf lacks the outer ones.
     Prefix,
     Other,
 }

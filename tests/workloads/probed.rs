@@ -1,4 +1,4 @@
-//! Prints the values that probes record: `scale: number=1`.
+//! Prints the values that probes record, such as `scale: number=1`.
 
 use std::hint::black_box;
 
