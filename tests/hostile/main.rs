@@ -2,7 +2,7 @@
 //! nothing outside of the working directory changes.
 //!
 //! `RPERF_HOSTILE=COUNT` sets the number of runs, `RPERF_HOSTILE_SEED` the seed, `RPERF_HOSTILE_ONLY=NUMBER` repeats
-//! one run. `RPERF_HOSTILE_COMMANDS=sched,kwork` only runs these commands, on damaged recordings. Inputs with findings are kept.
+//! one run. `RPERF_HOSTILE_COMMANDS=sched,kwork` runs only these commands, on damaged recordings. Inputs with findings are kept.
 
 #![expect(clippy::print_stderr, reason = "findings of a long run are printed")]
 
@@ -37,7 +37,7 @@ use self::seeds::Seeds;
 
 /// The default number of runs.
 const RUNS: u64 = 600;
-/// Programs that run at a time.
+/// The number of programs that run at a time.
 const WORKERS: usize = 2;
 /// The maximum number of findings kept per kind.
 const MAX_KEPT: usize = 3;
@@ -57,7 +57,9 @@ struct Summary {
 
 /// State shared by the workers.
 struct Campaign {
+    /// The seed of the random choices.
     seed: u64,
+    /// The files to mutate.
     seeds: Seeds,
     /// The only commands to run; all if empty.
     commands: Vec<String>,

@@ -74,7 +74,7 @@ pub(crate) fn number(bytes: &[u8], at: usize, width: usize) -> u64 {
     u64::from_le_bytes(value)
 }
 
-/// Changes, removes or inserts some bytes regardless of their meaning.
+/// Changes, removes or inserts some bytes regardless of their meaning. The new bytes may be copied from `other`.
 pub(crate) fn bytes(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     if bytes.is_empty() {
         return;
@@ -99,6 +99,7 @@ pub(crate) fn bytes(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
             let repeated = bytes[at..at + length].repeat(1 + random.below(20));
             bytes.splice(at..at, repeated);
         }
+        // A piece of `other` is inserted, or overwrites as many bytes.
         10 => {
             let from = random.below(other.len());
             let piece = &other[from..(from + length).min(other.len())];
@@ -115,7 +116,7 @@ pub(crate) fn bytes(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     }
 }
 
-/// Truncates the bytes at any offset.
+/// Truncates the bytes at a random offset.
 pub(crate) fn truncate(bytes: &mut Vec<u8>, random: &mut Random) {
     bytes.truncate(random.below(bytes.len()));
 }
@@ -151,7 +152,7 @@ const WORDS: [&[u8]; 24] = [
     b"\0",
 ];
 
-/// Changes lines and words of a text, or its bytes.
+/// Changes lines and words of a text, or its bytes. Some of the new lines and bytes are copied from `other`.
 pub(crate) fn text(text: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     let kind = random.below(10);
     if kind == 0 {
@@ -224,7 +225,7 @@ pub(crate) fn texts(bytes: &[u8]) -> Vec<TextPlace> {
     places
 }
 
-/// Overwrites a text with another, which is truncated to fit, and fills the rest with NULs; there is always one.
+/// Overwrites a text with another, which is truncated to fit, and fills the rest with NULs; at least one NUL remains.
 pub(crate) fn replace_text(bytes: &mut [u8], place: TextPlace, by: &[u8]) {
     let TextPlace { start, room } = place;
     let length = by.len().min(room.saturating_sub(1));

@@ -1,4 +1,4 @@
-//! Random choices that depend only on a seed.
+//! Random choices that depend only on a seed and the number of a run.
 
 /// A random number generator (splitmix64).
 #[derive(Debug, Clone)]

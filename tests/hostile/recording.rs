@@ -133,7 +133,7 @@ impl Recording {
         }
     }
 
-    /// Replaces mapped files named `from` by `to`.
+    /// Renames mapped files from `from` to `to`, and tasks, kernel symbols and cgroups that have the same name.
     pub(crate) fn redirect(&mut self, from: &str, to: &str) {
         for record in &mut self.records {
             let Some((start, end)) = name_of(record) else {
@@ -243,7 +243,7 @@ impl Fields {
                 .collect();
             for (offset, size) in offsets.iter().zip(&sizes) {
                 let start = offset.read(bytes) as usize;
-                // The beginning has sizes and counts of what follows.
+                // Only the beginning of a long section, which has sizes and counts of what follows.
                 let end = start.saturating_add((size.read(bytes) as usize).min(4000));
                 fields
                     .feature_contents
@@ -359,12 +359,12 @@ pub(crate) fn renamed(seed: &[u8], random: &mut Random) -> Vec<u8> {
 
 /// Replaces up to three strings in feature sections.
 fn rename_texts(recording: &Recording, bytes: &mut [u8], random: &mut Random) {
-    let after = bytes.len() - recording.tail.len();
-    let texts = mutate::texts(&bytes[after..]);
+    let tail_start = bytes.len() - recording.tail.len();
+    let texts = mutate::texts(&bytes[tail_start..]);
     for _ in 0..1 + random.below(3) {
         if let Some(text) = random.try_pick(&texts) {
             let name = names::hostile(random);
-            mutate::replace_text(&mut bytes[after..], *text, &name);
+            mutate::replace_text(&mut bytes[tail_start..], *text, &name);
         }
     }
 }

@@ -116,18 +116,18 @@ fn list_around(root: &Path) -> Vec<String> {
         {
             let (path, file) = (entry.path(), entry.metadata());
             let Ok(file) = file else { continue };
-            let is_run = path == root.join("run");
-            let time_and_links = match is_run {
+            let is_working_directory = path == root.join("run");
+            let time_and_links = match is_working_directory {
                 true => (0, 0, 0),
                 false => (file.mtime(), file.mtime_nsec(), file.nlink()),
             };
-            let size = if is_run { 0 } else { file.size() };
+            let size = if is_working_directory { 0 } else { file.size() };
             lines.push(format!(
                 "{} {:o} {size} {time_and_links:?}",
                 path.display(),
                 file.mode()
             ));
-            if file.is_dir() && !is_run {
+            if file.is_dir() && !is_working_directory {
                 folders.push(path);
             }
         }

@@ -17,24 +17,25 @@ const MAX_SEED_BYTES: u64 = 64 << 10;
 pub(crate) struct Seed {
     pub(crate) name: String,
     pub(crate) bytes: Vec<u8>,
-    /// For recordings: whether `data check` finds no fault; otherwise false.
+    /// Whether the seed is a recording in which `data check` finds no fault. False for objects, dumps and images.
     pub(crate) is_whole: bool,
 }
 
 /// All seeds.
 #[derive(Debug)]
 pub(crate) struct Seeds {
+    /// Recordings, and the small files beside those in the tree, which need not be recordings.
     pub(crate) recordings: Vec<Seed>,
     pub(crate) objects: Vec<Seed>,
     /// Jitdump files.
     pub(crate) dumps: Vec<Seed>,
     /// Kernel images, which are not among `objects`.
     pub(crate) images: Vec<Seed>,
-    /// The path of the recorded program in the recordings.
+    /// The path of the workload, as it is in the recordings of it.
     pub(crate) workload: String,
 }
 
-/// Recordings of the workload to make: name, and options. `%` is replaced by the path of the workload. If a name begins with
+/// The recordings to make of the workload: name, and options. `%` is replaced by the path of the workload. If a name begins with
 /// `pipe`, the recording is written in pipe mode.
 const RECORDINGS: [(&str, &str); 19] = [
     ("graphs", "-e cpu-clock:u -F 2000 -g"),
@@ -294,6 +295,8 @@ fn make(folder: &Path) {
     record(folder);
 }
 
+/// Records programs, and removes recordings that are too large. The last argument of a program determines how long it runs: for
+/// the workload the number of rounds, for `jitdump` milliseconds.
 fn record(folder: &Path) {
     let workload = folder.join("objects/workload");
     let recordings = folder.join("recordings");

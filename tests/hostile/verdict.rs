@@ -29,7 +29,7 @@ fn ending(case: &Case, outcome: &Outcome) -> Option<String> {
     let Some(status) = outcome.status else {
         return Some("hangs".to_owned());
     };
-    // The limit of the address space is far above what input of this size may need.
+    // A fault, since the limit of the address space is far above what input of this size may need.
     let marks = ["out of memory", "Cannot allocate memory"];
     if marks.iter().any(|mark| outcome.stderr.contains(mark)) {
         return Some("takes too much memory".to_owned());
@@ -46,6 +46,7 @@ fn ending(case: &Case, outcome: &Outcome) -> Option<String> {
     match status.code() {
         // As in perf: success, failure, and negated errno values.
         Some(0 | 1 | 200..=255) => None,
+        // A usage error.
         Some(129) if case.may_be_misused => None,
         status => Some(format!("status {status:?}")),
     }
@@ -62,21 +63,21 @@ fn panics(stderr: &str) -> Option<String> {
 fn output_fault(case: &Case, outcome: &Outcome, folder: &Path) -> Option<String> {
     let status = outcome.status?.code()?;
     let is_blank = |text: &str| text.trim().is_empty();
-    let says_nothing = is_blank(&outcome.stderr);
+    let is_stderr_blank = is_blank(&outcome.stderr);
     if status != 0 {
-        let is_silent = says_nothing && is_blank(&outcome.stdout);
+        let is_silent = is_stderr_blank && is_blank(&outcome.stdout);
         return is_silent.then(|| format!("status {status} without a reason"));
     }
-    if let Some(damage) = case.must_report_error.filter(|_| says_nothing) {
+    if let Some(damage) = case.must_report_error.filter(|_| is_stderr_blank) {
         return Some(format!("status 0 without a word about {damage}"));
     }
-    let is_there = |name: &String| {
+    let has_content = |name: &String| {
         folder
             .join(name)
             .metadata()
             .is_ok_and(|file| file.len() > 0)
     };
-    if let Some(output) = case.outputs.iter().find(|name| !is_there(name)) {
+    if let Some(output) = case.outputs.iter().find(|name| !has_content(name)) {
         return Some(format!("status 0 without {output}"));
     }
     if let Some(fault) = case
@@ -89,7 +90,7 @@ fn output_fault(case: &Case, outcome: &Outcome, folder: &Path) -> Option<String>
     if let Some(fault) = not_json(case, &outcome.stdout) {
         return Some(fault);
     }
-    let is_silent = says_nothing && is_blank(&outcome.stdout) && case.outputs.is_empty();
+    let is_silent = is_stderr_blank && is_blank(&outcome.stdout) && case.outputs.is_empty();
     (is_silent && !case.may_be_silent).then(|| "status 0 without any output".to_owned())
 }
 
@@ -102,7 +103,7 @@ fn not_json(case: &Case, stdout: &str) -> Option<String> {
         Some("script") => stdout.lines().collect(),
         _ => vec![stdout],
     };
-    // The last one may not have been read completely.
+    // The last document is incomplete if the kept output was truncated.
     if stdout.len() >= KEPT_OUTPUT {
         documents.pop();
     }
@@ -115,7 +116,8 @@ fn not_json(case: &Case, stdout: &str) -> Option<String> {
 fn malformed(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let text = fs::read(path).ok()?;
-    // The JSON of flamegraph, which begins with {"n", is nested as deeply as stacks: deeper than the parser permits.
+    // The JSON of flamegraph, which begins with {"n", is not checked: it is nested as deeply as stacks, deeper than the parser
+    // permits.
     if ["out.json", "out.firefox", "out.speedscope"].contains(&name) && !text.starts_with(b"{\"n\"")
     {
         let parsed = serde_json::from_slice::<serde_json::Value>(&text);

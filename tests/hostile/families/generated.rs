@@ -1,5 +1,6 @@
-//! Generated recordings: each record is well-formed, but the whole is inconsistent. Since numbers are picked from a few, there
-//! are processes that are their own parents, overlapping mappings, and times that go backwards.
+//! Generated recordings: each record is well-formed, but the whole is inconsistent. Since ids, times, addresses and lengths are
+//! each picked from a few values, there are processes that are their own parents, overlapping mappings, and times that go
+//! backwards.
 
 use rperf_testkit::{Bytes, record};
 
@@ -8,6 +9,7 @@ use crate::case::{Case, CaseInputs};
 use crate::names;
 use crate::random::Random;
 
+/// Pids, tids and CPUs.
 const IDS: [u32; 7] = [0, 1, 2, 3, 77, u32::MAX, 1 << 31];
 const TIMES: [u64; 8] = [
     0,
@@ -19,6 +21,7 @@ const TIMES: [u64; 8] = [
     u64::MAX - 1,
     u64::MAX,
 ];
+/// Lengths, and other numbers of 8 bytes such as counter values.
 const LENGTHS: [u64; 8] = [
     0,
     1,
@@ -109,7 +112,7 @@ mod record_type {
 // Sizes in the file, in bytes.
 const FILE_HEADER: usize = 104;
 const ATTR: usize = 136;
-/// An attr, and the section with its ids.
+/// An attr, and the offset and size of its ids.
 const ATTR_ENTRY: usize = ATTR + 16;
 
 /// An event, as far as it determines the format of its records.
@@ -120,10 +123,13 @@ struct Event {
     sample_type: u64,
     read_format: u64,
     flags: u64,
+    /// `branch_sample_type`.
     branches: u64,
     user_registers: u64,
     interrupt_registers: u64,
+    /// `sample_stack_user`: the size in bytes.
     stack: u32,
+    /// The id of the samples, which is not part of the attr.
     id: u64,
 }
 
@@ -136,6 +142,7 @@ impl Event {
         Self {
             kind: *random.pick(&[0, 1, 1, 1, 2, 3, 4, 5, 6, 99]),
             config: random.next() % 12,
+            // The bit of the identifier is set in both cases.
             sample_type: if random.one_in(3) {
                 sample_type & !few_bits(random)
             } else {
@@ -151,7 +158,7 @@ impl Event {
         }
     }
 
-    /// `perf_event_attr`.
+    /// `perf_event_attr`, with a period of 1000, and `CLOCK_MONOTONIC` as the clock.
     fn attr(&self) -> Vec<u8> {
         let attr = Bytes::new()
             .u32(self.kind)
@@ -177,7 +184,7 @@ impl Event {
         self.sample_type >> bit & 1 == 1
     }
 
-    /// The sample_id trailer of non-sample records.
+    /// Appends the sample_id trailer of non-sample records to `body`.
     fn trailer(&self, body: Bytes, random: &mut Random) -> Bytes {
         let mut body = body;
         if self.has(sample_bit::TID) {
@@ -197,7 +204,7 @@ impl Event {
         body.u64(self.id)
     }
 
-    /// A sample, field by field.
+    /// The body of a sample, field by field. It begins with the identifier.
     fn sample(&self, random: &mut Random) -> Bytes {
         let mut body = Bytes::new().u64(self.id);
         // The kernel's order of fields after the identifier.
@@ -234,6 +241,7 @@ impl Event {
         body
     }
 
+    /// Appends the field of a sample that `bit` of `sample_type` stands for.
     fn field(&self, bit: usize, body: Bytes, random: &mut Random) -> Bytes {
         match bit {
             sample_bit::TID => body.u32(*random.pick(&IDS)).u32(*random.pick(&IDS)),
@@ -254,6 +262,7 @@ impl Event {
                 false => {
                     let size = u64::from(self.stack);
                     let filled = vec![random.next() as u8; self.stack as usize];
+                    // The last number is the size of the part that was filled (`dyn_size`).
                     body.u64(size)
                         .raw(filled)
                         .u64(*random.pick(&[0, 8, size, u64::MAX]))
@@ -269,7 +278,9 @@ impl Event {
         }
     }
 
+    /// Appends the counter values of a sample (`PERF_SAMPLE_READ`).
     fn read(&self, body: Bytes, random: &mut Random) -> Bytes {
+        // The bits of `PERF_FORMAT_*`: 0 and 1 are the times, 2 is the id, 3 the group, and 4 the number of lost samples.
         let has = |bit: u32| self.read_format >> bit & 1 == 1;
         let value = |body: Bytes, random: &mut Random| body.u64(*random.pick(&LENGTHS));
         // The times enabled and running.
@@ -277,7 +288,7 @@ impl Event {
             let count = (self.read_format & 3).count_ones();
             (0..count).fold(body, |body, _| value(body, random))
         };
-        // The id, and the number of lost samples.
+        // The id, and the number of lost samples, for which the id is written, too.
         let id_and_lost = |body: Bytes| {
             let present = [2, 4].into_iter().filter(|bit| has(*bit));
             present.fold(body, |body, _| body.u64(self.id))
@@ -341,7 +352,8 @@ fn registers(mask: u64, body: Bytes, random: &mut Random) -> Bytes {
     body
 }
 
-/// Type and body of a non-sample record of the kernel.
+/// Type and body of a random non-sample record, of a type that the kernel writes. The body ends with the sample_id trailer of
+/// `event`.
 fn non_sample_record(event: &Event, workload: &str, random: &mut Random) -> (u32, Bytes) {
     let ids = |body: Bytes, count: usize, random: &mut Random| {
         (0..count).fold(body, |body, _| body.u32(*random.pick(&IDS)))
@@ -362,6 +374,7 @@ fn non_sample_record(event: &Event, workload: &str, random: &mut Random) -> (u32
         ]))
         .to_owned(),
     };
+    // At most 4000 bytes of the name.
     let end = (0..=name.len().min(4000))
         .rev()
         .find(|at| name.is_char_boundary(*at));
@@ -456,6 +469,7 @@ fn recording(workload: &str, random: &mut Random) -> Vec<u8> {
         }
     }
     let count = events.len();
+    // The offsets of the attrs, of their ids, and of the records.
     let (attrs, ids) = (FILE_HEADER, FILE_HEADER + count * ATTR_ENTRY);
     let data = ids + count * 8;
     let file = Bytes::new()

@@ -26,7 +26,7 @@ const WITH_IMAGE: &[&str] = &[
     "buildid-cache -v -a vmlinux",
 ];
 
-/// Command lines for symbols of the kernel, or its memory.
+/// Command lines that read a listing of the kernel's symbols, or the kernel's memory.
 const WITH_LISTING: &[&str] = &[
     "report --stdio --kallsyms kallsyms -s sym,symoff,dso -i perf.data",
     "report --stdio --kallsyms kallsyms -v -g -i perf.data",
@@ -104,6 +104,7 @@ pub(crate) fn image(inputs: &mut CaseInputs<'_>) -> Case {
     }
     sandbox.write("vmlinux", bytes);
     sandbox.write("perf.data", samples());
+    // The path of the source file in the debug information.
     sandbox.write("tests/hostile/kernel.c", include_bytes!("../kernel.c"));
     case
 }
@@ -128,6 +129,7 @@ pub(crate) fn listing(inputs: &mut CaseInputs<'_>) -> Case {
     inputs.sandbox.write("perf.data", samples());
     if line.contains("kcore") || random.one_in(3) {
         let mut memory = memory();
+        // The fields of the ELF header, after `e_ident`, and of the program headers.
         let fields: Vec<_> =
             mutate::Field::all(16, 64 + 3 * 56, *random.pick(&[2, 4, 8])).collect();
         for _ in 0..random.below(4) {
@@ -162,7 +164,7 @@ fn memory() -> Vec<u8> {
     let header = header.u16(4).u16(62).u32(1).u64(0).u64(64).u64(0).u32(0);
     let mut header = header.u16(64).u16(56).u16(3).u16(0).u16(0).u16(0);
     let size = note.len() as u64;
-    // PT_NOTE: the note is behind the program headers.
+    // PT_NOTE: the note follows the program headers.
     header = header
         .u32(4)
         .u32(4)
@@ -172,7 +174,7 @@ fn memory() -> Vec<u8> {
         .u64(size)
         .u64(size)
         .u64(4);
-    // PT_LOAD: pages of the kernel and of modules.
+    // PT_LOAD: a page of the kernel, and one of the modules.
     for (number, address) in (1..).zip([KERNEL, 0xffff_ffff_c000_0000]) {
         header = header.u32(1).u32(7).u64(number * PAGE).u64(address).u64(0);
         header = header.u64(PAGE).u64(PAGE).u64(PAGE);

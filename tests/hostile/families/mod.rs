@@ -31,7 +31,7 @@ pub(crate) const ALL: [fn(&mut CaseInputs<'_>) -> Case; 12] = [
 /// The family of damaged recordings.
 pub(crate) const DAMAGED_RECORDINGS: fn(&mut CaseInputs<'_>) -> Case = recordings::damaged;
 
-/// The weights of the families in random choices.
+/// The weights of the families in random choices, in the order of [`ALL`].
 pub(crate) const WEIGHTS: [usize; ALL.len()] = [32, 10, 3, 12, 18, 4, 4, 7, 6, 2, 4, 4];
 
 /// Valid recordings made field by field: samples of `cpu-clock` with callchains, of one process.
@@ -93,6 +93,7 @@ pub(crate) mod handmade {
                     .u32(pid)
                     .u32(pid)
                     .u64(number * 1000);
+                // The period, and a callchain of three entries.
                 let body = body
                     .u64(1000)
                     .u64(3)
@@ -114,6 +115,8 @@ pub(crate) mod handmade {
             .u64(SAMPLE_TYPE)
             .u64(0);
         let attr = attr.u64(FLAGS).raw([0; 44]).u32(1).raw([0; 32]);
+        // The offsets of the only attr and of the records. The attr is followed by the offset and the size of its ids; the size
+        // is 0.
         let (attrs, data) = (104, 104 + 128 + 16);
         Bytes::new()
             .raw("PERFILE2")

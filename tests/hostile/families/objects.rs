@@ -24,7 +24,7 @@ const COMMANDS: &[&str] = &[
     "buildid-cache -v -a object -r object -p object -l --max-size 1K",
 ];
 
-/// Command lines for programs compiled from tests/fuzz/seeds/program.cpp.
+/// Command lines for programs compiled from tests/fuzz/seeds/program.cpp, and for the few objects of other sources.
 const OF_PROGRAM: &[&str] = &[
     "probe -x object -L work",
     "probe -x object -L walk:0-40",
@@ -73,6 +73,7 @@ fn commands(seed: &str, random: &mut Random) -> &'static [&'static str] {
         "workload" | "linked" | "linked.debug" | "mini" => OF_WORKLOAD,
         _ => OF_PROGRAM,
     };
+    // OF_MODULE has the commands for any object that suit modules.
     if random.one_in(3) && of_source != OF_MODULE {
         return COMMANDS;
     }
@@ -108,6 +109,7 @@ pub(crate) fn damaged(inputs: &mut CaseInputs<'_>) -> Case {
     case.may_be_silent = line.starts_with("buildid-cache");
     let mut bytes = elf::mutate(&seed.bytes, &other.bytes, random);
     if extension == Some("gz") && random.one_in(2) {
+        // Mutated before the compression, so that decompression succeeds.
         bytes = match seeds.object("module") {
             Some(module) => gzip(&elf::mutate(&module.bytes, &other.bytes, random)),
             None => bytes,

@@ -173,7 +173,7 @@ pub(crate) fn damaged(inputs: &mut CaseInputs<'_>) -> Case {
     let seed = pick_for(line, inputs);
     let random = &mut *inputs.random;
     let other = random.pick(&seeds.recordings);
-    // Commands that create files named by the recording.
+    // Commands that create files whose names come from the recording.
     let names_files = ["archive", "per-event-dump", "annotated"]
         .iter()
         .any(|word| line.contains(word));
@@ -183,10 +183,12 @@ pub(crate) fn damaged(inputs: &mut CaseInputs<'_>) -> Case {
         _ => seed.bytes.clone(),
     };
     let mut mutated = recording::mutate(&seed_bytes, &other.bytes, random);
+    // The description of damage in a record, from `recording::mutate`, begins like this.
     let is_in_records = mutated
         .must_report_error
         .is_some_and(|why| why.starts_with("a record"));
     let reads_records = !is_header_only && !line.starts_with("evlist") && line != "buildid-list";
+    // Seeds that are not whole are faulty already, or no recordings.
     if !seed.is_whole || is_in_records && !reads_records {
         mutated.must_report_error = None;
     }
@@ -248,7 +250,7 @@ fn set_accepted_outcomes(case: &mut Case, line: &str) {
     case.may_be_misused = field_keys.iter().any(|word| line.contains(word));
 }
 
-/// A recording with some names replaced by paths of special files, of files outside, or of a jitdump.
+/// A recording with some names replaced by paths of special files, of a file outside of the working directory, or of a jitdump.
 fn with_special_paths(seed: &[u8], sandbox: &Sandbox, random: &mut Random) -> Vec<u8> {
     let Some(mut recording) = Recording::parse(seed) else {
         return seed.to_vec();
@@ -271,7 +273,7 @@ fn with_special_paths(seed: &[u8], sandbox: &Sandbox, random: &mut Random) -> Ve
     recording.bytes()
 }
 
-/// A case with these bytes and any command.
+/// A case with these bytes as the recording, and a random command of [`COMMANDS`].
 pub(super) fn any_command(
     family: &'static str,
     bytes: Vec<u8>,
@@ -318,6 +320,7 @@ fn pick_for<'a>(line: &str, inputs: &mut CaseInputs<'a>) -> &'a Seed {
 fn finish(family: &'static str, line: &str, mutated: Mutated, inputs: &mut CaseInputs<'_>) -> Case {
     let mut case = Case::new(family, line);
     case.must_report_error = mutated.must_report_error;
+    // Whether `-i` may be added: not if the arguments name the recordings, and not for `report --header-only`.
     let takes_input = ![
         "archive",
         "buildid-cache",
@@ -357,15 +360,15 @@ const WITH_OBJECTS: &[&str] = &[
     "data convert --to-firefox out.firefox --inline",
 ];
 
-/// Beginnings of the names of recordings of the program that is used as the object.
+/// Beginnings of the names of recordings in which the mutated object takes the place of the recorded program, the workload.
 const OF_WORKLOAD: [&str; 6] = ["graphs", "stacks", "packed", "own", "pipe", "kernel"];
 
 /// A recording, and a mutated object at a place where it is looked up.
 pub(crate) fn with_mutated_object(inputs: &mut CaseInputs<'_>) -> Case {
     let seeds = inputs.seeds;
     let random = &mut *inputs.random;
-    let named = |seed: &&Seed| OF_WORKLOAD.iter().any(|name| seed.name.starts_with(name));
-    let recordings: Vec<&Seed> = seeds.recordings.iter().filter(named).collect();
+    let is_of_workload = |seed: &&Seed| OF_WORKLOAD.iter().any(|name| seed.name.starts_with(name));
+    let recordings: Vec<&Seed> = seeds.recordings.iter().filter(is_of_workload).collect();
     let objects = ["workload", "linked", "mini"].map(|name| seeds.object(name));
     let (Some(recording), Some(Some(object))) =
         (random.try_pick(&recordings), random.try_pick(&objects))
@@ -406,7 +409,8 @@ pub(crate) fn with_mutated_object(inputs: &mut CaseInputs<'_>) -> Case {
         line += &format!(" --prefix {}", names::FOLDER);
     }
     if random.one_in(4) {
-        mutate::bytes(&mut mutated.bytes, &[], random);
+        let no_other: &[u8] = &[];
+        mutate::bytes(&mut mutated.bytes, no_other, random);
     }
     finish("object of a recording", &line, mutated, inputs)
 }

@@ -28,8 +28,8 @@ const CODE: u64 = 0x7f00_0000_0000;
 /// A pid that no kernel assigns: the maximum is 2^22.
 fn unused_pid() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    let own = std::process::id() % 100_000;
-    5_000_000 + own * 1000 + NEXT.fetch_add(1, Ordering::Relaxed) % 1000
+    let test_pid = std::process::id() % 100_000;
+    5_000_000 + test_pid * 1000 + NEXT.fetch_add(1, Ordering::Relaxed) % 1000
 }
 
 /// A recording with a mutated perf map or jitdump.
@@ -80,7 +80,11 @@ fn write_jitdump(dump: &[u8], case: &mut Case, inputs: &mut CaseInputs<'_>) {
         .join("jit-77.dump")
         .display()
         .to_string();
-    let start = addresses.iter().min().map_or(CODE, |first| first & !0xfff);
+    let start = addresses
+        .iter()
+        .min()
+        .map_or(CODE, |lowest| lowest & !0xfff);
+    // The jitdump itself is mapped, by which readers find it; the mapping of the code then replaces this one.
     let maps = [
         (start, 0x10_0000, path.as_str()),
         (start, 0x10_0000, "//anon"),
@@ -151,12 +155,15 @@ fn mutate_dump(dump: &[u8], random: &mut Random) -> Vec<u8> {
         let (at, size) = random.try_pick(&records).copied().unwrap_or_default();
         let end = (at + size).min(bytes.len());
         match random.below(6) {
+            // A field of the file header.
             0 => random
                 .pick(&Field::all(0, 40, 4).collect::<Vec<_>>())
                 .corrupt(&mut bytes, random),
+            // The type or the size of the record.
             1 => random
                 .pick(&[Field::new(at, 4), Field::new(at + 4, 4)])
                 .corrupt(&mut bytes, random),
+            // A field of its body.
             2 | 3 => {
                 let fields: Vec<Field> = Field::all(at + 16, end, *random.pick(&[4, 8])).collect();
                 if let Some(field) = random.try_pick(&fields) {

@@ -3,6 +3,7 @@
 use crate::case::{Case, CaseInputs};
 use crate::mutate;
 
+/// The mapfile. The metrics in perf's format are read from `perf/skx_perf.json` beside the file that it names.
 const MAP: &str = "Family-model,Version,Filename,EventType\nGenuineIntel-6-55-[01234],V1,/SKX/core.json,core\nGenuineIntel-6-55-[01234],V1,/SKX/metrics/skx.json,metrics\n";
 
 const TABLE: &str = r#"{"Header": {"Info": "made by hand"}, "Events": [
@@ -94,7 +95,7 @@ pub(crate) fn of_events(inputs: &mut CaseInputs<'_>) -> Case {
         mutate::text(&mut files[index].1, &valid, random);
     }
     if line.starts_with("list") && random.one_in(10) {
-        // A damaged mapfile may name no table.
+        // A damaged mapfile may name no table; the valid one names the table that ends early.
         files[mapfile].1 = MAP.into();
         files[mapfile + 1].1 = TABLE[..TABLE.len() / 2].into();
         case.must_report_error = Some("a table that ends early");
