@@ -26,7 +26,8 @@ impl Cgroups {
     /// Creates the cgroups in a hierarchy of either version. If that is impossible, prints that the test is skipped and returns
     /// `None`.
     pub(crate) fn create(test: &str, names: &[&str]) -> Option<Self> {
-        Self::create_where(test, names, |_| true)
+        let either_version = |_: &CgroupFolder| true;
+        Self::create_where(test, names, either_version)
     }
 
     /// Like [`Self::create`], but only if the mounted hierarchy is that of version 2 from its root.
@@ -47,14 +48,14 @@ impl Cgroups {
             skip(test, "there is no suitable hierarchy of cgroups");
             return None;
         };
-        let own = Self(names.iter().map(|name| folder.path().join(name)).collect());
-        for path in &own.0 {
+        let cgroups = Self(names.iter().map(|name| folder.path().join(name)).collect());
+        for path in &cgroups.0 {
             if fs::create_dir(path).is_err() {
                 skip(test, "cgroups cannot be created");
                 return None;
             }
         }
-        Some(own)
+        Some(cgroups)
     }
 }
 
@@ -93,14 +94,14 @@ pub(crate) fn can_trace(test: &str) -> bool {
     may_trace(test)
 }
 
-/// An unprivileged user, another one for each `Stranger`, with a copy of rperf in a world-writable directory.
+/// An unprivileged user with a copy of rperf in a world-writable directory. Each `Stranger` has another uid.
 pub(crate) struct Stranger<'s> {
     scratch: &'s Scratch,
     user: String,
 }
 
 impl<'s> Stranger<'s> {
-    /// `None`, with a printed reason, if the user cannot be changed.
+    /// If programs cannot be run as another user, prints that the test is skipped and returns `None`.
     pub(crate) fn new(test: &str, scratch: &'s Scratch) -> Option<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         if !is_root() || !Path::new(SETPRIV).exists() {
@@ -111,12 +112,13 @@ impl<'s> Stranger<'s> {
         fs::set_permissions(scratch.path(), open).expect("own directory");
         let binary = scratch.path().join("rperf");
         copy_program(env!("CARGO_BIN_EXE_rperf"), binary);
+        // 16 uids for each test process, so that concurrent test processes do not share them.
         let user = 5_000_000 + std::process::id() * 16 + NEXT.fetch_add(1, Ordering::Relaxed);
         let user = user.to_string();
         Some(Self { scratch, user })
     }
 
-    /// Runs a program as this user in that directory: `./rperf` is the copy.
+    /// Runs a program as this user in the world-writable directory: `./rperf` is the copy.
     pub(crate) fn run(&self, words: &[&str]) -> Outcome {
         let run = Run::new(SETPRIV).args(["--reuid", &self.user, "--regid", &self.user]);
         let run = run.args(["--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]);
@@ -250,20 +252,21 @@ fn assert_accepted(perf: &std::path::Path, scratch: &Scratch, words: &[&str]) {
             outcome.stdout
         );
     }
-    let kinds = own_kinds(perf, scratch, "ours.data");
-    assert!(!kinds.is_empty(), "{words:?}");
-    assert_eq!(kinds, own_kinds(perf, scratch, "theirs.data"), "{words:?}");
+    let types = synthesized_types(perf, scratch, "ours.data");
+    assert!(!types.is_empty(), "{words:?}");
+    let expected = synthesized_types(perf, scratch, "theirs.data");
+    assert_eq!(types, expected, "{words:?}");
 }
 
 /// The types, in order, of the records that are synthesized at the start of a file, without those that depend on other
-/// processes.
-fn own_kinds(perf: &std::path::Path, scratch: &Scratch, file: &str) -> Vec<String> {
+/// processes. `MMAP` records are those of the kernel and its modules; processes have `MMAP2`.
+fn synthesized_types(perf: &std::path::Path, scratch: &Scratch, file: &str) -> Vec<String> {
     let dump = perf_in(perf, scratch, &["script", "-D", "-i", file]).stdout;
-    let kinds = dump.lines().filter(|line| line.contains(": PERF_RECORD_"));
-    let kinds =
-        kinds.filter_map(|line| line.split("PERF_RECORD_").nth(1)?.split([' ', ':']).next());
-    let start = kinds.take_while(|kind| *kind != "FINISHED_INIT");
-    let own = start.filter(|kind| {
+    let records = dump.lines().filter(|line| line.contains(": PERF_RECORD_"));
+    let types =
+        records.filter_map(|line| line.split("PERF_RECORD_").nth(1)?.split([' ', ':']).next());
+    let at_start = types.take_while(|name| *name != "FINISHED_INIT");
+    let selected = at_start.filter(|name| {
         [
             "ID_INDEX",
             "THREAD_MAP",
@@ -272,9 +275,9 @@ fn own_kinds(perf: &std::path::Path, scratch: &Scratch, file: &str) -> Vec<Strin
             "MMAP",
             "TIME_CONV",
         ]
-        .contains(kind)
+        .contains(name)
     });
-    own.map(str::to_owned).collect()
+    selected.map(str::to_owned).collect()
 }
 
 #[test]
@@ -365,6 +368,7 @@ fn kallsyms_and_vdso_are_cached_by_build_id() {
     let ours = rperf_in(&scratch, &words).finish().expect("rperf starts");
     assert_eq!(ours.status, 0, "{}", ours.stderr);
     let cache = scratch.path().join(".debug");
+    // The contents of `file` for each cached build ID of the object, read through the links in `.build-id`.
     let cached = |object: &str, file: &str| {
         let ids = fs::read_dir(cache.join(object))
             .into_iter()

@@ -189,9 +189,11 @@ fn sums_of_events_and_tables_are_those_of_script() {
     let printed = output(interpreter, scratch.path(), "tests/python/sums.py", &words);
     let mut recordings = printed.split("== ").skip(1);
     for path in &paths {
-        let own = recordings.next().unwrap().lines().skip(1);
+        // The first line is the rest of the heading `== PATH`.
+        let rows = recordings.next().unwrap().lines().skip(1);
         let mut sums = BTreeMap::new();
-        for line in own {
+        for line in rows {
+            // From the end of the line: the sum of the periods, the samples, and the rest.
             let mut words = line.rsplitn(3, ' ');
             let mut number = || words.next().unwrap().parse::<u64>().unwrap();
             let (period, samples) = (number(), number());
@@ -220,15 +222,16 @@ fn frames_are_those_of_script() {
     let scratch = Scratch::new();
     for name in ["cycles.data", "dwarf.data"] {
         let path = fixture(name);
-        let words = ["tests/python/frames.py", path.as_str()];
-        let own = output(interpreter, scratch.path(), words[0], &words[1..]);
-        let own = own.lines().filter(|line| line.contains(' '));
+        let program = "tests/python/frames.py";
+        let printed = output(interpreter, scratch.path(), program, &[&path]);
+        // Without the lines with the time of a sample.
+        let frames = printed.lines().filter(|line| line.contains(' '));
         let fields = ["script", "-f", "-i", &path, "-F", "ip,sym"];
         let text = rperf(scratch.path(), &fields);
         let text = text.lines().map(str::trim).filter(|line| !line.is_empty());
-        let own: Vec<&str> = own.collect();
-        assert!(own.len() > 10, "{name}");
-        assert_eq!(own, text.collect::<Vec<_>>(), "{name}");
+        let frames: Vec<&str> = frames.collect();
+        assert!(frames.len() > 10, "{name}");
+        assert_eq!(frames, text.collect::<Vec<_>>(), "{name}");
     }
 }
 
@@ -274,8 +277,10 @@ fn damaged_recordings_are_exceptions() {
     };
     let scratch = Scratch::new();
     let folder = scratch.path().to_string_lossy().into_owned();
+    // The program copies files: not the directory `directory.data`.
     let files = RECORDINGS.iter().filter(|name| **name != "directory.data");
-    let mut words = vec![folder, "80".to_owned()];
+    let copy_count = "80";
+    let mut words = vec![folder, copy_count.to_owned()];
     words.extend(files.map(|name| fixture(name)));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let printed = output(
@@ -323,13 +328,13 @@ fn examples_run_on_a_recording() {
     let same = run("compare.py", &[&path, &path]);
     assert!(same.contains("change") && same.contains("0.0"), "{same}");
     let events = run("events.py", &[&path]);
-    let own: Vec<&str> = events
+    let rows: Vec<&str> = events
         .lines()
         .filter(|line| !line.starts_with('#'))
         .collect();
-    assert_eq!(own.len(), 1, "{events}");
+    assert_eq!(rows.len(), 1, "{events}");
     assert!(
-        own[0].ends_with(&format!(" {samples} {period}")) && events.contains("# mmap_event "),
+        rows[0].ends_with(&format!(" {samples} {period}")) && events.contains("# mmap_event "),
         "{events}"
     );
 }
@@ -341,6 +346,7 @@ fn fields_of_tracepoints_are_columns() {
         return;
     };
     let scratch = Scratch::new();
+    // A copy that belongs to this user: the example refuses recordings of other users.
     let content = std::fs::read(fixture("kprobe.data")).expect("the fixture can be read");
     let path = scratch.write("kprobe.data", content).unwrap();
     let path = path.to_string_lossy();
@@ -361,6 +367,7 @@ fn fields_of_tracepoints_are_columns() {
     let sum = format!("{}", -100 * i64::try_from(count).unwrap());
     let row = numbers.lines().find(|line| line.starts_with("load"));
     let row: Vec<&str> = row.unwrap().split_whitespace().collect();
+    // Count, sum and minimum.
     assert_eq!(row[1..4], [&*count.to_string(), &sum, "-100"], "{numbers}");
     let same = table("fields.dfd");
     assert_eq!(same.replace("fields.dfd", "dfd"), numbers);

@@ -1,4 +1,4 @@
-//! `probe -D`: both tools print the same definitions.
+//! `probe -D`: perf and rperf print the same definitions.
 
 use std::path::Path;
 use std::process::Command;
@@ -118,7 +118,7 @@ fn normalized(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Compares all definitions in one run of each tool.
+/// Compares what perf and rperf print for these definitions, in one run of each.
 #[track_caller]
 fn compare(perf: &Path, program: &str, definitions: &[&str]) {
     let target = format!("./{program}");
@@ -210,6 +210,7 @@ fn function_variants_are_probed_by_symbol() {
     let Some(perf) = real_perf() else {
         return skip("function_variants_are_probed_by_symbol", "there is no perf");
     };
+    // With `-k` the program is read as an image of the kernel: only kprobes are written with a symbol, not with a file offset.
     for definition in ["scaled", "scaled value", "scaled:4", "main"] {
         let words = ["-k", "./variants", "-D", definition];
         let (theirs, ours) = (probe(&perf, &words), probe(rperf(), &words));
@@ -218,7 +219,7 @@ fn function_variants_are_probed_by_symbol() {
     }
 }
 
-/// Returns what rperf prints for all definitions of a program, with `PROGRAM` as the program's name.
+/// Returns what rperf prints for the definitions [`C`] in a program, with `PROGRAM` as the program's name.
 fn defined(program: &str) -> String {
     let target = format!("./{program}");
     let mut words = vec!["-x", &target];
@@ -236,8 +237,9 @@ fn split_debug_information_and_type_units_lead_to_the_same_places() {
     assert!(programs().join("split-probed.dwo").exists());
 }
 
-/// Location lists of DWARF 2 and 3 have other forms. These programs have one row of the line table at the entry of a function, so
-/// that a prologue would be skipped.
+/// Attributes refer to location lists by other forms in DWARF 2 and 3. Only optimised code has location lists: if the forms were
+/// not known, the code would be taken for unoptimised and its prologues skipped. The difference shows since these programs have
+/// only one row of the line table at the entry of a function.
 #[test]
 fn old_versions_of_dwarf_lead_to_the_same_places() {
     let expected = defined("dwarf4_one_row");
@@ -245,7 +247,7 @@ fn old_versions_of_dwarf_lead_to_the_same_places() {
     assert_eq!(defined("dwarf3"), expected);
 }
 
-/// Variables of code that is not optimised are relative to the frame address, which is in `.debug_frame`.
+/// Variables of code that is not optimised are relative to the frame address, which `.debug_frame` describes.
 #[test]
 fn compressed_frame_information_leads_to_the_same_places() {
     assert_eq!(defined("debug_frame_compressed"), defined("debug_frame"));

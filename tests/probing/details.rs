@@ -121,8 +121,8 @@ fn boot_configurations_define_probes_of_the_kernel_only() {
         return;
     }
     let boot = probe_with_empty_home(&["--bootconfig", "-D", "vfs_read"]);
-    let line = "ftrace.event.kprobes.vfs_read.probe = '";
-    assert!(boot.stdout.starts_with(line), "{}", boot.stderr);
+    let prefix = "ftrace.event.kprobes.vfs_read.probe = '";
+    assert!(boot.stdout.starts_with(prefix), "{}", boot.stderr);
     let program = probe(rperf(), &["--bootconfig", "-x", "./plain", "-D", "leaf"]);
     assert_eq!(program.status, 129, "{}", program.stdout);
 }
@@ -134,6 +134,7 @@ fn kernels_without_probes_or_image_are_reported() {
         return;
     }
     let lines = probe_with_empty_home(&["-L", "vfs_read"]);
+    // The lines are listed if there is an image of the kernel with debug information.
     if lines.status != 0 {
         assert_eq!(lines.status, 254, "{}", lines.stderr);
         assert!(
@@ -159,7 +160,7 @@ fn kernels_without_probes_or_image_are_reported() {
 
 /// Debug information of a function `f` with 20,000 nested blocks and a variable in the innermost one. Before `f` comes a
 /// function `g` that extends beyond the highest address. The variable is a struct whose ten members have the type of the
-/// struct itself.
+/// struct itself. Abbreviations 1 to 6 are a compile unit, structure, subprogram, lexical block, variable and member.
 const DEEP: &str = r#"
     .text
     .globl f

@@ -27,8 +27,8 @@ fn values_of_markers_are_their_arguments_by_number() {
         let definition = format!("%tick {arguments}");
         probe(rperf(), &["-x", "./marked", "-D", &definition]).stdout
     };
-    let own = define("arg1 arg2");
-    let words: Vec<&str> = own.split_whitespace().skip(2).collect();
+    let with_marker_types = define("arg1 arg2");
+    let words: Vec<&str> = with_marker_types.split_whitespace().skip(2).collect();
     let register = words[0]
         .strip_prefix("arg1=")
         .and_then(|word| word.strip_suffix(":s32"));
@@ -39,7 +39,7 @@ fn values_of_markers_are_their_arguments_by_number() {
     let place = place.expect("memory");
     assert!(
         register.starts_with('%') && place.starts_with("+0(%"),
-        "{own}"
+        "{with_marker_types}"
     );
     for (arguments, expected) in [
         ("n=arg1:x8", format!("n={register}:x8")),
@@ -93,7 +93,8 @@ fn markers_of_cached_programs_are_found_by_name() {
     }
 }
 
-/// The status and the standard error of `rperf probe` with these arguments.
+/// The status and the standard error of `rperf probe` with these arguments. Status 129 is a usage error; 239 and 254 are the low
+/// bytes of `-EEXIST` and `-ENOENT`, as in perf.
 fn output(words: &[&str]) -> (i32, String) {
     let outcome = probe(rperf(), words);
     (outcome.status, outcome.stderr)
@@ -155,6 +156,7 @@ fn all_events_are_added_or_none() {
     let group = Group::new("none");
     let name = &group.0;
     let good = format!("{name}:good=leaf");
+    // The kernel refuses two fields of one name.
     let bad = format!("{name}:bad=leaf a=%di a=%si");
     let (status, message) = output(&["-x", "./plain", "--add", &good, "--add", &bad]);
     assert_eq!(status, 254, "{message}");

@@ -7,7 +7,7 @@ use rperf_testkit::{Run, Scratch};
 
 use super::programs::rperf;
 
-/// A module whose first function has the address 0, and a function with an array in its stack frame.
+/// A module whose first function has the address 0, and whose second function has an array in its stack frame.
 const SOURCE: &str = r"
 void fill(char *buffer);
 long total;

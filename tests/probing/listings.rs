@@ -60,9 +60,12 @@ fn functions_are_listed_without_data() {
         outcome.stdout
     };
     let all = listed(&["-x", "./plain", "-F"]);
-    let own = ["leaf", "main", "middle", "mix", "other", "twice"];
-    let mut names = all.lines().filter(|name| own.contains(name));
-    assert!(own.iter().all(|name| names.next() == Some(name)), "{all}");
+    let functions = ["leaf", "main", "middle", "mix", "other", "twice"];
+    let mut names = all.lines().filter(|name| functions.contains(name));
+    assert!(
+        functions.iter().all(|name| names.next() == Some(name)),
+        "{all}"
+    );
     assert!(
         !all.contains("total") && !all.contains("completed"),
         "{all}"
@@ -115,8 +118,9 @@ fn listed_variables_can_be_probed() {
 
 #[test]
 fn inlined_copies_are_listed_with_their_functions() {
-    let output = |words: &[&str]| probe(rperf(), &[&["-x", "./optimised"], words].concat()).stderr;
-    let added = output(&["-n", "--add", "twice"]);
+    let messages =
+        |words: &[&str]| probe(rperf(), &[&["-x", "./optimised"], words].concat()).stderr;
+    let added = messages(&["-n", "--add", "twice"]);
     let within = |function: &str| {
         let place = format!("(on twice at {function}");
         added
@@ -124,7 +128,7 @@ fn inlined_copies_are_listed_with_their_functions() {
             .any(|line| line.contains(&place) && line.contains(" (inlined) in "))
     };
     assert!(within("middle+") && within("other"), "{added}");
-    let refused = output(&["--no-inlines", "-D", "twice"]);
+    let refused = messages(&["--no-inlines", "-D", "twice"]);
     assert!(
         refused.contains("hint: the function is inlined at "),
         "{refused}"

@@ -91,10 +91,10 @@ fn sources_are_found_below_another_folder() {
     );
     // The path of the file that was read is printed, as in perf.
     let before = place("before").display().to_string();
-    let read_in = |folder: &str| expected.replacen(&before, folder, 1);
+    let listing_of = |folder: &str| expected.replacen(&before, folder, 1);
     assert_eq!(
         listed(&["-s", &after, "-L", "leaf"]).stdout,
-        read_in(&after)
+        listing_of(&after)
     );
     // The source's full path below that folder is also tried, as in perf.
     let expanded = format!("{after}{}", place("before").display());
@@ -102,8 +102,9 @@ fn sources_are_found_below_another_folder() {
     fs::rename(place("after/gone.c"), format!("{expanded}/gone.c")).expect("it is moved");
     assert_eq!(
         listed(&["-s", &after, "-L", "leaf"]).stdout,
-        read_in(&expanded)
+        listing_of(&expanded)
     );
+    // A pattern for source lines needs the source.
     let pattern = ["-D", "leaf;return*"];
     assert_ne!(listed(&pattern).status, 0);
     let found = listed(&[&["-s", &after], &pattern[..]].concat()).stdout;
@@ -125,7 +126,7 @@ fn debug_information_is_found_below_another_root() {
         .status();
     assert!(stripped.expect("binutils start").success());
     let (program, root) = (program.display().to_string(), root.display().to_string());
-    // A separate home: other tests add this program to the cache in their home.
+    // A separate home: other tests add `optimised`, which has the same build ID, to the cache in their home.
     let probe_with_own_home = |words: &[&str]| {
         let run = Run::new(rperf()).args(["probe"]).args(words);
         let run = run.env("HOME", folder.path()).finish();
@@ -155,6 +156,7 @@ fn paths_are_resolved_in_the_namespace_of_a_process() {
     assert_eq!(status, 0);
     let here = defined(&["-x", &path, "-D", "leaf n"]).1;
     assert_eq!(text.replace(&format!("/proc/{pid}/root"), ""), here);
+    // Greater than every pid: the kernel's limit is 4194304.
     let missing = probe(
         rperf(),
         &["--target-ns", "4194305", "-x", &path, "-D", "leaf"],

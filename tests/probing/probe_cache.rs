@@ -49,7 +49,7 @@ fn cache(tool: &Path, home: &Path, program: &str, definitions: &[&str]) {
     }
 }
 
-/// The path and the contents of the file with the cached definitions of a program.
+/// The path and the contents of the file with the cached definitions of a program: one of [`programs`], or an absolute path.
 fn probes_file(home: &Path, program: impl AsRef<Path>) -> (PathBuf, String) {
     let path = programs().join(program);
     let folder = home
@@ -85,8 +85,8 @@ fn cached_definitions_match_perf() {
     assert!(found.lines().count() > 2 * SAME.len(), "{found}");
     cache(&perf, theirs.path(), "marked", &["main"]);
     cache(rperf(), ours.path(), "marked", &["main"]);
-    for pattern in ["--list", "--list=own:*"] {
-        let words = ["--cache", pattern];
+    for list in ["--list", "--list=own:*"] {
+        let words = ["--cache", list];
         let expected = output(&perf, ours.path(), &words).stdout;
         assert!(expected.contains("own:other=other n\n"), "{expected}");
         // perf also prints headings of objects without listed probes.

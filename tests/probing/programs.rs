@@ -95,7 +95,8 @@ const PROGRAMS: &[(&str, &str, &[&str], &str)] = &[
     ),
 ];
 
-/// The commands that strip the program `separate_debug`, and add a link to its debug file.
+/// The commands that copy the debug information of the program `separate_debug` to a debug file, strip the program, and add a
+/// link to the debug file.
 const SEPARATE_DEBUG: [&[&str]; 3] = [
     &[
         "objcopy",
@@ -131,6 +132,7 @@ fn compile() -> Scratch {
         let status = child.wait().expect("a compiler ends");
         assert!(status.success(), "{name} is compiled");
     }
+    // Another copy of the source, for `probe --source`.
     let moved = scratch.path().join("moved");
     fs::create_dir(&moved).expect("a folder");
     let source = root().join("tests/workloads/probed.c");

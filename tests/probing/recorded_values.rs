@@ -16,7 +16,8 @@ use super::programs::{probe, programs, rperf};
 /// - A field that ends with `*` may end with anything.
 /// - `^once` is a record of the whole run, without records in the rounds; `^once^each` is that record, followed by the records
 ///   `each` of every round.
-/// - `~` at the start: each record occurs at least once, in any order, since the probe is in a loop.
+/// - `~` at the start: each record occurs at least once, in any order. It is for probes that may be hit several times in a round:
+///   in a loop, or at several addresses.
 ///
 /// An empty record has no fields.
 pub(super) type Row = (&'static str, &'static str);
@@ -203,8 +204,8 @@ const RUST: &[Row] = &[
     ("inner::scale%return $retval", "arg1=*"),
 ];
 
-/// A group of events that is removed on drop. The kernel lists events page by page, and skips one if others are removed
-/// meanwhile: there is only one group at a time.
+/// The name of a group of events, which are removed on drop. The kernel lists events page by page, and skips one if others are
+/// removed meanwhile: there is only one group at a time.
 pub(super) struct Group(
     pub(super) String,
     #[expect(dead_code, reason = "the lock is held until the events are removed")]
@@ -225,8 +226,8 @@ impl Drop for Group {
     }
 }
 
-/// The output of a program, round by round: `leaf: n=10` is `10` of `leaf.n`. A round ends where the name of a line
-/// is repeated.
+/// The values that a program printed, round by round: `leaf: n=10` gives `leaf.n` the value `10`. A line whose name the round
+/// already has begins the next round.
 fn facts(printed: &str) -> Vec<BTreeMap<String, String>> {
     let mut rounds = vec![BTreeMap::new()];
     let mut seen = Vec::new();
@@ -257,6 +258,7 @@ fn with_facts(template: &str, facts: &BTreeMap<String, String>) -> String {
         let number = |key| -> i64 { fact(key).parse().expect("a number") };
         match key.split_once('#') {
             Some((key, "x")) => text.push_str(&format!("{:#x}", number(key))),
+            // `#b`: bits 2 to 5.
             Some((key, _)) => text.push_str(&(number(key) >> 2 & 15).to_string()),
             None => text.push_str(fact(key)),
         }
@@ -295,9 +297,9 @@ fn expected(template: &str, rounds: &[BTreeMap<String, String>]) -> Vec<String> 
     once.into_iter().chain(each).collect()
 }
 
-/// Whether the records match: one by one, or with `in_loop` each at least once, in any order.
-fn match_records(expected: &[String], found: &[&str], in_loop: bool) -> bool {
-    if in_loop {
+/// Whether the records match: one by one, or with `may_repeat` each expected one at least once, in any order, and no others.
+fn match_records(expected: &[String], found: &[&str], may_repeat: bool) -> bool {
+    if may_repeat {
         let is_expected = |found: &&str| {
             expected
                 .iter()
@@ -311,8 +313,8 @@ fn match_records(expected: &[String], found: &[&str], in_loop: bool) -> bool {
     expected.len() == found.len() && pairs.all(|(expected, found)| matches_record(expected, found))
 }
 
-/// Records the events of these definitions in a program and compares them with its output. `name` is that of the group of events
-/// and of the recording.
+/// Adds the events of these rows, records a run of the program, and compares the records with what the program printed. `name`
+/// is that of the group of events and of the recording.
 pub(super) fn check(program: &str, rows: &[&[Row]], name: &str) {
     let group = Group::new(name);
     let target = format!("./{program}");
@@ -328,13 +330,13 @@ pub(super) fn check(program: &str, rows: &[&[Row]], name: &str) {
     assert_eq!(added.status, 0, "{program}: {}", added.stderr);
     let data = format!("{name}.data");
     let all = format!("{}:*", group.0);
-    let rperf = |words: &[&str]| {
+    let run_rperf = |words: &[&str]| {
         let run = Run::new(rperf()).args(words).within(programs());
         run.env("HOME", programs()).finish().expect("rperf starts")
     };
-    let recorded = rperf(&["record", "-q", "-o", &data, "-e", &all, "--", &target, "3"]);
+    let recorded = run_rperf(&["record", "-q", "-o", &data, "-e", &all, "--", &target, "3"]);
     assert_eq!(recorded.status, 0, "{program}: {}", recorded.stderr);
-    let script = rperf(&["script", "-i", &data, "-F", "event,trace"]);
+    let script = run_rperf(&["script", "-i", &data, "-F", "event,trace"]);
     let prefix = format!("{}:e", group.0);
     let mut found: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
     for line in script.stdout.lines() {
@@ -343,7 +345,8 @@ pub(super) fn check(program: &str, rows: &[&[Row]], name: &str) {
             continue;
         };
         let values = rest.split_once(')').map_or("", |(_, values)| values.trim());
-        // Each location of a definition has an event; the names of all but the first one end with `_` and a number.
+        // Each location of a definition has an event. Its name after the prefix: the number of the row, `__return` for a return
+        // probe, and `_` with another number unless it is the first location.
         let index = event.split('_').next().unwrap_or_default();
         let index = index.parse().expect("the number of a row");
         found.entry(index).or_default().push(values);
@@ -429,12 +432,13 @@ fn events_that_were_just_added_are_listed_and_counted() {
         return;
     }
     let group = Group::new("listed");
-    let added = ["middle=middle val=%di", "leaf=leaf"]
+    let definitions = ["middle=middle val=%di", "leaf=leaf"]
         .map(|definition| format!("{}:{definition}", group.0));
-    let words = ["-x", "./plain", "--add", &added[0], "--add", &added[1]];
+    let [middle, leaf] = &definitions;
+    let words = ["-x", "./plain", "--add", middle, "--add", leaf];
     let outcome = probe(rperf(), &words);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
-    let rperf = |words: &[&str]| {
+    let run_rperf = |words: &[&str]| {
         let run = Run::new(rperf()).args(words).within(programs());
         run.env("HOME", programs()).finish().expect("rperf starts")
     };
@@ -447,17 +451,17 @@ fn events_that_were_just_added_are_listed_and_counted() {
         })
         .concat();
     let all = format!("{}:*", group.0);
-    assert_eq!(rperf(&["list", &all]).stdout, rows);
-    assert!(rperf(&["list"]).stdout.contains(&rows));
+    assert_eq!(run_rperf(&["list", &all]).stdout, rows);
+    assert!(run_rperf(&["list"]).stdout.contains(&rows));
     let middle = format!("{}:middle", group.0);
-    let output = rperf(&["list", "-v", &middle]).stdout;
+    let output = run_rperf(&["list", "-v", &middle]).stdout;
     let defined = format!("\n       defined as p:{}/middle /", group.0);
     assert!(
         output.contains(&defined) && output.contains("\n       u64 val "),
         "{output}"
     );
-    // Once in each round.
-    let counted = rperf(&["stat", "-x,", "-e", &all, "./plain", "5"]);
+    // Each of the 5 rounds hits each event once.
+    let counted = run_rperf(&["stat", "-x,", "-e", &all, "./plain", "5"]);
     let counts = |name: &str| {
         let name = format!(",,{}:{name},", group.0);
         let row = counted.stderr.lines().find(|line| line.contains(&name));

@@ -4,6 +4,7 @@
 use super::programs::{probe, rperf};
 use super::recorded_values::{can_probe, check};
 
+/// Rows of [`check`] for the program `scopes`.
 const ROWS: &[(&str, &str)] = &[
     ("first n", "n={first.n}"),
     ("first:0 n", "n={first.n}"),
@@ -78,9 +79,9 @@ fn ranges_list_variables_valid_elsewhere() {
         .lines()
         .filter(|row| row.starts_with("\t\t["))
         .collect();
-    let own = |row: &&&str| row.starts_with("\t\t[VAL]\tint\tn\t@<first+[");
-    assert_eq!(rows.iter().filter(own).count(), 1, "{listed}");
-    // The n of the inlined function, and the variable it computes.
+    let is_available = |row: &&&str| row.starts_with("\t\t[VAL]\tint\tn\t@<first+[");
+    assert_eq!(rows.iter().filter(is_available).count(), 1, "{listed}");
+    // All other rows come before: `n` and `t` of the inlined function `inner`.
     let elsewhere = rows
         .iter()
         .take_while(|row| row.starts_with("\t\t[INV]\tint\t"));

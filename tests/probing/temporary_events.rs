@@ -65,9 +65,16 @@ fn probes_of_a_recording_end_with_it() {
     );
     assert!(!outcome.stderr.contains("never hit"), "{}", outcome.stderr);
     assert_eq!(existing(name), "");
-    let one = |n: u32| format!("{name}:one: n={n}");
-    let two = format!("{name}:two:");
-    let expected = [two.clone(), one(11), two.clone(), one(12), two];
+    // The first of the three rounds has n=10, which the filter excludes.
+    let leaf_hit = |n: u32| format!("{name}:one: n={n}");
+    let other_hit = format!("{name}:two:");
+    let expected = [
+        other_hit.clone(),
+        leaf_hit(11),
+        other_hit.clone(),
+        leaf_hit(12),
+        other_hit,
+    ];
     assert_eq!(fields(rperf(), &file), expected);
     match real_perf() {
         Some(perf) => assert_eq!(fields(&perf, &file), expected),
@@ -92,7 +99,7 @@ fn filters_select_samples_by_texts_and_numbers() {
     let group = Group::new("chosen");
     let (name, home) = (&group.0, Scratch::new());
     let file = home.path().join("perf.data").display().to_string();
-    let probe = format!("./plain:{name}:called=middle count name=it->name:string");
+    let definition = format!("./plain:{name}:called=middle count name=it->name:string");
     let called = |count: u32| format!("{name}:called: count={count} name=\"alpha\"");
     for (filter, counts) in [
         ("count > 3 && name ~ \"alp*\"", &[4, 5][..]),
@@ -100,7 +107,15 @@ fn filters_select_samples_by_texts_and_numbers() {
         ("name == \"alpha\" && count != 3", &[1, 2, 4, 5]),
         ("name ~ \"sev*\"", &[]),
     ] {
-        let words = ["record", "-o", &file, "--probe", &probe, "--filter", filter];
+        let words = [
+            "record",
+            "-o",
+            &file,
+            "--probe",
+            &definition,
+            "--filter",
+            filter,
+        ];
         let outcome = output(home.path(), &[&words[..], &["./plain", "5"]].concat());
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         let expected: Vec<_> = counts.iter().copied().map(called).collect();
@@ -118,6 +133,7 @@ fn probes_of_a_recording_end_with_its_errors() {
     let (name, home) = (&group.0, Scratch::new());
     let file = home.path().join("perf.data").display().to_string();
     let good = format!("./plain:{name}:good=leaf");
+    // The kernel refuses two fields of one name.
     let bad = format!("./plain:{name}:bad=leaf a=%di a=%si");
     for (words, part) in [
         (
@@ -199,10 +215,11 @@ fn the_program_starts_with_an_unchanged_signal_mask() {
     }
     let home = Scratch::new();
     let masks = |words: &[&str]| {
-        let program = ["-o", "output", "grep", "SigBlk", "/proc/self/status"];
+        let workload = ["grep", "SigBlk", "/proc/self/status"];
         let run = Run::new(rperf())
             .args(words)
-            .args(program)
+            .args(["-o", "output"])
+            .args(workload)
             .within(home.path());
         let outcome = run
             .env("HOME", home.path())
@@ -311,7 +328,7 @@ fn probes_are_recorded_and_counted_without_tracefs() {
     let empty = home.path().join("empty");
     fs::create_dir(&empty).expect("it is made");
     let empty = empty.display().to_string();
-    let without = |words: &[&str]| {
+    let without_tracefs = |words: &[&str]| {
         let words = [&["--debugfs-dir", &empty], words].concat();
         output(home.path(), &words)
     };
@@ -321,7 +338,8 @@ fn probes_are_recorded_and_counted_without_tracefs() {
         "--probe",
         "./plain:own:back=other%return",
     ];
-    let recorded = without(&[&["record", "-o", &file], &probes[..], &["./plain", "3"]].concat());
+    let recorded =
+        without_tracefs(&[&["record", "-o", &file], &probes[..], &["./plain", "3"]].concat());
     assert_eq!(recorded.status, 0, "{}", recorded.stderr);
     assert!(
         recorded.stderr.contains("because tracefs is not mounted:"),
@@ -340,7 +358,7 @@ fn probes_are_recorded_and_counted_without_tracefs() {
         .collect();
     let round = [["probe_plain:leaf:", "leaf"], ["own:back__return:", "main"]];
     assert_eq!(samples, [round, round, round].concat());
-    let counted = without(&[&["stat", "-x,"], &probes[..], &["./plain", "3"]].concat());
+    let counted = without_tracefs(&[&["stat", "-x,"], &probes[..], &["./plain", "3"]].concat());
     for name in ["probe_plain:leaf", "own:back__return"] {
         assert!(
             counted.stderr.contains(&format!("3,,{name},")),
@@ -348,7 +366,7 @@ fn probes_are_recorded_and_counted_without_tracefs() {
             counted.stderr
         );
     }
-    let refused = without(&[
+    let refused = without_tracefs(&[
         "record",
         "-o",
         &file,
@@ -397,11 +415,12 @@ fn usdt_probes_are_recorded_by_name() {
     assert!(refused.stderr.contains(&hint), "{}", refused.stderr);
     let recorded = run(&["record", "-o", "perf.data", "-e", &event, "./marked"]);
     assert_eq!(recorded.status, 0, "{}", recorded.stderr);
-    // The program sees that its semaphore is set.
+    // The program prints a line in each round, since it sees that its semaphore is set.
     assert_eq!(recorded.stdout.lines().count(), 3, "{}", recorded.stdout);
     let file = home.path().join("perf.data").display().to_string();
     let rounds =
         (0..3).map(|round| format!("{event}: arg1={} arg2={} arg3=9", round - 1, 40 + round));
+    // Each round hits the two copies of the probe.
     let expected: Vec<String> = rounds.flat_map(|line| [line.clone(), line]).collect();
     assert_eq!(fields(rperf(), &file), expected);
     let all = format!("sdt_{provider}:*");

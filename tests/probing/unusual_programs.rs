@@ -28,6 +28,7 @@ fn paths_that_the_kernel_cannot_use_are_reported_and_avoided_with_links() {
     let scratch = Scratch::new();
     let folder = scratch.path();
     let definition = format!("{}:leaf=leaf", group.0);
+    // The last byte of `à` in UTF-8 is a0.
     for name in ["two words", "a#b", "tab\tbed", "voilà"] {
         fs::copy(programs().join("plain"), folder.join(name)).expect("a copy");
         let refused = probe(folder, &["-x", name, "--add", &definition]);
@@ -131,14 +132,14 @@ fn an_interrupted_run_leaves_no_events() {
         .current_dir(folder)
         .spawn()
         .expect("rperf starts");
-    let remaining_events = || {
+    let existing_events = || {
         let list = fs::read_to_string("/sys/kernel/tracing/uprobe_events").unwrap_or_default();
         list.matches(&group.0).count()
     };
     let status = loop {
         match run.try_wait().expect("its status") {
             Some(status) => break status,
-            None if remaining_events() > 0 => {
+            None if existing_events() > 0 => {
                 let id = run.id().to_string();
                 let sent = Command::new("kill").args(["-TERM", &id]).status();
                 sent.expect("kill starts");
@@ -149,7 +150,7 @@ fn an_interrupted_run_leaves_no_events() {
     };
     // It may have finished before the signal arrived.
     match status.signal() {
-        Some(signal) => assert_eq!((signal, remaining_events()), (15, 0)),
-        None => assert_eq!((status.code(), remaining_events()), (Some(0), 600)),
+        Some(signal) => assert_eq!((signal, existing_events()), (15, 0)),
+        None => assert_eq!((status.code(), existing_events()), (Some(0), 600)),
     }
 }
