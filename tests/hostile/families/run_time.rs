@@ -102,7 +102,6 @@ fn write_jitdump(dump: &[u8], case: &mut Case, inputs: &mut CaseInputs<'_>) {
         case.must_report_error = Some("another magic number");
     }
     sandbox.write("jit-77.dump", bytes);
-    sandbox.write("looping.js", "function looping() {\n}\n");
 }
 
 /// A mutated perf map.

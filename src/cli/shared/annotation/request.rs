@@ -203,7 +203,7 @@ impl AnnotationRequest {
 
     /// Whether source lines are needed.
     fn needs_lines(&self) -> bool {
-        self.looks.source || self.looks.lines
+        self.looks.source || self.looks.print_line
     }
 }
 
