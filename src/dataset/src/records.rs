@@ -32,7 +32,7 @@ pub struct MappingRow {
     pub path: String,
     /// The file's build-id, if the record has it.
     pub build_id: Option<Vec<u8>>,
-    /// Whether it may be executed; `None` if not recorded (MMAP).
+    /// Whether it may be executed, by the protection in the record; `None` for MMAP records, which have none.
     pub is_executable: Option<bool>,
 }
 
@@ -108,14 +108,15 @@ struct RowCollector {
 
 impl RowCollector {
     fn add(&mut self, non_sample: &NonSampleRecord<'_>, endian: Endian) {
-        // Records that can't be decoded are counted in `Diagnostics::bad_records`, except EXIT records, which the World ignores.
+        // Records that can't be decoded were counted in `Diagnostics::bad_records` by the first pass over the file, except EXIT
+        // records, which that pass does not decode.
         let Ok(record) = Record::decode(&non_sample.raw, endian) else {
             return;
         };
         let time = non_sample.id.time.filter(|time| *time > 0);
         match record {
             Record::Mmap(mapped) => {
-                // MMAP has neither.
+                // MMAP has no build-id and no protection.
                 let (build_id, is_executable) = (None, None);
                 self.mapping(time, &mapped, build_id, is_executable);
             }

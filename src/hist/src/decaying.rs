@@ -4,7 +4,8 @@
 //! samples of an interval --histogram--> Histogram --add--> fresh --refresh--> rows, old counts times 7/8
 //! ```
 //!
-//! Rows are identified by their cells, so that nothing refers to the World, which is pruned.
+//! Rows are identified by their cells, not by ids of processes and objects: a live view removes unused ones from the World
+//! (`rperf_replay::World`), and their ids become invalid.
 
 mod graph;
 
@@ -381,6 +382,10 @@ mod tests {
         };
         decaying.refresh(Decay::Not, hidden);
         assert_eq!(displayed_rows(&decaying), [("u", 5)]);
-        assert_eq!(decaying.histogram().all.period, 5, "shares are of the rest");
+        assert_eq!(
+            decaying.histogram().all.period,
+            5,
+            "shares are of the displayed rows"
+        );
     }
 }

@@ -56,7 +56,7 @@ pub enum WriteError {
     /// The header could not be written.
     #[error("cannot write the header")]
     Header(#[source] io::Error),
-    /// The last records could not be written.
+    /// The last records of a stream could not be written when it was flushed. A [`Writer`] returns [`Self::Data`] instead.
     #[error("cannot write the last records")]
     End(#[source] io::Error),
     /// Records could not be written, often because the disk is full. [`Writer::finish`] completes

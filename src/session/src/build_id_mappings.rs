@@ -12,7 +12,7 @@ use rperf_wire::{Endian, Misc, MmapId, RawRecord, Record, RecordKind};
 /// Offset of `misc` in `struct perf_event_header`.
 const MISC: usize = 4;
 
-/// Whether the record has the flag but no build-id.
+/// Whether the record has the flag but no build-id, which [`Record::decode`] finds out from the bytes.
 pub(crate) fn is_mismarked(record: &RawRecord<'_>) -> bool {
     if record.kind != RecordKind::MMAP2 || !record.misc.contains(Misc::MMAP_BUILD_ID) {
         return false;

@@ -111,7 +111,11 @@ fn records<'a>(n: &[u64; 8], bytes: [u8; 20], name: &'a [u8]) -> Vec<Record<'a>>
         inode: g,
         generation: h,
     };
-    let build_id_size = u8::try_from(g % 21).unwrap_or(20);
+    let build_id_size = u8::try_from(1 + g % 20).unwrap_or(20);
+    // Zeros follow a build-id. One with zeros at its second to fourth byte could be taken for a device.
+    let mut build_id = bytes;
+    build_id[1] |= 1;
+    build_id[usize::from(build_id_size)..].fill(0);
     let task = Task {
         pid: as_u32(a),
         ppid: as_u32(b),
@@ -135,7 +139,7 @@ fn records<'a>(n: &[u64; 8], bytes: [u8; 20], name: &'a [u8]) -> Vec<Record<'a>>
         Record::Mmap2(mmap2(inode)),
         Record::Mmap2(mmap2(MmapId::BuildId {
             size: build_id_size,
-            bytes,
+            bytes: build_id,
         })),
         Record::Comm(Comm {
             pid,
@@ -202,32 +206,55 @@ fn encode(record: &Record<'_>, layout: SampleIdLayout, id: &SampleId, endian: En
 
 #[test]
 fn an_inode_is_no_build_id_despite_the_misc_bit() {
-    let record = Record::Mmap2(Mmap2 {
-        mmap: Mmap {
-            pid: 1,
-            tid: 1,
-            start: 0x1000,
-            len: 0x1000,
-            pgoff: 0,
-            filename: b"/usr/bin/true",
-        },
-        id: MmapId::Inode {
-            // The size of a build-id would be in the first byte, where 254 is too large: at most 20 is valid.
-            major: 254,
-            minor: 0,
-            inode: 0x4_f8d3,
-            generation: 0,
-        },
-        prot: 5,
-        flags: 2,
-    });
-    let layout = SampleIdLayout::new(SampleType(0));
-    let endian = Endian::Little;
-    let bytes = encode(&record, layout, &SampleId::default(), endian);
-    let (raw, _) = RawRecord::split(&bytes, endian).unwrap();
-    let misc = Misc::MMAP_BUILD_ID;
-    let marked = RawRecord { misc, ..raw };
-    assert_eq!(Record::decode(&marked, endian), Ok(record));
+    let build_id = |size: u8| {
+        let mut bytes = [0xab; 20];
+        bytes[usize::from(size)..].fill(0);
+        MmapId::BuildId { size, bytes }
+    };
+    let inode = |major, minor| MmapId::Inode {
+        major,
+        minor,
+        inode: 0x4_f8d3,
+        generation: 0,
+    };
+    let identities = [
+        // A virtual disk, an NVMe disk, a disk, memory, a RAM disk.
+        inode(254, 0),
+        inode(259, 0x1_0203),
+        inode(8, 17),
+        inode(0, 25),
+        inode(1, 0xab),
+        build_id(20),
+        build_id(8),
+        build_id(2),
+    ];
+    for id in identities {
+        let record = Record::Mmap2(Mmap2 {
+            mmap: Mmap {
+                pid: 1,
+                tid: 1,
+                start: 0x1000,
+                len: 0x1000,
+                pgoff: 0,
+                filename: b"/usr/bin/true",
+            },
+            id,
+            prot: 5,
+            flags: 2,
+        });
+        let layout = SampleIdLayout::new(SampleType(0));
+        for endian in [Endian::Little, Endian::Big] {
+            let bytes = encode(&record, layout, &SampleId::default(), endian);
+            let (raw, _) = RawRecord::split(&bytes, endian).unwrap();
+            let misc = Misc::MMAP_BUILD_ID;
+            let marked = RawRecord { misc, ..raw };
+            assert_eq!(
+                Record::decode(&marked, endian).as_ref(),
+                Ok(&record),
+                "{id:?}"
+            );
+        }
+    }
 }
 
 proptest! {

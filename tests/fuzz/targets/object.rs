@@ -9,7 +9,7 @@ use rperf_fuzz::{Disk, OBJECT, addresses};
 use rperf_insn::{Isa, Printer, Syntax};
 use rperf_symbol::{
     Budget, LineIndex, ObjectKind, ObjectRequest, SearchPaths, build_id_of_elf, has_usdt_probes,
-    object_images, load,
+    load, object_images,
 };
 
 fuzz_target!(|bytes: &[u8]| {

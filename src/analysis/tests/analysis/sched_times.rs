@@ -100,6 +100,7 @@ proptest! {
             let (rows, summary, _) = history.finish();
             (rows, summary)
         });
+        // No task exits.
         let actual: BTreeMap<u32, Sums> = summary
             .running
             .iter()

@@ -302,7 +302,7 @@ pub(super) fn items(
         let mut columns = histogram.columns.clone();
         if let Some(column) = order.column.filter(|column| *column < columns.len()) {
             // `Histogram::hierarchy` orders every level by the first column with numbers, except the last level: its rows keep
-            // their order.
+            // their order. In a hierarchy, `order.column` is never a key, so that the levels stay in their order.
             let field = columns.remove(column);
             columns.insert(0, field);
         }

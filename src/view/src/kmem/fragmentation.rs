@@ -363,6 +363,7 @@ impl FragmentationView<'_> {
     }
 }
 
+/// `requests` are numbers of objects; `requested` and `bytes` are sizes.
 fn cache_cells(row: &CacheRow) -> Vec<Cell> {
     vec![
         cache_name(&row.cache).into(),

@@ -79,10 +79,10 @@ impl RecordedWaits {
             None => write!(out, " to the end of the recording")?,
         }
         let until = deadlock.until.unwrap_or(self.end);
-        // Without padding only a unit of one letter ends in a blank, which is trimmed.
         let unpadded = 0;
         let duration = time(until.saturating_sub(deadlock.from), unpadded);
-        write!(out, " ({}", duration.trim())?;
+        // A blank follows units of one letter (`s `, `m `, `h `), also in an unpadded time.
+        write!(out, " ({}", duration.trim_end())?;
         match deadlock.count {
             1 => writeln!(out, ")")?,
             count => writeln!(out, ", closed {count} times)")?,

@@ -1,5 +1,7 @@
 //! Records of memory mappings.
 
+use std::ops::Range;
+
 use crate::{Cursor, DecodeError, Encoder, Misc, until_nul};
 
 /// Maximum size of a build-id in a record, in bytes.
@@ -35,7 +37,8 @@ pub struct Mmap2<'a> {
     pub flags: u32,
 }
 
-/// File identity of an MMAP2 record: a build-id if `PERF_RECORD_MISC_MMAP_BUILD_ID` is set, otherwise device and inode.
+/// File identity of an MMAP2 record: a build-id if `PERF_RECORD_MISC_MMAP_BUILD_ID` is set, otherwise device and inode. The kernel
+/// may set the flag in records with device and inode, too: these are told apart by their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MmapId {
     /// Device and inode.
@@ -77,14 +80,34 @@ fn mmap_fixed<'a>(at: &mut Cursor<'a>) -> Result<Mmap<'a>, DecodeError> {
     })
 }
 
+/// Size in bytes of a file's identity in an MMAP2 record.
+const IDENTITY_SIZE: usize = 24;
+
+/// Whether the identity in a record with `PERF_RECORD_MISC_MMAP_BUILD_ID` is a build-id. If only some events request build-ids, the
+/// kernel may leave the flag set in the records of the other events, which have device and inode.
+///
+/// A build-id follows its size, which is not 0, and three zeros. The bytes of device and inode look so, too, if the major number is
+/// at most 20. The minor number is then where the build-id begins: the last three of its four bytes are 0 if it is below 256, and
+/// in one of 16 million build-ids.
+fn is_build_id(identity: &[u8; IDENTITY_SIZE]) -> bool {
+    let is_zero = |range: Range<usize>| {
+        let mut part = identity.iter().take(range.end).skip(range.start);
+        part.all(|byte| *byte == 0)
+    };
+    let size = identity[0];
+    let is_content = match size {
+        0 => false,
+        // Zeros follow a build-id of less than five bytes, where the inode number would be.
+        1..=4 => is_zero(4 + usize::from(size)..IDENTITY_SIZE),
+        _ => size <= MAX_BUILD_ID && !is_zero(5..8),
+    };
+    is_content && is_zero(1..4)
+}
+
 pub(super) fn mmap2<'a>(at: &mut Cursor<'a>, misc: Misc) -> Result<Mmap2<'a>, DecodeError> {
     let fixed = mmap_fixed(at)?;
-    // If only some events request build-ids, kernels may leave the bit set in the records of the other events. Those
-    // hold device and inode, and the byte at the place of the size is part of the major number. A value above 20 shows that;
-    // any other value is taken for a size.
-    let has_build_id =
-        misc.contains(Misc::MMAP_BUILD_ID) && at.clone().u8("build_id_size")? <= MAX_BUILD_ID;
-    let id = if has_build_id {
+    let is_marked = misc.contains(Misc::MMAP_BUILD_ID);
+    let id = if is_marked && is_build_id(&at.clone().array("file identity")?) {
         let size = at.u8("build_id_size")?;
         at.take(3, "__reserved")?;
         MmapId::BuildId {
