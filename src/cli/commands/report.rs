@@ -71,6 +71,7 @@ fn with_trace(
     match is_without_samples || record_dump::is_wanted(matches) {
         true => Ok(None),
         false => {
+            // Without `--itrace`, the trace is decoded, too.
             let by_default = true;
             itrace::decoded(input, matches, by_default, context)
         }
@@ -178,8 +179,9 @@ impl<'j> ReportJob<'j> {
     }
 
     /// Counts the samples of a recording, and passes the result to `then`. `is_all` is whether `analysis` covers the complete
-    /// recording: only for a complete recording, this method reports problems with symbols and, if there are no samples or the
-    /// filters leave none, also damage and losses. If there are samples, the caller reports damage and losses.
+    /// recording; the browser first shows a part. Only for a complete recording, this method reports problems with symbols. It
+    /// reports damage and losses only if it returns an error because there are no samples, or because the filters leave none;
+    /// otherwise the caller reports them.
     fn count<R>(
         &self,
         analysis: &Analysis<'_>,
@@ -428,7 +430,7 @@ fn count(
     analysis: &Analysis<'_>,
     parameters: &CountParameters<'_>,
 ) -> Result<ReportCounts, CliError> {
-    let (replay, data, threads) = (&analysis.replay, analysis.data(), analysis.jobs);
+    let (replay, data, jobs) = (&analysis.replay, analysis.data(), analysis.jobs);
     let mut options = parameters.plan.options.clone();
     let resolver = analysis.resolver(parameters.symbols);
     // If user stacks are unwound, the limit of frames moves from `options` to the unwinder.
@@ -446,7 +448,7 @@ fn count(
     if parameters.plan.options.branch_chains {
         mark_branch_chains(&mut recording, data.events());
     }
-    let naming = NamingContext::new(&options, &recording, &resolver, threads);
+    let naming = NamingContext::new(&options, &recording, &resolver, jobs);
     let select = parameters.select;
     let (folded, stacks) = fold(
         replay,
@@ -456,7 +458,7 @@ fn count(
             limit,
             select,
             weight: None,
-            jobs: threads,
+            jobs,
         },
     );
     let branches = folded.branch_counts.clone();
@@ -471,7 +473,7 @@ fn count(
         report_symbol_problems(analysis.context, &resolver, is_verbose);
     }
     let hints = match parameters.finds_problems {
-        true => diagnose(replay, &resolver, parameters.select, threads),
+        true => diagnose(replay, &resolver, parameters.select, jobs),
         false => Vec::new(),
     };
     Ok(ReportCounts {
@@ -504,8 +506,8 @@ fn blocks(
     }
 }
 
-/// Whether no event of a table has samples. `all` counts only the leader of a group, but also filtered samples; `total` counts
-/// all members, but no filtered samples with `--percentage relative`.
+/// Whether no event of a table has samples. `all` counts only the leader of a group, but also samples whose rows the filters
+/// hide; `total` counts all members of a group, but with `--percentage relative` not those samples.
 fn is_empty(histogram: &Histogram) -> bool {
     histogram.all.samples == 0 && histogram.total().samples == 0
 }
@@ -515,8 +517,8 @@ fn is_for_person(context: &Context, settings: &ReportSettings) -> bool {
     context.output.is_terminal() && !settings.quiet && settings.data_format.is_none()
 }
 
-/// Writes columns with a single value, the number of lost samples, the tables of events and groups, and a tip. With
-/// `--skip-empty`, tables without samples are omitted.
+/// Writes the columns that a filter restricts to a single value (they are not in the tables), the number of lost samples, the
+/// tables of events and groups, and a tip. With `--skip-empty`, tables without samples are omitted.
 fn print(
     context: &Context,
     parameters: &CountParameters<'_>,

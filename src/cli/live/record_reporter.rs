@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_suggested_rate_writes_a_gigabyte_a_minute() {
+    fn the_suggested_rate_aims_at_a_gigabyte_a_minute() {
         let three = 3 << 30;
         let (with_copies, without_copies) = (true, false);
         let clock = |rate| TooFrequent {
@@ -277,6 +277,7 @@ mod tests {
             clock(SampledRate::Frequency(1)),
         );
         assert_eq!(lower(three, often, without_copies), "-F 1333");
+        // A period is multiplied by a whole number: one more byte than 3 GiB takes 4.
         assert_eq!(
             lower(three + 1, clock(SampledRate::Period(10)), without_copies),
             "-c 40"

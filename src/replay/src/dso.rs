@@ -57,7 +57,8 @@ pub struct Dso {
     /// Some other processes that mapped it, including the last: they may run longer, or see other
     /// files.
     pub other_pids: Vec<u32>,
-    /// Whether [`crate::World::add_functions`] added functions, which [`Mapping::function`] then identifies.
+    /// Whether [`crate::World::add_functions`] added mappings of JIT-compiled functions, each identified by
+    /// [`Mapping::function`].
     pub has_functions: bool,
 }
 

@@ -21,7 +21,7 @@ pub enum Refusal {
     /// A process held a lease (fcntl(2), `F_SETLEASE`) for longer than a second.
     #[error("another process holds a lease on it")]
     Leased,
-    /// A link of another user in place of an output file or of the user's folder.
+    /// A link that another user owns, where an output file, or a folder of the user such as a cache, is expected.
     #[error("a link of another user; give the path it points to")]
     ForeignLink,
     /// A FIFO or device of another user: at the default output path (the user gave no path), behind a

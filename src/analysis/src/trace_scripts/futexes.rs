@@ -62,6 +62,7 @@ impl FutexWaits {
             }
             return;
         }
+        // The return of the call: samples of other events are not delivered.
         let Some((futex, began)) = self.waiting.remove(&sample.tid) else {
             return;
         };

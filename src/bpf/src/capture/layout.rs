@@ -1,8 +1,9 @@
-//! Layouts of the values of maps, and of the records. Offsets and sizes are in bytes.
+//! Layouts of the values of BPF maps (the plans, which list the memory to copy at the begin or the return of one system call, and
+//! the buffers), and of the records. Offsets and sizes are in bytes.
 
 use rperf_syscalls::captured_record;
 
-/// Calls with a number below this one can be captured.
+/// System calls with a number below this one can be captured.
 pub(super) const CALL_LIMIT: i32 = 512;
 /// The maximum number of entries of a plan.
 pub(super) const MAX_ENTRIES: i16 = rperf_syscalls::MAX_CAPTURES as i16;
@@ -41,12 +42,12 @@ pub(super) const LENGTH_POINTED: i32 = 3;
 
 /// The buffer of a CPU.
 pub(super) mod buffer {
-    /// `struct pt_regs`.
+    /// The begin of `struct pt_regs`: up to 288 bytes (arm64).
     pub(in super::super) const REGISTERS: i16 = 0;
     /// Room for eight arguments of 64 bits, so that an index of three bits stays inside.
     pub(in super::super) const ARGUMENTS: i16 = 288;
-    /// The result of the call; the largest signed number while there is none. While buffers of a list are read, the part of the
-    /// result that is left for the next ones.
+    /// The result of the call; the largest signed number while there is none. While the buffers of an iovec list are copied, it
+    /// is reduced by the size of each: the result is the number of bytes in all of them.
     pub(in super::super) const RESULT: i16 = 352;
     /// The size of the record so far.
     pub(in super::super) const RECORD_SIZE: i16 = 360;
@@ -79,6 +80,7 @@ pub(super) mod record {
     // A segment: offsets from its begin.
     pub(in super::super) const ARGUMENT: i16 = 0;
     pub(in super::super) const STATE: i16 = 1;
+    /// The index of the item, for lists and messages.
     pub(in super::super) const ITEM: i16 = 2;
     /// The size of the data.
     pub(in super::super) const LENGTH: i16 = 4;
@@ -90,5 +92,6 @@ pub(super) mod record {
     pub(in super::super) const IS_BYTES: i32 = wire::STATE_BYTES as i32;
     pub(in super::super) const IS_TEXT: i32 = wire::STATE_TEXT as i32;
     pub(in super::super) const IS_UNREADABLE: i32 = wire::STATE_UNREADABLE as i32;
+    /// A segment without data: a list or message has more items than the record.
     pub(in super::super) const IS_MORE: i32 = wire::STATE_MORE as i32;
 }

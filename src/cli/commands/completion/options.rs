@@ -12,13 +12,15 @@ const GLOBAL_OPTIONS: [(&str, &str); 3] = [
     ("--list-opts", "print all long options on one line"),
 ];
 
-/// Returns the options that can be given, short and long. If the command `has_negatives`, the forms that turn switches off are
-/// listed, too: `--no-NAME` only if `--no` was typed, and `--NAME` for a switch that is itself named `no-NAME` only if something
-/// follows `--`. A word that may bundle short options is listed itself.
+/// Returns the options that can be given, short and long. If the command `has_negatives`, also the forms that turn switches off:
+/// - `--no-NAME` for the switch `--NAME`, if the typed word begins with `--no`;
+/// - `--NAME` for the switch `--no-NAME`, if the typed word is longer than `--`.
+///
+/// A typed word that may bundle short options is returned as a candidate itself.
 pub(super) fn candidates(command: &Command, typed: &str, has_negatives: bool) -> Vec<Candidate> {
     let mut listed = Vec::new();
-    let lists_no_forms = typed.starts_with("--no");
-    let lists_forms_without_no = typed.starts_with("--") && typed.len() > "--".len();
+    let lists_with_no = typed.starts_with("--no");
+    let lists_without_no = typed.starts_with("--") && typed.len() > "--".len();
     let is_usable = |arg: &&Arg| OptionShape::of(arg) != OptionShape::NotYet && !arg.is_hide_set();
     for arg in options(command).filter(is_usable) {
         let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
@@ -33,8 +35,8 @@ pub(super) fn candidates(command: &Command, typed: &str, has_negatives: bool) ->
             continue;
         }
         let negative = match long.strip_prefix("no-") {
-            Some(positive) => lists_forms_without_no.then(|| format!("--{positive}")),
-            None => lists_no_forms.then(|| format!("--no-{long}")),
+            Some(positive) => lists_without_no.then(|| format!("--{positive}")),
+            None => lists_with_no.then(|| format!("--no-{long}")),
         };
         let meaning = format!("turn off --{long}");
         listed.extend(negative.map(|word| Candidate::new(word, meaning)));

@@ -51,7 +51,7 @@ pub(super) fn of_kernel(run: &mut TestRun<'_>) -> TestResult {
             .all(|byte| *byte == b'0')
     };
     let count = lines.clone().count();
-    // Per-CPU variables have the address 0 on some kernels.
+    // The addresses are hidden only if all of them are 0: on some kernels, per-CPU variables have the address 0.
     let hidden = lines.filter(is_hidden).count();
     run.log(format_args!(
         "/proc/kallsyms: {count} symbols, {hidden} without an address"

@@ -35,7 +35,7 @@ pub fn load(folder: &dyn TableFolder, cpuid: &str) -> LoadedTables {
         metrics: Vec::new(),
         findings: Vec::new(),
     };
-    for subfolder in loader.mapfiles() {
+    for subfolder in loader.mapfile_folders() {
         loader.load_mapfile(&subfolder, cpuid);
     }
     if let Some(processor) = arm::processor(cpuid).filter(|_| loader.events.is_empty()) {
@@ -58,7 +58,7 @@ struct Loader<'a> {
 
 impl Loader<'_> {
     /// Returns the folders with a mapfile, in breadth-first order; their subfolders are not searched.
-    fn mapfiles(&self) -> Vec<String> {
+    fn mapfile_folders(&self) -> Vec<String> {
         let mut found = Vec::new();
         let mut level = vec![String::new()];
         for _ in 0..=DEPTH {

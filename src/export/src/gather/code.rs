@@ -10,7 +10,7 @@ use crate::intern::Interner;
 /// The inputs of resolving an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct CodeAddress {
-    /// The epoch of the mappings that apply to `mode`.
+    /// The part of the [`rperf_replay::Epoch`] (the state of the mappings) that applies to `mode`.
     pub(super) epoch: u64,
     /// Process id of the guest; `None` for the host.
     pub(super) guest: Option<u32>,
@@ -54,7 +54,8 @@ impl<'r, 'w> CodeTables<'r, 'w> {
         }
     }
 
-    /// Returns the indices of the frames at an address, outermost first.
+    /// Returns the indices of the frames at an address, outermost first. `mode` must be that of `address`, and `at` a process and
+    /// time with its epoch.
     #[inline]
     pub(super) fn frames(
         &mut self,

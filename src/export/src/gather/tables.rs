@@ -107,19 +107,19 @@ impl Tables<'_, '_> {
     /// Adds processes, threads and tracks, sorted by process id, thread id, name of the thread, and event. The samples of a track
     /// are sorted by time.
     fn add_tracks(&mut self, rows: Vec<(TrackKey, Vec<ProfileSample>)>) {
-        let tracks = rows.into_iter().map(|(key, mut rows)| {
+        let tracks = rows.into_iter().map(|(key, mut samples)| {
             // Stable: samples with equal times stay in file order.
-            rows.sort_by_key(|row| row.time);
+            samples.sort_by_key(|sample| sample.time);
             let thread = Thread {
                 pid: key.pid,
                 tid: key.tid,
                 name: self.world.comm(key.comm).to_owned(),
             };
-            (thread, key.event.0, rows)
+            (thread, key.event.0, samples)
         });
         let mut tracks: Vec<(Thread, u32, Vec<ProfileSample>)> = tracks.collect();
         tracks.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
-        for (thread, event, rows) in tracks {
+        for (thread, event, samples) in tracks {
             let processes = &mut self.profile.processes;
             if processes.last().map(|process| process.pid) != Some(thread.pid) {
                 let name = self.world.comm_last(thread.pid, Order::MAX);
@@ -135,7 +135,7 @@ impl Tables<'_, '_> {
             self.profile.tracks.push(Track {
                 thread: u32::try_from(threads.len() - 1).unwrap_or(u32::MAX),
                 event,
-                samples: rows,
+                samples,
             });
         }
     }

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
+/// Prints the instruction `bytes` at address 0x1000.
 fn text(isa: Isa, syntax: Syntax, bytes: &[u8]) -> (String, Printed) {
     let mut text = String::new();
     let printed = Printer::new(isa, syntax).print(0x1000, bytes, &mut text);
@@ -82,6 +83,7 @@ fn targets_and_operand_addresses_are_computed() {
         text(Isa::X86_64, Syntax::Att, &[0xc3]).1.flow,
         InsnFlow::Return
     );
+    // The syntax only affects x86.
     let (page_text, page) = text(Isa::Arm64, Syntax::Att, &[0xc1, 0, 0, 0x90]);
     assert_eq!(
         (page_text.as_str(), page.referenced),

@@ -1,4 +1,4 @@
-//! The time-indexed World, compared with a plain sequential replay of the same records.
+//! The World (processes, names and mappings at every time), compared with a plain sequential replay of the same records.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -62,7 +62,7 @@ pub(crate) enum Step {
     },
 }
 
-/// A step with its time (0: a record without a time), or the end of a round.
+/// A step with its time (0: a record without a time), or the end of a round (a `FINISHED_ROUND` record).
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
     Step(u64, Step),
@@ -349,12 +349,13 @@ fn apply(machine: &mut NaiveMachine, position: u64, step: &Step) -> Option<Seen>
 /// The final mappings of a process in the World.
 fn mapped(world: &World, pid: u32) -> Vec<Piece> {
     let visible = world.mappings_of(pid).into_iter();
-    let pieces = visible.map(|part| {
-        let mapping = world.mapping(part.id);
+    // A mapping that is partly hidden by later ones may be visible in several ranges.
+    let pieces = visible.map(|range| {
+        let mapping = world.mapping(range.id);
         Piece {
-            start: part.start,
-            end: part.end,
-            pgoff: mapping.pgoff + (part.start - mapping.start),
+            start: range.start,
+            end: range.end,
+            pgoff: mapping.pgoff + (range.start - mapping.start),
             name: world.dso(mapping.dso).name.clone(),
         }
     });
