@@ -127,8 +127,8 @@ fn and_other_files(count: usize) -> String {
     }
 }
 
-/// Warns about files that differ from the recorded ones, lost names, and debug information that cannot be read; notes
-/// which code has no names.
+/// Warns about files that differ from the recorded ones, unusable files without which code has no names
+/// ([`Resolver::always_reported_findings`]), and debug information that cannot be read; notes which code has no names.
 pub(crate) fn warn_of_symbol_problems(context: &Context, resolver: &Resolver<'_>) {
     let world = resolver.world();
     let is_replaced = |finding: &rperf_resolve::ObjectFinding<'_>| {

@@ -82,6 +82,7 @@ fn records() -> RecordRows {
     RecordRows {
         mappings: vec![MappingRow {
             time: None,
+            // The kernel's, so that the row has no process.
             pid: u32::MAX,
             start: 0xffff_ffff_8000_0000,
             size: 4096,
@@ -144,7 +145,8 @@ fn ndjson_has_a_line_per_row() {
     assert_eq!(text, expected);
 }
 
-/// The rows of a Parquet file, each as the members of its JSON object: names and values without nulls.
+/// The rows of a Parquet file, each by column name with the values as JSON text, like the members of its NDJSON object; nulls are
+/// left out.
 fn rows_of(bytes: Vec<u8>) -> Vec<BTreeMap<String, String>> {
     let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
     let rows = reader.get_row_iter(None).unwrap().map(Result::unwrap);
@@ -203,6 +205,7 @@ fn rows_beyond_a_row_group_are_written() {
             time,
             period: time % 7,
             stack: (time % 3 > 0).then_some(1),
+            // `u32::MAX`: not recorded, so that the row has no CPU.
             cpu: if time % 5 == 0 { u32::MAX } else { 2 },
         })
         .collect();

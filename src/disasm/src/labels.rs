@@ -209,11 +209,11 @@ mod tests {
             lines,
         };
         let labels = Labels::new(&listing);
-        let line = |line| {
+        let text_of = |line| {
             let arrow = labels.arrow(line).map_or(' ', Arrow::sign);
             format!("{arrow}{} {}", labels.jump_count(line), labels.text(line))
         };
-        listing.lines.iter().map(line).collect()
+        listing.lines.iter().map(text_of).collect()
     }
 
     #[test]

@@ -118,10 +118,11 @@ impl ListWord<'_> {
                 catalogue,
             ));
         }
-        // Tool events take no modifiers: the whole word is the name.
+        // Tool events take no modifiers, so the whole word must be the name; it contains no colon then.
         if let Some(tool) = Tool::named(self.text) {
             return Ok(vec![EventSpec::of_tool(name, tool)]);
         }
+        // The PMUs that have an event `name`.
         let pmus = catalogue.pmus_with(name);
         if !pmus.is_empty() {
             let modifiers = self.modifiers(name.len(), after)?;
@@ -213,6 +214,7 @@ impl ListWord<'_> {
         if let Some(event) = self.of_software_or_tool(name, &terms, &modifiers)? {
             return Ok(vec![event]);
         }
+        // The PMUs that the word `name` selects; below, those that have an event `name`.
         let mut pmus = catalogue.pmus_of(name);
         if !pmus.is_empty() {
             let event = |(pmu, kind): &(String, u32)| {
@@ -249,7 +251,8 @@ impl ListWord<'_> {
             position: self.position.start..self.position.start + name.len(),
         };
         let events = inner.events(catalogue)?;
-        // Before the colon is a system or a type, or, if modifiers follow the colon, the whole name.
+        // Before the colon is a system (`sched:sched_switch`) or a type (`1:0`). Otherwise it is the whole name, and modifiers
+        // follow the colon (`cycles:u`).
         let (before_colon, after_colon) = name.split_once(':').unwrap_or((name, ""));
         let is_tracepoint = events.iter().all(|event| event.tracepoint.is_some());
         let name_needs_colon = is_tracepoint || numbered(before_colon, Some(after_colon)).is_some();
@@ -280,7 +283,7 @@ impl ListWord<'_> {
     }
 
     /// Parses `software/NAME,terms/` and `tool/NAME/`, as newer perf writes these events; `None` for other PMUs, without terms,
-    /// and if the first term of `software` is not the name of a software event.
+    /// and if the first term of `software` is not the name of a software event. An unknown NAME of `tool` is a fault.
     fn of_software_or_tool(
         &self,
         pmu: &str,
@@ -391,7 +394,7 @@ impl ListWord<'_> {
         }
     }
 
-    /// Returns the event with the modifiers, which replace any others, and with the word's position.
+    /// Returns the event with these modifiers, which replace those that it has, and with the word's position.
     fn modified(&self, mut event: EventSpec, modifiers: &Modifiers) -> EventSpec {
         modifiers.apply(&mut event.attr);
         EventSpec {
@@ -429,9 +432,9 @@ impl ListWord<'_> {
     }
 }
 
-/// Parses `type:config`, where `rest` is the text after the first colon; modifiers in it are ignored.
-fn numbered(kind: &str, rest: Option<&str>) -> Option<Attr> {
-    let config = rest?.split(':').next()?;
+/// Parses `type:config`, where `after` is the text after the first colon; modifiers in it are ignored.
+fn numbered(kind: &str, after: Option<&str>) -> Option<Attr> {
+    let config = after?.split(':').next()?;
     Some(Attr {
         kind: EventType(u32::try_from(number(kind)?).ok()?),
         config: number(config)?,

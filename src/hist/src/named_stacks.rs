@@ -86,11 +86,11 @@ impl NamedStacks {
         merged: &MergedStacks,
         callchains: bool,
         world: &World,
-        names: &dyn RecordingNames,
+        recording_names: &dyn RecordingNames,
     ) -> Self {
         let named_frame = |site: &CodeSite| NamedFrame {
-            name: name(site, names),
-            origin: origin(site, world, names),
+            name: name(site, recording_names),
+            origin: origin(site, world, recording_names),
         };
         let mut named = Self {
             names: merged.sites.iter().map(named_frame).collect(),
@@ -104,7 +104,7 @@ impl NamedStacks {
             }
             let context = merged.contexts[stack.context as usize];
             named.stacks.push(NamedStack {
-                comm: context.comm.map(|comm| names.comm(comm).into()),
+                comm: context.comm.map(|comm| recording_names.comm(comm).into()),
                 pid: context.thread.pid,
                 tid: context.thread.tid,
                 frames: start..named.frames.len(),

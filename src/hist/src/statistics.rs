@@ -82,7 +82,8 @@ fn quantile(freedom: f64) -> f64 {
     let mut angle = 0.0;
     for area in areas {
         if area >= remaining {
-            // The density is nearly linear within two steps; `reached` is its value where the rest of the integral is reached.
+            // The density is nearly linear within two steps; `reached` is its value at the angle that is looked for, up to which
+            // its integral from `angle` on is `remaining`.
             let (start, end) = (density(angle), density(angle + 2.0 * width));
             let part = remaining / area;
             let reached = (start * start + (end * end - start * start) * part).sqrt();
@@ -101,6 +102,7 @@ mod tests {
 
     #[test]
     fn quantiles_match_tables() {
+        // Tables have three decimals.
         for (freedom, expected) in [
             (1.0, 12.706),
             (2.0, 4.303),

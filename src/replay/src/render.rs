@@ -1,4 +1,4 @@
-//! Parallel rendering of blocks of samples.
+//! Parallel rendering of blocks of records: samples, and other records among them.
 
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
@@ -46,7 +46,7 @@ pub(crate) trait OrderedSamples: Sync {
     fn bad_samples(&self) -> MutexGuard<'_, DecodeErrors>;
 }
 
-/// A block of samples for a worker, and the channel for its output.
+/// A block for a worker, as the times and positions of its records, and the channel for its output.
 struct RenderJob<Out> {
     block: Vec<Order>,
     reply: SyncSender<Out>,
@@ -169,6 +169,7 @@ struct BlockRenderer<'s, S, R> {
 impl<'s, S: OrderedSamples, R: Render> BlockRenderer<'s, S, R> {
     fn new(recorded: &'s S, render: &'s R) -> Self {
         let mut fields = render.fields();
+        // Only the callchain of a sample tells whether its user part was deferred.
         if recorded.deferred().are_awaited() {
             fields |= SampleType::CALLCHAIN;
         }
@@ -232,8 +233,8 @@ impl<'s, S: OrderedSamples, R: Render> BlockRenderer<'s, S, R> {
         let world = recorded.world();
         // Prefetches all records of the block, so that the cache misses overlap; they are decoded one by one below.
         for order in block {
-            let start = recorded.bytes_from(order.position);
-            fetch(start.get(..PREFETCHED_PER_RECORD).unwrap_or(start));
+            let bytes = recorded.bytes_from(order.position);
+            fetch(bytes.get(..PREFETCHED_PER_RECORD).unwrap_or(bytes));
         }
         for order in block {
             let bytes = recorded.bytes_from(order.position);

@@ -111,9 +111,9 @@ proptest! {
     }
 }
 
-/// Bytes as written by simpleperf.
+/// The DSO record is as written by simpleperf.
 #[test]
-fn a_dso_record_of_simpleperf_is_decoded_and_encoded() {
+fn a_dso_record_round_trips_and_an_unknown_type_is_kept() {
     let bytes = b"\x02\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0/a/b.so\0";
     let dso = UserRecord::Simpleperf(Simpleperf::Dso {
         kind: 2,
@@ -124,6 +124,7 @@ fn a_dso_record_of_simpleperf_is_decoded_and_encoded() {
     let decoded = decode(RecordKind::SIMPLEPERF_DSO, bytes, Endian::Little);
     assert_eq!(decoded.as_ref(), Some(&dso));
     assert_eq!(body(&dso, Endian::Little), bytes);
+    // In the range of simpleperf, but none of its types.
     let unknown = RecordKind(RecordKind::SIMPLEPERF_START + 99);
     let decoded = decode(unknown, bytes, Endian::Little);
     assert_eq!(decoded, Some(UserRecord::Other(unknown)));

@@ -52,7 +52,8 @@ pub struct FutexHolders {
     owners: FutexOwners,
     /// By waiting thread: the holder of the futex that it waits for, and the futex.
     waits: FxHashMap<u32, (u32, UserLock)>,
-    /// By waiting thread: the futex of a wait whose record of captured memory has not been seen so far.
+    /// By waiting thread: the futex of a wait that has begun, but whose [`CapturedWaits`] record, which tells the holder, has not
+    /// been read so far.
     uncaptured: FxHashMap<u32, UserLock>,
     holders: FxHashMap<u32, Holder>,
     /// [`HolderRow::count`] and [`HolderRow::nanos`].
@@ -130,6 +131,7 @@ impl FutexHolders {
         }
     }
 
+    /// Begins the wait of the current thread for the futex at `address`.
     fn begin(&mut self, at: &EventContext, address: u64) {
         let captured = self.owners.take_pending(at, address);
         self.end(at);
@@ -138,6 +140,7 @@ impl FutexHolders {
             address,
         };
         match captured {
+            // `holder` is `None` if the record does not tell it.
             Some(holder) => self.wait_for(at, lock, holder),
             None => drop(self.uncaptured.insert(at.task.tid, lock)),
         }
@@ -172,12 +175,12 @@ impl FutexHolders {
     fn end(&mut self, at: &EventContext) {
         self.uncaptured.remove(&at.task.tid);
         if let Some((holder, _)) = self.waits.remove(&at.task.tid) {
-            self.release(holder, at.time());
+            self.remove_waiter(holder, at.time());
         }
     }
 
     /// Removes a waiter of a holder.
-    fn release(&mut self, holder: u32, time: u64) {
+    fn remove_waiter(&mut self, holder: u32, time: u64) {
         if let Some(holder) = self.holders.get_mut(&holder) {
             holder.waited = holder.waited(time);
             holder.since = time;
@@ -191,12 +194,12 @@ impl FutexHolders {
             pid: at.task.pid,
             address,
         };
-        let is_released = |wait: &(u32, UserLock)| wait.1 == lock;
-        let released = self.waits.values().filter(|wait| is_released(wait));
-        let released: Vec<u32> = released.map(|(holder, _)| *holder).collect();
-        self.waits.retain(|_, wait| !is_released(wait));
-        for holder in released {
-            self.release(holder, at.time());
+        let is_ended = |wait: &(u32, UserLock)| wait.1 == lock;
+        let ended = self.waits.values().filter(|wait| is_ended(wait));
+        let holders: Vec<u32> = ended.map(|(holder, _)| *holder).collect();
+        self.waits.retain(|_, wait| !is_ended(wait));
+        for holder in holders {
+            self.remove_waiter(holder, at.time());
         }
     }
 
@@ -312,7 +315,7 @@ impl Observer<Option<Arc<LockDetail>>> for FutexHolders {
         let waits = self.waits.drain();
         let holders: Vec<u32> = waits.map(|(_, (holder, _))| holder).collect();
         for holder in holders {
-            self.release(holder, at.time());
+            self.remove_waiter(holder, at.time());
         }
         for holder in self.holders.values_mut() {
             holder.away = None;

@@ -76,7 +76,7 @@ pub(in crate::cli::commands) fn run(
     let resolver = analysis.resolver(&symbols);
     let details = KmemDetails {
         resolver: &resolver,
-        intervals: time_intervals(matches, &analysis, "script")?,
+        intervals: time_intervals(matches, &analysis, "script")?, // The command that prints times, for a hint.
     };
     let pageblock_order = pageblock_order(&analysis);
     let mut fragmentation = Fragmentation::default().with_pageblock_order(pageblock_order);

@@ -18,6 +18,7 @@ fn build_ids() -> Vec<BuildIdEntry> {
         size: 20,
         filename: name.to_owned(),
     };
+    // The CPU modes kernel and user.
     vec![
         entry("[kernel.kallsyms]", 1),
         entry(&"/usr/lib/x".repeat(20), 2),
@@ -190,9 +191,9 @@ fn features_round_trip_in_both_byte_orders() {
     }
 }
 
-/// Truncation neither panics, nor changes the hostname, nor adds build-ids.
+/// A truncated file does not make the parser panic, either.
 #[test]
-fn truncation_neither_changes_nor_adds_features() {
+fn truncation_neither_changes_the_hostname_nor_adds_build_ids() {
     let bytes = file(Endian::NATIVE);
     let complete = PerfData::parse(&bytes).unwrap();
     for end in 0..bytes.len() {

@@ -74,6 +74,7 @@ fn split_names(word: &Word) -> Result<(Option<String>, Option<String>, Word), Sy
     if word.char_at(end) != Some('=') {
         return Ok((None, None, word.clone()));
     }
+    // Drops the `=`, and below the `:`.
     let (names, point) = word.split_at(end);
     let (group, event) = match names.find(&[':']) {
         Some(colon) => {

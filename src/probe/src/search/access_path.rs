@@ -13,8 +13,9 @@ const MAX_BITS: u64 = 64;
 pub(crate) struct PathValue<T> {
     /// The dereferences so far.
     pub(crate) reads: Vec<Dereference>,
-    /// The variable or member, or, for an element, the pointer or array type: its [`TypeShape::real_type`] is the type of the
-    /// value. Until all dimensions of a multi-dimensional array are indexed, the real type is still that of the whole array.
+    /// Where the value comes from: the variable or member, or, for an element, the type of the indexed pointer or array. In each
+    /// case, [`TypeShape::real_type`] is the type of the value. Until all dimensions of a multi-dimensional
+    /// array are indexed, the real type is still that of the whole array.
     shape: T,
     /// The number of indices applied so far to a multi-dimensional array; 0 again when all its dimensions are indexed.
     depth: usize,
@@ -101,6 +102,7 @@ impl<T: TypeShape> PathValue<T> {
         Ok(())
     }
 
+    /// Makes `shape` the one whose real type is the type of the value.
     fn continue_at(&mut self, shape: T) {
         self.shape = shape;
         self.depth = 0;
@@ -170,9 +172,9 @@ impl<T: TypeShape> PathValue<T> {
         Ok(())
     }
 
-    /// Returns the type of the field in the kernel's syntax, and whether the value is too wide to be recorded completely. The
-    /// type is `cast` if given, otherwise the value's own (`None` if unknown); `u`, `s` or `x` alone takes the width of the
-    /// value. For a string, a dereference is added to `reads` if the value is a pointer.
+    /// Returns the type of the event's field that records the value, in the kernel's syntax, and whether the value is too wide to
+    /// be recorded completely. The type is `cast` if given, otherwise the value's own (`None` if unknown); `u`, `s` or `x` alone
+    /// takes the width of the value. For a string, a dereference is added to `reads` if the value is a pointer.
     pub(crate) fn finish_with_type(
         &mut self,
         cast: Option<&str>,

@@ -8,7 +8,9 @@ use super::sections::Slice;
 #[derive(Debug, Default)]
 pub(super) struct RangeAttributes {
     low: Option<u64>,
+    /// `DW_AT_high_pc` as an address.
     high: Option<u64>,
+    /// `DW_AT_high_pc` as an offset from `DW_AT_low_pc`.
     size: Option<u64>,
     list: Option<RangeListsOffset>,
 }
@@ -40,7 +42,7 @@ pub(super) fn for_each_range(
     attributes: &RangeAttributes,
     mut range: impl FnMut(u64, u64),
 ) -> gimli::Result<()> {
-    let mut take = |start, end| {
+    let mut call_unless_empty = |start, end| {
         if start < end {
             range(start, end);
         }
@@ -48,12 +50,12 @@ pub(super) fn for_each_range(
     if let Some(list) = attributes.list {
         let mut ranges = unit.ranges(list)?;
         while let Some(found) = ranges.next()? {
-            take(found.begin, found.end);
+            call_unless_empty(found.begin, found.end);
         }
     } else if let Some(start) = attributes.low {
         // The tombstone of removed code, -1, overflows the sum, so that the range is empty.
         let end = attributes.size.map(|size| start.wrapping_add(size));
-        take(start, end.or(attributes.high).unwrap_or(start));
+        call_unless_empty(start, end.or(attributes.high).unwrap_or(start));
     }
     Ok(())
 }

@@ -40,7 +40,7 @@ pub(super) fn write_titles(
     layout: &ReportLayout,
 ) -> io::Result<()> {
     let columns = HierarchyColumns::new(histogram, layout);
-    let numbers: Vec<String> = columns
+    let padded: Vec<String> = columns
         .numbers
         .iter()
         .map(TableColumn::padded_title)
@@ -52,7 +52,7 @@ pub(super) fn write_titles(
         return writeln!(out, "# {}{separator}{keys}", numbers.join(separator));
     }
     let indent = columns.indent();
-    let number_titles = numbers.join("  ");
+    let number_titles = padded.join("  ");
     writeln!(out, "# {}{number_titles}  {keys}", Blanks(indent))?;
     let levels = columns.keys.iter().enumerate();
     let widest = levels
@@ -75,6 +75,7 @@ pub(super) fn write_rows(
     // The level of a hidden row while the rows of its subtree, which are hidden as well, are skipped.
     let mut hidden_level = None;
     let mut text = String::new();
+    // A step is a line of the tree: a row with the one cell of its level's key.
     for step in histogram.hierarchy() {
         if hidden_level.is_some_and(|level| step.level > level) {
             continue;
@@ -91,6 +92,7 @@ pub(super) fn write_rows(
             None => write_padded(&mut text, &step, histogram, &columns),
         }
         text.push('\n');
+        // Nothing, except at the last level.
         graph::push(&mut text, &step.row, histogram.all.period, layout);
         out.write_all(text.as_bytes())?;
     }
