@@ -55,6 +55,7 @@ mod tests {
     use super::*;
 
     proptest! {
+        // Small CPU numbers, numbers around `MAX_CPUS`, and the largest.
         #[test]
         fn previous_values_match_a_map(inserted in proptest::collection::vec(
             (prop_oneof![0u32..9, 8190u32..8195, Just(u32::MAX)], any::<u8>()),

@@ -81,6 +81,7 @@ fn breakpoints_watch_an_address() {
         );
     }
     assert_eq!(one("mem:jiffies:w").attr.config1, 0xffff_ffff_8200_0000);
+    // The slash before a length does not begin terms: the commas after it separate events.
     assert_eq!(all("mem:0x1000/4:w,cs,{mem:0x2000/1,cs}").len(), 4);
     assert_eq!(all("{mem:0x2000/1,cs},cs,{cs,mem:0x2000/1}:u,cs").len(), 6);
     for (text, start) in [
@@ -126,16 +127,18 @@ fn terms_of_a_pmu_set_its_bits() {
 
 #[test]
 fn a_name_or_pattern_without_a_number_selects_several_pmus() {
-    let kinds = |text| {
+    let types = |text| {
         all(text)
             .iter()
             .map(|event| event.attr.kind.0)
             .collect::<Vec<_>>()
     };
     for several in ["uncore_imc/event=1/", "imc/event=1/", "*imc*/event=1/"] {
-        assert_eq!(kinds(several), [21, 20], "{several}");
+        // In the order of the catalogue.
+        assert_eq!(types(several), [21, 20], "{several}");
     }
-    assert_eq!(kinds("uncore_imc_0/event=1/"), [20]);
+    assert_eq!(types("uncore_imc_0/event=1/"), [20]);
+    // Of several PMUs only the preferred one is selected; a single PMU is selected in any case.
     let restricted = crate::Catalogue {
         preferred_pmu: Some("uncore_imc_1".to_owned()),
         ..catalogue(&FakeTracefs)
@@ -146,8 +149,8 @@ fn a_name_or_pattern_without_a_number_selects_several_pmus() {
         ("msr/tsc/", 9),
     ] {
         let events = parse(text, &restricted).unwrap();
-        let kinds: Vec<u32> = events.iter().map(|event| event.attr.kind.0).collect();
-        assert_eq!(kinds, [kind], "{text}");
+        let selected: Vec<u32> = events.iter().map(|event| event.attr.kind.0).collect();
+        assert_eq!(selected, [kind], "{text}");
     }
 }
 
@@ -276,14 +279,18 @@ fn settings_of_terms_are_parsed() {
 
 #[test]
 fn settings_of_terms_override_general_ones() {
-    let frames = CallGraph::FramePointers;
+    let frame_pointers = CallGraph::FramePointers;
+    // `max-stack` requests callchains even if the command does not.
     assert_eq!(
         settings("cs/max-stack=3/").effective_call_graph(CallGraph::None),
-        frames
+        frame_pointers
     );
     assert_eq!(
-        settings("cs/call-graph=no/").effective_call_graph(frames),
+        settings("cs/call-graph=no/").effective_call_graph(frame_pointers),
         CallGraph::None
     );
-    assert_eq!(settings("cs").effective_call_graph(frames), frames);
+    assert_eq!(
+        settings("cs").effective_call_graph(frame_pointers),
+        frame_pointers
+    );
 }

@@ -16,14 +16,14 @@ use crate::{RecordingBytes, Spool};
 /// Name of the file with the header in a directory created by `record --threads`. The names of the other files start with it.
 pub const HEADER_FILE_NAME: &str = "data";
 
-/// A file of a directory of `record --threads` that contains only records.
+/// A part of a recording: a file of a directory of `record --threads` that contains only records.
 #[derive(Debug)]
 pub struct DirectoryFile {
     path: PathBuf,
     bytes: MappedFile,
 }
 
-/// A file of a directory that cannot be opened or mapped.
+/// A part, a file of a directory, that cannot be opened or mapped.
 #[derive(Debug)]
 pub struct PartError {
     /// The file.
@@ -114,7 +114,7 @@ impl UnpackedRecords {
         let bytes: Vec<&[u8]> = parts.iter().map(|part| &*part.bytes).collect();
         let summary = data.unpack_on(threads, &bytes, &mut spool)?;
         let damage = match &summary.first_error {
-            // The parts are numbered from 1.
+            // `part` is the position in `parts`, from 1; it is not the number in the file's name, which starts at 0.
             Some(Error::Part { part, source }) => parts
                 .get((*part as usize).wrapping_sub(1))
                 .map(|part| format!("{}: {source}", part.path.display())),

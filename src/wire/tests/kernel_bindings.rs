@@ -168,8 +168,8 @@ fn flags_are_the_kernels_bits() {
     }
     let named = AttrFlags::NAMED
         .iter()
-        .fold(0, |bits, (flag, _)| bits | flag.0);
-    let compared = flags.iter().fold(0, |bits, (flag, _)| bits | flag.0);
+        .fold(0, |all, (flag, _)| all | flag.0);
+    let compared = flags.iter().fold(0, |all, (flag, _)| all | flag.0);
     assert_eq!(named, compared, "every flag is compared");
 }
 

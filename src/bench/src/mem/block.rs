@@ -27,7 +27,7 @@ pub struct BlockFunction {
     instructions: Option<BlockInstructions>,
 }
 
-/// The instructions of a function of the C library.
+/// Marks a function of the C library: no instructions of our own are used.
 const C_LIBRARY: Option<BlockInstructions> = None;
 
 /// The description of a function of the C library, with the library's name.
@@ -152,6 +152,7 @@ impl Block {
             BlockOperation::Fill => {
                 let mut byte = 0_u8;
                 let run = || {
+                    // As in perf, each pass fills with another byte.
                     byte = byte.wrapping_add(1);
                     self.fill(function, target.bytes_mut(), byte);
                 };
@@ -169,6 +170,7 @@ impl Block {
         let chunks = target.chunks_mut(self.chunk).zip(source.chunks(self.chunk));
         for (target, source) in chunks {
             match function.instructions {
+                // The compiler turns this into a call of memcpy.
                 None => target.copy_from_slice(black_box(source)),
                 Some(instructions) => instructions.copy(target, source),
             }
@@ -179,6 +181,7 @@ impl Block {
     fn fill(&self, function: BlockFunction, target: &mut [u8], byte: u8) {
         for target in target.chunks_mut(self.chunk) {
             match function.instructions {
+                // The compiler turns this into a call of memset.
                 None => target.fill(black_box(byte)),
                 Some(instructions) => instructions.fill(target, byte),
             }

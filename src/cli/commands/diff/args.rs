@@ -1,4 +1,4 @@
-//! The options of `diff`, in perf's order.
+//! The options of `diff`: first those that perf 6.1 does not have, then those of perf in its order.
 
 use clap::{Arg, Command};
 

@@ -1,4 +1,4 @@
-//! The BPF programs of `--off-cpu`, and their sums as waits of tasks.
+//! The BPF programs of `--off-cpu`, and the waits of tasks that they report, with callchains.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -17,8 +17,9 @@ use crate::cli::context::Context;
 use crate::cli::live::PROC;
 use crate::cli::live::kernel_offsets::member_offsets;
 
-/// The function of the kernel that switches tasks, and its maximum size in bytes.
+/// The function of the kernel that switches tasks.
 const SWITCH_FUNCTION: &str = "__schedule";
+/// An upper limit of the size of [`SWITCH_FUNCTION`] in bytes.
 const SWITCH_FUNCTION_SIZE: u64 = 0x4000;
 /// The maximum number of sums that the BPF map holds.
 const MAX_SUMS: u32 = 1 << 16;
@@ -26,7 +27,7 @@ const MAX_SUMS: u32 = 1 << 16;
 const MAX_STACK: u32 = 127;
 
 /// Loads the programs; `None` if the options need a sample at each switch, or, with a note, if the programs cannot be loaded.
-/// `threshold` is in nanoseconds.
+/// Waits of at least `threshold` nanoseconds are reported one by one, shorter ones in sums.
 pub(super) fn load(
     matches: &ArgMatches,
     context: &Context,
@@ -63,7 +64,7 @@ pub(super) fn load(
 fn needs_switches(matches: &ArgMatches, request: &RecordRequest) -> bool {
     let (observe, output) = (&request.observe, &request.output);
     let samples = &observe.details.samples;
-    // `-D`; not context switches.
+    // `-D` switches the events on and off; these are not context switches.
     let has_timed_switches = observe.switches.is_some();
     !matches!(
         observe.call_graph,
@@ -138,7 +139,7 @@ pub(super) fn report(context: &Context, programs: &OffCpuPrograms, failure: Opti
     }
 }
 
-/// The waits that the programs report.
+/// The waits that the programs report: single long ones, and sums of all others.
 #[derive(Debug)]
 pub(super) struct BpfWaits {
     programs: Arc<OffCpuPrograms>,

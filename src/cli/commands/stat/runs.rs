@@ -57,31 +57,31 @@ impl<'a> StatRuns<'a> {
     pub(super) fn run(mut self) -> Result<ExitStatus, CliError> {
         let plan = self.plan;
         let mut aggregator: Option<Aggregator<'_>> = None;
-        let mut times = Vec::new();
+        let mut elapsed_times = Vec::new();
         let mut done = 0;
         let mut last;
         loop {
             last = self.run_once()?;
             done += 1;
-            times.push(last.elapsed);
+            elapsed_times.push(last.elapsed);
             let events = || counted_events(plan, &last.readings);
-            let all =
+            let sums =
                 aggregator.get_or_insert_with(|| Aggregator::new(events(), &plan.aggregation));
-            all.add(last.elapsed, &last.readings.cells);
+            sums.add(last.elapsed, &last.readings.cells);
             let enough = last.signal.is_some() || plan.runs.is_some_and(|runs| done >= runs);
             // With endless repetition (-r 0) each run has its own table.
             if plan.runs.is_none()
                 && let Some(aggregator) = aggregator.take()
             {
-                self.show(&aggregator, &last, &times)?;
-                times.clear();
+                self.show(&aggregator, &last, &elapsed_times)?;
+                elapsed_times.clear();
             }
             if enough {
                 break;
             }
         }
         if let Some(aggregator) = aggregator {
-            self.show(&aggregator, &last, &times)?;
+            self.show(&aggregator, &last, &elapsed_times)?;
         }
         // The process ends by the signal, so that ^C also ends a shell's loop around it.
         let interrupted = last.signal.map(ExitStatus::Signal);
@@ -158,12 +158,12 @@ impl<'a> StatRuns<'a> {
         }
     }
 
-    /// Shows the final table; after intervals only with `--summary`.
+    /// Shows the final table; after intervals only with `--summary`. `elapsed_times` are those of the runs in the table.
     fn show(
         &mut self,
         aggregator: &Aggregator<'_>,
         last: &CountSummary,
-        times: &[Duration],
+        elapsed_times: &[Duration],
     ) -> Result<(), CliError> {
         let in_intervals = self.plan.request.interval.is_some();
         if in_intervals && flag(self.matches, "summary") != Some(true) {
@@ -178,7 +178,7 @@ impl<'a> StatRuns<'a> {
         };
         let text = self
             .format
-            .final_table(self.plan.subject(), &table, measured, times)?;
+            .final_table(self.plan.subject(), &table, measured, elapsed_times)?;
         self.sink.write(&text)?;
         if !self.format.is_for_programs() && !self.sink.is_nothing() {
             hints::explain_missing_counts(self.context, self.plan, &table);
@@ -227,7 +227,7 @@ impl SessionObserver for StatReporter<'_> {
                 grouped: false,
                 ..
             } if self.verbose => {
-                // Two lines, as in perf.
+                // As in perf, the word `Warning:` is on a line of its own.
                 self.context.warn("");
                 self.context
                     .note(format_args!("{event} event is not supported by the kernel."));

@@ -28,7 +28,7 @@ pub(super) struct TracePrinter {
     layout: TraceLayout,
     /// The tree that is printed at the end instead of lines.
     tree: Option<ExecTree>,
-    /// The time of the first selected call or other event.
+    /// The time of the first selected call or other event, from which the times of lines are counted.
     base: Option<u64>,
     pending: Vec<u8>,
     /// `None` for the standard error.
@@ -103,6 +103,7 @@ impl TraceSink for TracePrinter {
     fn line(&mut self, line: &TraceLine<'_>) -> bool {
         if let Some(tree) = &mut self.tree {
             tree.add(line);
+            // More lines are wanted: nothing is written that could fail.
             return true;
         }
         // Only a line of lost records can precede the first event.

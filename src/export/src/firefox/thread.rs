@@ -8,8 +8,9 @@ use super::tables::{FrameTable, FuncTable, NativeSymbols, ResourceTable, StackTa
 use crate::lazy_seq::LazySeq;
 use crate::profile::{self, PeriodUnit, ProfileSample, Track};
 
-/// The samples of one thread.
+/// The tracks of one thread: its samples, by event.
 pub(super) struct Tracks<'p> {
+    /// The whole profile, with its main event and the time of its first sample.
     view: &'p ProfileView<'p>,
     /// Samples of the main event.
     main: &'p [ProfileSample],
@@ -51,7 +52,7 @@ struct Samples<T, W, D> {
     weight: Option<W>,
     /// `tracing-ms` if weights are milliseconds, otherwise `samples`.
     weight_type: &'static str,
-    /// CPU time since the previous sample of the thread, in the unit of the metadata.
+    /// CPU time since the previous sample of the thread, in the unit of the metadata: nanoseconds or CPU cycles.
     #[serde(rename = "threadCPUDelta", skip_serializing_if = "Option::is_none")]
     thread_cpu_delta: Option<D>,
 }
@@ -84,7 +85,7 @@ struct Cause {
 }
 
 impl<'p> Tracks<'p> {
-    /// The samples of the thread with this index.
+    /// The tracks of the thread with this index.
     pub(super) fn of(view: &'p ProfileView<'p>, thread: u32) -> Self {
         let tracks = &view.profile.tracks;
         // Tracks are sorted by thread.
@@ -104,13 +105,14 @@ impl<'p> Tracks<'p> {
     pub(super) fn thread(self, thread: &'p profile::Thread) -> impl Serialize {
         let Self { view, main, others } = self;
         let mut tables = Tables::new(view.profile);
-        let stacks = main.iter().map(|row| tables.stack(row.stack?));
+        let stacks = main.iter().map(|sample| tables.stack(sample.stack?));
         let stack = stacks.collect();
         let markers = markers(view, &others, &mut tables);
-        let rows = others.iter().flat_map(|track| &track.samples).chain(main);
-        let times = rows.map(|row| row.time);
+        let all_samples = others.iter().flat_map(|track| &track.samples).chain(main);
+        let times = all_samples.map(|sample| sample.time);
         let unit = view.unit();
         let is_time = unit == PeriodUnit::Nanoseconds;
+        // Nanoseconds or CPU cycles.
         let is_cpu_time = unit != PeriodUnit::Count && !view.is_off_cpu();
         let (first, last) = (times.clone().min(), times.max());
         Thread {
@@ -128,16 +130,19 @@ impl<'p> Tracks<'p> {
             samples: Samples {
                 length: main.len(),
                 stack,
-                time: LazySeq(move || main.iter().map(move |row| view.milliseconds(row.time))),
+                time: LazySeq(move || {
+                    main.iter()
+                        .map(move |sample| view.milliseconds(sample.time))
+                }),
                 weight: is_time.then_some(LazySeq(move || {
-                    main.iter().map(|row| row.period as f64 / 1e6)
+                    main.iter().map(|sample| sample.period as f64 / 1e6)
                 })),
                 weight_type: match is_time {
                     true => "tracing-ms",
                     false => "samples",
                 },
                 thread_cpu_delta: is_cpu_time
-                    .then_some(LazySeq(move || main.iter().map(|row| row.period))),
+                    .then_some(LazySeq(move || main.iter().map(|sample| sample.period))),
             },
             markers,
             string_array: tables.strings().to_vec(),
@@ -158,22 +163,22 @@ fn markers<'p>(
 ) -> Markers {
     let named = tracks.iter().flat_map(|track| {
         let name = view.event(track.event).map_or("", |event| &event.name);
-        track.samples.iter().map(move |row| (name, row))
+        track.samples.iter().map(move |sample| (name, sample))
     });
     let mut named: Vec<(&str, &ProfileSample)> = named.collect();
-    named.sort_by_key(|(_, row)| row.time);
+    named.sort_by_key(|(_, sample)| sample.time);
     let mut markers = Markers::default();
-    for (name, row) in named {
+    for (name, sample) in named {
         markers.length += 1;
         markers.category.push(OTHER);
         markers.name.push(tables.string(name));
         markers.phase.push(0);
-        markers.start_time.push(view.milliseconds(row.time));
+        markers.start_time.push(view.milliseconds(sample.time));
         markers.end_time.push(None);
-        let stack = row.stack.and_then(|stack| tables.stack(stack));
+        let stack = sample.stack.and_then(|stack| tables.stack(stack));
         markers.data.push(Payload {
             kind: MARKER,
-            period: row.period,
+            period: sample.period,
             cause: stack.map(|stack| Cause { stack }),
         });
     }

@@ -72,17 +72,17 @@ impl<'t> Items<'t> {
     /// Reads the callchain after a sample's line.
     fn frames(&mut self) -> Result<Vec<TextFrame<'t>>, LineProblem> {
         let mut frames = Vec::new();
-        while let Some(line) = self.lines.peek().copied() {
+        while let Some(text) = self.lines.peek().copied() {
             // Frames begin with a tab, which may have become blanks when the text was copied. Lines of samples can begin with
             // blanks, too.
-            let is_frame = line.starts_with('\t')
-                || (line.starts_with(' ') && parse_head(line).is_none() && !line.trim().is_empty());
+            let is_frame = text.starts_with('\t')
+                || (text.starts_with(' ') && parse_head(text).is_none() && !text.trim().is_empty());
             if !is_frame {
                 break;
             }
             self.lines.next();
             self.line += 1;
-            let frame = TextFrame::parse(line).ok_or(LineProblem {
+            let frame = TextFrame::parse(text).ok_or(LineProblem {
                 line: self.line,
                 cause: "not a frame, which is an address, a function and an object in parentheses",
             })?;
@@ -102,23 +102,23 @@ impl<'t> Items<'t> {
         if text.starts_with('\t') {
             return Err(problem("a frame without a sample above"));
         }
-        let (head, rest) = parse_head(text).ok_or(problem(
+        let (head, after_time) = parse_head(text).ok_or(problem(
             "not a sample, which is a command name, a thread id, a time with a colon, and an event",
         ))?;
-        if rest.starts_with("PERF_RECORD_") {
+        if after_time.starts_with("PERF_RECORD_") {
             return Ok(TextItem::Other);
         }
-        let (head, rest) = head.with_event(rest).ok_or(problem(
+        let (head, after_event) = head.with_event(after_time).ok_or(problem(
             "no event after the time; its name ends with a colon",
         ))?;
-        if head.fields.is_none() && rest.contains(DATA_SOURCE) {
+        if head.fields.is_none() && after_event.contains(DATA_SOURCE) {
             return Err(problem(
                 "memory accesses with a data source are not converted",
             ));
         }
         let mut frames = Vec::new();
-        if head.fields.is_none() && !rest.is_empty() {
-            let frame = sampled_frame(rest).ok_or(problem(
+        if head.fields.is_none() && !after_event.is_empty() {
+            let frame = sampled_frame(after_event).ok_or(problem(
                 "no code address with a function and an object in parentheses",
             ))?;
             frames.push(frame);
@@ -222,27 +222,29 @@ fn nanoseconds(text: &str) -> Option<u64> {
 impl<'t> TextHead<'t> {
     /// Adds period, event and fields from the text after the time; returns also the text after the event.
     fn with_event(self, text: &'t str) -> Option<(Self, &'t str)> {
-        let (first, rest) = text.split_once([' ', '\t']).unwrap_or((text, ""));
-        let (period, name, rest) = match first.ends_with(':') {
-            true => (None, first, rest),
+        let (first, after_first) = text.split_once([' ', '\t']).unwrap_or((text, ""));
+        let (period, name, after_event) = match first.ends_with(':') {
+            true => (None, first, after_first),
             false => {
                 let period: u64 = first.parse().ok()?;
-                let rest = rest.trim_start();
-                let (name, rest) = rest.split_once([' ', '\t']).unwrap_or((rest, ""));
-                (Some(period), name, rest)
+                let after_period = after_first.trim_start();
+                let (name, after_event) = after_period
+                    .split_once([' ', '\t'])
+                    .unwrap_or((after_period, ""));
+                (Some(period), name, after_event)
             }
         };
         let event = name.strip_suffix(':').filter(|name| !name.is_empty())?;
-        let rest = rest.trim();
+        let after_event = after_event.trim();
         // Samples of tracepoints are printed without their period: after a period, the text is not the fields of a tracepoint.
-        let fields = (period.is_none() && is_tracepoint(event, rest)).then_some(rest);
+        let fields = (period.is_none() && is_tracepoint(event, after_event)).then_some(after_event);
         let head = Self {
             period,
             event,
             fields,
             ..self
         };
-        Some((head, rest))
+        Some((head, after_event))
     }
 }
 

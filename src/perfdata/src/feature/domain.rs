@@ -7,8 +7,9 @@ use super::text;
 /// From this version of `/proc/schedstat` on, domains have names.
 const VERSION_WITH_NAMES: u32 = 17;
 
-/// Size of a CPU's header in bytes. Fewer bytes at the end of a section are padding of pipe mode.
-const CPU_SIZE: usize = 8;
+/// Size in bytes of a CPU's header: its number and the number of its domains. Fewer bytes at the end of a section
+/// are padding of pipe mode.
+const CPU_HEADER_SIZE: usize = 8;
 
 /// The domains of all CPUs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -48,7 +49,7 @@ impl SchedDomains {
         let version = at.u32("schedstat version")?;
         let max_domains = at.u32("most domains")?;
         let mut cpus = Vec::new();
-        while at.rest().len() >= CPU_SIZE {
+        while at.rest().len() >= CPU_HEADER_SIZE {
             let cpu = at.u32("domain cpu")?;
             let count = at.u32("domain count")?;
             let domains = (0..count).map(|_| SchedDomain::decode(at, version));

@@ -10,7 +10,8 @@ use crate::group_samples::{GroupCounts, LastValues};
 use crate::record_counter::RecordCounter;
 use crate::{BadRecord, Error, Order, Rounds, WorldBuilder};
 
-/// Number of rounds at the start of a file that are all kept.
+/// Number of rounds at the start of a file that are all kept. Of the later ones only some are kept, since recorders may end a
+/// round after every few samples.
 const ALWAYS_KEPT_ROUNDS: usize = 512;
 /// Minimum number of bytes between the rounds that are kept after the first [`ALWAYS_KEPT_ROUNDS`].
 pub(super) const ROUND_SPACING: u64 = 32 << 10;
@@ -23,18 +24,22 @@ pub(super) struct Join<'s, 'e, 'a> {
     /// Whether reading has ended: at the end of the data, at damage, or after an error.
     ended: bool,
     failed: Option<Error>,
-    /// The flush limit at `position`, and the number of late records so far.
-    order: Rounds,
-    /// Records that change the World, sorted later.
+    /// The flush limit (the time up to which perf would have delivered records) at `position`, and the number of late records
+    /// so far.
+    flush: Rounds,
+    /// Records that change the World (the processes and mappings at a time), sorted later.
     world_changes: Vec<(Order, RawRecord<'a>)>,
     tally: RecordCounter,
+    /// Number of samples of each event.
     samples: Vec<u64>,
     slices: Vec<DataSlice>,
+    /// The CPU modes of samples, one bit for each.
     modes: u8,
+    /// The rounds that are kept.
     rounds: Vec<FinishedRound>,
     /// Lowest time of the records after the last round that was kept.
     earliest: u64,
-    /// The first record without a time after each change of the limit.
+    /// The first record without a time after each change of the flush limit.
     timeless: Vec<TimelessRecord>,
     /// Counter values in samples.
     values: GroupCounts,
@@ -48,7 +53,7 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
             position: scanner.data.data_offset(),
             ended: false,
             failed: None,
-            order: Rounds::new(),
+            flush: Rounds::new(),
             world_changes: Vec::new(),
             tally: RecordCounter::default(),
             samples: vec![0; scanner.events.len()],
@@ -67,8 +72,8 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         self.ended
     }
 
-    /// Adds the records that begin before `end`: those of `chunk`, unless it failed (maybe because of a wrong guess), was not
-    /// scanned, or does not begin at the next record; then the records are scanned here.
+    /// Adds the records that begin before `end`: those of `chunk`, if it was scanned without an error from the next record on.
+    /// Otherwise (maybe because its first record was guessed wrongly) the records are scanned here.
     pub(super) fn add(&mut self, chunk: Scanned<'a>, end: u64) {
         // No record begins in the chunk if an earlier record extends beyond it.
         if self.ended || self.position >= end {
@@ -118,22 +123,22 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         Ok(())
     }
 
-    /// Position of a record in perf's order. A record without a time gets the current limit as its time.
+    /// Position of a record in perf's order. A record without a time gets the current flush limit as its time.
     fn order_of(&self, record: RecordPosition) -> Order {
         Order {
-            time: record.time.unwrap_or(self.order.limit()),
+            time: record.time.unwrap_or(self.flush.limit()),
             position: record.position,
         }
     }
 
     /// Adds the times of the records of a segment.
     fn add_segment(&mut self, segment: &Segment) {
-        let limit = self.order.limit();
+        let limit = self.flush.limit();
         let late = match segment.lowest < limit {
             true => self.late_records(segment, limit),
             false => 0,
         };
-        self.order.add_range(segment.highest, late);
+        self.flush.add_range(segment.highest, late);
         self.earliest = self.earliest.min(segment.lowest);
         if let Some(position) = segment.first_timeless {
             self.earliest = self.earliest.min(limit);
@@ -183,14 +188,14 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
 
     /// Ends a round; `position` is that of its FINISHED_ROUND record.
     fn end_round(&mut self, position: u64) {
-        self.order.finish_round();
+        self.flush.finish_round();
         let last_kept = self.rounds.last().map_or(0, |round| round.position);
         if self.rounds.len() >= ALWAYS_KEPT_ROUNDS && position - last_kept < ROUND_SPACING {
             return;
         }
         self.rounds.push(FinishedRound {
             position,
-            limit: self.order.limit(),
+            limit: self.flush.limit(),
             // For now the lowest time of the records since the previous kept round; `complete_rounds` replaces it.
             complete_until: std::mem::replace(&mut self.earliest, u64::MAX),
         });
@@ -222,7 +227,7 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         diagnostics.end = damage
             .and_then(Result::err)
             .or_else(|| data.unpack_error().cloned());
-        diagnostics.out_of_order = self.scanner.events.out_of_order(&self.order);
+        diagnostics.out_of_order = self.scanner.events.out_of_order(&self.flush);
         let mut builder = WorldBuilder::new(data.endian());
         builder.add_build_ids(&data.features().build_ids());
         self.world_changes.sort_by_key(|(order, _)| *order);
@@ -235,6 +240,7 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
                 });
             }
         }
+        // A share is what one event gets of a sample with the values of a group.
         let shares = self.values.finish(&mut LastValues::default());
         shares.add_counts(&mut self.samples);
         Ok(Scan {

@@ -31,7 +31,7 @@ pub struct LoadedSymbols {
     pub debug: Option<DebugSource>,
     /// For [`ObjectKind::Kernel`] from kallsyms: the symbols of modules in the same listing.
     pub modules: Vec<ModuleSymbols>,
-    /// For [`ObjectKind::PerfMap`] from a dump: code, lines and frames of its functions.
+    /// For [`ObjectKind::PerfMap`] from a jitdump: code, lines and unwind tables of its functions.
     pub code: Option<JitCode>,
 }
 
@@ -48,7 +48,7 @@ impl LoadedSymbols {
     }
 }
 
-/// Loads the symbols of an object like perf 6.1. Never fails: problems are in [`LoadedSymbols::findings`].
+/// Loads the symbols of an object, as perf 6.1 does. Never fails: problems are in [`LoadedSymbols::findings`].
 pub fn load(files: &dyn Files, paths: &SearchPaths, request: &ObjectRequest<'_>) -> LoadedSymbols {
     match request.kind {
         ObjectKind::Kernel => kernel::load_kernel(files, paths, request),

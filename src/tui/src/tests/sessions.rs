@@ -13,9 +13,10 @@ const HAS_COLORS: bool = false;
 /// A list of numbered rows that counts the rows it builds.
 struct Numbers {
     list: List,
+    /// Number of columns that are scrolled out of view on the left.
     left: usize,
     last_message: u32,
-    /// Receives the number of rows built at each paint.
+    /// Where the number of rows built is sent at each paint.
     painted: Sender<usize>,
     replies: Vec<Reply>,
 }
@@ -100,6 +101,7 @@ fn only_visible_rows_are_built_and_only_changes_painted() {
     use KeyCode::{Char, Down, End, PageDown};
     let (ended, lines, paints) = run_session(&[Char('x'), End, Char('x'), Char('q')], &[]);
     assert!(ended.is_ok());
+    // The title is cut at the 16 columns of the terminal.
     let expected = [
         "message 0, 10000",
         "Number",
