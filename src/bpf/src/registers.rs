@@ -14,7 +14,7 @@ pub(crate) struct CompatMark {
 /// Offsets in `struct pt_regs`, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RegisterLayout {
-    /// The size of the beginning of the structure that contains all fields below.
+    /// How many bytes are read from the start of the structure: they contain all registers below.
     pub(crate) size: i16,
     /// The arguments, which are still there when the call returns.
     pub(crate) arguments: [i16; 6],

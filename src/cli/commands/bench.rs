@@ -165,6 +165,7 @@ fn run_with_defaults(
 }
 
 /// Parses the words after the name of a benchmark or `all`: its own options, which `own_command` declares, and the common ones.
+/// `name` is what follows `bench` on the command line: the collection, and the benchmark or `all`.
 fn parse(
     name: &str,
     summary: &str,
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn every_option_of_a_benchmark_has_help() {
+    fn every_option_of_a_benchmark_has_help_or_is_refused() {
         for benchmark in benchmarks() {
             let command = with_common((benchmark.build)());
             // clap checks that names and letters are unique.
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_of_a_benchmark_keep_their_meaning() {
+    fn a_common_option_has_no_letter_if_the_benchmark_uses_it() {
         let letter = |name: &str, long: &str| {
             let benchmark = benchmarks()
                 .find(|benchmark| benchmark.name == name)

@@ -21,6 +21,7 @@ pub(crate) fn time_intervals(
         return Ok(None);
     };
     let boundaries = analysis.metadata().features.sample_time();
+    // Times are those of the recording, not counted from its first sample.
     let relative = false;
     let intervals = TimeIntervals::parse(text, boundaries, relative);
     intervals.map(Some).map_err(|error| {

@@ -11,7 +11,7 @@ impl ObjdumpListing {
     /// instruction. A line without an instruction has further bytes of the previous instruction.
     #[must_use]
     pub fn parse(output: &str) -> Self {
-        let mut objdump: BTreeMap<u64, (usize, String)> = BTreeMap::new();
+        let mut instructions: BTreeMap<u64, (usize, String)> = BTreeMap::new();
         let mut last = None;
         for line in output.lines() {
             let Some((address, rest)) = line.split_once(':') else {
@@ -25,23 +25,23 @@ impl ObjdumpListing {
                 None => (rest, ""),
             };
             let digits = bytes.bytes().filter(u8::is_ascii_hexdigit).count();
-            match last.and_then(|last| objdump.get_mut(&last)) {
-                Some((length, _)) if text.is_empty() => *length += digits / 2,
+            match last.and_then(|last| instructions.get_mut(&last)) {
+                Some((size, _)) if text.is_empty() => *size += digits / 2,
                 _ => {
                     let text = text.replace('\t', " ");
-                    objdump.insert(address, (digits / 2, text));
+                    instructions.insert(address, (digits / 2, text));
                     last = Some(address);
                 }
             }
         }
-        Self(objdump)
+        Self(instructions)
     }
 
     /// The instruction at an address: its size in bytes and its text.
     pub(crate) fn at(&self, address: u64) -> Option<(usize, &str)> {
-        let (length, text) = self.0.get(&address)?;
-        // A line that is not an instruction may also begin with hexadecimal digits and a colon, usually without bytes.
-        (*length > 0).then_some((*length, text.as_str()))
+        let (size, text) = self.0.get(&address)?;
+        // Other lines, such as a label, may also begin with hexadecimal digits and a colon. They usually have no bytes.
+        (*size > 0).then_some((*size, text.as_str()))
     }
 
     /// Whether there are no instructions.

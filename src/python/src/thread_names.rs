@@ -9,14 +9,14 @@ use rustc_hash::FxHashMap;
 /// The names of the host's threads.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadNames {
-    /// By thread id, its changes in order: the position after which a name applies, and the index of the name in `texts`; `None`
-    /// from the start of a new thread until it has a name.
+    /// By thread id, the changes of the thread's name in order: the position in the recording after which a name applies, and the
+    /// index of the name in `texts`; `None` from the start of a new thread until it has a name.
     changes: FxHashMap<u32, Vec<(Order, Option<usize>)>>,
     texts: Vec<String>,
 }
 
 impl ThreadNames {
-    /// Copies the names of the threads of a recording.
+    /// Copies the names of the threads of a recording from its World, the processes and mappings by time.
     pub(crate) fn of(world: &World) -> Self {
         let mut known: FxHashMap<CommId, usize> = FxHashMap::default();
         let mut names = Self::default();

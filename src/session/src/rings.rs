@@ -57,40 +57,41 @@ pub(crate) fn default_pages(sysctl: &Sysctl) -> usize {
 const SIDE_BAND_PAGES: usize = 32;
 
 /// Maps the rings and redirects all events to the ring of their CPU or task. If locked memory is insufficient, the size of all
-/// rings is halved until they fit; in overwrite mode, the rings that are not overwrite rings first lose the pages that
-/// exceed `requested`.
+/// rings is halved until they fit. `requested` is the number of data pages of a ring. In overwrite mode, the rings that are not
+/// overwrite rings have at least [`SIDE_BAND_PAGES`]; if memory is insufficient, they are first reduced to `requested`.
 pub(crate) fn map_rings(
     events: &[OpenEvent],
     requested: usize,
     observer: &mut dyn SessionObserver,
 ) -> Result<(Vec<Ring>, Vec<OverwriteRing>), Error> {
-    let forward = owners(events.iter().filter(|event| !event.is_in_overwrite_ring()));
-    let backward = owners(events.iter().filter(|event| event.is_in_overwrite_ring()));
+    let ring_owners = owners(events.iter().filter(|event| !event.is_in_overwrite_ring()));
+    let overwrite_owners = owners(events.iter().filter(|event| event.is_in_overwrite_ring()));
+    // The data pages of an overwrite ring; without overwrite mode, those of each ring.
     let mut pages = requested;
-    let mut forward_pages = match backward.is_empty() {
+    let mut ring_pages = match overwrite_owners.is_empty() {
         true => pages,
         false => pages.max(SIDE_BAND_PAGES),
     };
     let rings = loop {
-        let ring = |open_counter: &&OpenCounter| {
-            let map = RingMap::new(&open_counter.counter, forward_pages)?;
+        let new_ring = |open_counter: &&OpenCounter| {
+            let map = RingMap::new(&open_counter.counter, ring_pages)?;
             let cpu = open_counter.cpu;
             let area = None;
             Ok(Ring { map, area, cpu })
         };
-        let overwrite =
+        let new_overwrite_ring =
             |open_counter: &&OpenCounter| OverwriteRing::new(&open_counter.counter, pages);
-        let mapped = map_all(&forward, forward_pages, ring);
-        match mapped.and_then(|rings| Ok((rings, map_all(&backward, pages, overwrite)?))) {
+        let mapped = map_all(&ring_owners, ring_pages, new_ring);
+        let mapped = mapped.and_then(|rings| {
+            let overwrite_rings = map_all(&overwrite_owners, pages, new_overwrite_ring)?;
+            Ok((rings, overwrite_rings))
+        });
+        match mapped {
             Ok(rings) => break rings,
-            Err(Error::Map { cause, .. }) if forward_pages > 1 && is_short_of_memory(&cause) => {
+            Err(Error::Map { cause, .. }) if ring_pages > 1 && is_short_of_memory(&cause) => {
                 // First without the larger minimum for side-band records, then half the size.
-                pages = if forward_pages > pages {
-                    pages
-                } else {
-                    pages / 2
-                };
-                forward_pages = pages;
+                pages = if ring_pages > pages { pages } else { pages / 2 };
+                ring_pages = pages;
             }
             Err(error) => return Err(error),
         }
@@ -104,10 +105,11 @@ pub(crate) fn map_rings(
     observer.on_event(SessionNotice::Mapped {
         bytes: (pages + 1) * page_size(),
     });
-    redirect(events, &forward, &backward)?;
+    redirect(events, &ring_owners, &overwrite_owners)?;
     Ok(rings)
 }
 
+/// Maps a ring for each owner with `map`; `pages`, the number of data pages, is for the error.
 fn map_all<T>(
     owners: &[&OpenCounter],
     pages: usize,
@@ -142,13 +144,13 @@ fn is_short_of_memory(error: &io::Error) -> bool {
 /// Redirects the other counters of each CPU or task to the ring of the first.
 fn redirect(
     events: &[OpenEvent],
-    forward: &[&OpenCounter],
-    backward: &[&OpenCounter],
+    ring_owners: &[&OpenCounter],
+    overwrite_owners: &[&OpenCounter],
 ) -> Result<(), Error> {
     for event in events {
         let owners = match event.is_in_overwrite_ring() {
-            true => backward,
-            false => forward,
+            true => overwrite_owners,
+            false => ring_owners,
         };
         for open_counter in &event.counters {
             let owner = owners

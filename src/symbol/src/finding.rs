@@ -35,7 +35,7 @@ pub enum SymbolFinding {
         /// The file.
         path: PathBuf,
     },
-    /// The file has no build-id, or another one than the wanted file.
+    /// The file has no build-id, or one that differs from `wanted`.
     #[error("{}: its build-id is {}, but that of the recording is {wanted}", path.display(), build_id_text(found.as_ref()))]
     BuildIdMismatch {
         /// The file.
@@ -45,7 +45,7 @@ pub enum SymbolFinding {
         /// The build-id in the recording. If none is recorded for a user object, that of the object's file.
         wanted: BuildId,
     },
-    /// The file is invalid, or a kernel image lacks the relocation symbol.
+    /// The file is invalid, or a kernel image lacks the symbol that determines the relocation of the kernel.
     #[error("{}: {reason}", path.display())]
     Damaged {
         /// The file.
@@ -65,7 +65,8 @@ pub enum SymbolFinding {
         /// The file.
         path: PathBuf,
     },
-    /// Another kernel was recorded, and neither a vmlinux nor a kallsyms in the build-id cache belongs to it.
+    /// A kernel other than the running one was recorded, and neither a vmlinux nor a kallsyms in the build-id cache belongs
+    /// to it.
     #[error("no kallsyms or vmlinux with build-id {build_id} was found")]
     NoKernelSymbols {
         /// Build-id of the recorded kernel.

@@ -16,15 +16,16 @@ pub(crate) struct OverlappingRanges {
     tree: OnceLock<SearchTree>,
 }
 
-/// How a table was built.
+/// How a table was built. A symbol's position in the order of insertion identifies it here.
 #[derive(Debug, Clone)]
 pub(crate) struct InsertionHistory {
     /// Starts of all symbols in order of insertion.
     pub(crate) starts: Vec<u64>,
     pub(crate) steps: Vec<InsertionStep>,
-    /// Maps insertion order to positions in the table. Symbols of one group of [`TiedSymbols`] have the same position.
+    /// The position in the table of each symbol. The symbols of a group of [`TiedSymbols`], which are at one address and of which
+    /// perf keeps one, have the same position.
     pub(crate) place: Vec<u32>,
-    /// The symbols of [`TiedSymbols`], in its order, as positions in insertion order.
+    /// The symbols of all groups of [`TiedSymbols`], in the same order as there.
     pub(crate) tied: Vec<u32>,
 }
 
@@ -32,7 +33,7 @@ pub(crate) struct InsertionHistory {
 #[derive(Debug, Clone)]
 pub(crate) struct InsertionStep {
     pub(crate) inserted: Range<u32>,
-    /// Whether all symbols but one per address were dropped after the insertion.
+    /// Whether, after the insertion, all symbols of the table but one per address were dropped.
     pub(crate) drops_duplicates: bool,
 }
 
@@ -70,21 +71,21 @@ impl InsertionHistory {
         let dropped = self.dropped(tied, names);
         let mut place = self.place.clone();
         let mut changes = Vec::new();
-        let mut rest = dropped.as_slice();
+        let mut not_erased = dropped.as_slice();
         for step in &self.steps {
             changes.push(TreeChange::Insert(step.inserted.clone()));
-            // If this step drops none, a later one drops its duplicates.
+            // If this step does not drop duplicates, those that it inserted stay until a later step drops them.
             let count = match step.drops_duplicates {
-                true => rest.partition_point(|(cause, _)| *cause < step.inserted.end),
+                true => not_erased.partition_point(|(cause, _)| *cause < step.inserted.end),
                 false => 0,
             };
-            let (erased, later) = rest.split_at(count);
-            rest = later;
+            let (erased, later) = not_erased.split_at(count);
+            not_erased = later;
             for (_, loser) in erased {
                 changes.push(TreeChange::Erase(*loser));
-                if let Some(place) = place.get_mut(*loser as usize) {
+                if let Some(position) = place.get_mut(*loser as usize) {
                     // Not in the table.
-                    *place = u32::MAX;
+                    *position = u32::MAX;
                 }
             }
         }
@@ -95,11 +96,13 @@ impl InsertionHistory {
     /// itself), then the dropped symbol. Sorted by the step that inserted the former, then by address.
     fn dropped(&self, tied: &TiedSymbols, names: ComparedNames<'_>) -> Vec<(u32, u32)> {
         let mut dropped = Vec::new();
-        let mut rest = self.tied.as_slice();
+        let mut later_groups = self.tied.as_slice();
         for group in 0..tied.len() as u32 {
-            let (members, later) = rest.split_at(tied.members(group).count().min(rest.len()));
-            rest = later;
+            let count = tied.members(group).count().min(later_groups.len());
+            let (members, later) = later_groups.split_at(count);
+            later_groups = later;
             let member = |at: usize| members.get(at).copied().unwrap_or_default();
+            // Compares the symbols of the group; here `cause` and `loser` are positions in the group.
             names.kept(tied.members(group), |cause, loser| {
                 dropped.push((member(cause), member(loser)));
             });

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_file_is_an_empty_slice_and_a_directory_an_error() {
+    fn a_file_of_size_0_is_an_empty_slice_and_a_directory_an_error() {
         assert!(map_file(Path::new("/dev/null")).unwrap().is_empty());
         let error = map_file(Path::new("/")).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::IsADirectory);

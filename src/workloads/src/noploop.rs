@@ -26,6 +26,7 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub(crate) extern "C" fn noploop() {
+    // Gives the function a frame pointer, so that callchains by frame pointers are complete.
     let frame = StackFrame::new();
     let over = duration::over_flag();
     // SAFETY: the flag is one readable byte for as long as the process runs, and its type allows changes by a signal handler.
@@ -44,7 +45,7 @@ pub(crate) extern "C" fn noploop() {
             options(nostack, readonly),
         );
     }
-    // The loop on other processors; on x86-64 and arm64 the flag is set here.
+    // The loop on other processors; on x86-64 and arm64 the flag is already set here.
     while !over.load(Ordering::Relaxed) {}
     frame.end();
 }

@@ -166,7 +166,8 @@ impl<'c> ChartBuilder<'c> {
 
     /// Draws the tasks that ran.
     fn draw_usage(&self, lane: &CpuLane, row: &mut ChartRow) {
-        let mut names: BTreeMap<usize, u32> = BTreeMap::default();
+        // The index in `row.names` of the name of each task, by the task's index in the chart.
+        let mut name_of_task: BTreeMap<usize, u32> = BTreeMap::default();
         for piece in lane.usage.pieces() {
             let drawn = |low: u8, high: u8, paint: Paint, name: Option<u32>| ChartBox {
                 from: piece.from,
@@ -180,10 +181,10 @@ impl<'c> ChartBuilder<'c> {
             };
             match &piece.content {
                 PieceContent::One { state, data } => {
-                    let index = data.get();
-                    let name = *names.entry(index).or_insert_with(|| {
-                        let lane = self.chart.tasks.get(index);
-                        row.names.push(lane.map(task_name).unwrap_or_default());
+                    let task = data.get();
+                    let name = *name_of_task.entry(task).or_insert_with(|| {
+                        let task_lane = self.chart.tasks.get(task);
+                        row.names.push(task_lane.map(task_name).unwrap_or_default());
                         u32::try_from(row.names.len() - 1).unwrap_or(u32::MAX)
                     });
                     let paint = match *state {
@@ -218,8 +219,8 @@ impl<'c> ChartBuilder<'c> {
         heights.collect()
     }
 
-    /// Returns the stretches with lost records. Stretches of the same CPU, or of no CPU, are merged if they are at most a cell
-    /// of the grid apart.
+    /// Returns the stretches with lost records. Those of the same CPU, or of no CPU, are merged if the time between them is at
+    /// most a cell, the length below which states are merged, too.
     fn gaps(&self) -> Vec<ChartGap> {
         let rows: BTreeMap<u32, usize> = self.cpus.iter().copied().zip(0..).collect();
         let mut merged: Vec<LostStretch> = Vec::new();

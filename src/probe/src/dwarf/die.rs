@@ -205,11 +205,12 @@ impl<'w, 'u> Die<'w, 'u> {
         self.end_around(address).is_some()
     }
 
-    /// Returns the entry address; `None` without code, or if the linker dropped the code.
+    /// Returns the address at which the code of a function or block is entered; `None` without code, or if the linker dropped
+    /// the code.
     pub(crate) fn entry_address(&self) -> Option<u64> {
         let first = || self.ranges().first().map(|(start, _)| *start);
         let low = || self.address(gimli::DW_AT_low_pc);
-        let entry = match self.own(gimli::DW_AT_entry_pc) {
+        let entry_pc = match self.own(gimli::DW_AT_entry_pc) {
             Some(AttributeValue::Udata(distance)) => {
                 let base = low().or_else(first)?;
                 Some(base.wrapping_add(distance))
@@ -218,7 +219,7 @@ impl<'w, 'u> Die<'w, 'u> {
             None => None,
         };
         let is_kept = |address: &u64| *address != 0 || self.compile_unit.may_begin_at_zero();
-        entry.or_else(low).or_else(first).filter(is_kept)
+        entry_pc.or_else(low).or_else(first).filter(is_kept)
     }
 
     /// Returns the direct children of the entry.
@@ -255,7 +256,7 @@ impl<'w, 'u> Die<'w, 'u> {
         loop {
             let moved = match descends {
                 true => entries.next_entry(),
-                // Without a sibling, the pass continues at the null entry or ends.
+                // Without a sibling, this moves to the null entry that ends the list: the pass continues there, or ends.
                 false => entries.next_sibling().map(|_| true),
             };
             if !matches!(moved, Ok(true)) {

@@ -11,7 +11,7 @@ use std::ops::Range;
 use super::thread_cache::OrderRange;
 use crate::{MappingId, Order};
 
-/// Index of an address space in the World.
+/// Index of an address space in the World, the processes and mappings by time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct SpaceId(pub(crate) u32);
 
@@ -60,8 +60,11 @@ impl MappingSpace {
 
     /// Boundaries of mappings inserted before `order`.
     pub(crate) fn borders(&self, order: Order) -> impl Iterator<Item = u64> + '_ {
-        let before = self.entries.iter().take_while(move |at| at.order < order);
-        before.flat_map(|at| [at.start, at.end])
+        let before = self
+            .entries
+            .iter()
+            .take_while(move |entry| entry.order < order);
+        before.flat_map(|entry| [entry.start, entry.end])
     }
 
     /// Inserts `mapping`, overriding older ones; `None` removes those in `range`. Orders must not decrease.
@@ -82,7 +85,7 @@ impl MappingSpace {
         }
     }
 
-    /// All inserted mappings, oldest first.
+    /// All inserted mappings, oldest first, including those removed later.
     pub(crate) fn inserted(&self) -> impl Iterator<Item = (Order, MappingId)> + '_ {
         let entries = self.entries.iter();
         entries.filter_map(|entry| Some((entry.order, entry.mapping?)))
@@ -102,7 +105,7 @@ impl MappingSpace {
             .is_some_and(|first| first.order < order)
     }
 
-    /// Number of entries before `order`, which insert or remove mappings.
+    /// Number of entries before `order`, both those that insert a mapping and those that remove mappings.
     pub(crate) fn count_before(&self, order: Order) -> usize {
         match self.entries.last() {
             Some(last) if last.order < order => self.entries.len(),
@@ -149,7 +152,10 @@ struct MappingIndex {
 impl MappingIndex {
     fn new(entries: &[SpaceEntry]) -> Self {
         const MINUS_ONE: u32 = u32::MAX;
-        let mut borders: Vec<u64> = entries.iter().flat_map(|at| [at.start, at.end]).collect();
+        let mut borders: Vec<u64> = entries
+            .iter()
+            .flat_map(|entry| [entry.start, entry.end])
+            .collect();
         borders.sort_unstable();
         borders.dedup();
         let mut index = Self {

@@ -1,4 +1,4 @@
-//! The rows that a block of a recording contributes to a database, before ids are assigned.
+//! The rows that a block (consecutive records, processed by one thread) adds to a database, before the rows have ids.
 
 use rperf_lines::BranchFlags;
 use rperf_replay::NonSampleRecord;
@@ -11,7 +11,7 @@ use crate::encoded_calls::EncodedCalls;
 /// An item of a block.
 #[derive(Debug)]
 pub(crate) enum DatabaseItem {
-    /// Calls of functions other than those of tables.
+    /// Calls of functions of the script other than those that add a row to a table.
     Calls(Box<EncodedCalls>),
     Sample(Box<ExportedSample>),
     Comm {
@@ -19,6 +19,7 @@ pub(crate) enum DatabaseItem {
         name: String,
         /// Time in nanoseconds.
         time: u64,
+        /// Whether exec(2) set the name.
         is_exec: bool,
     },
     Fork {
@@ -65,7 +66,7 @@ pub(crate) struct ExportedSample {
 }
 
 /// The item of a COMM, FORK or SWITCH record for a database; `None` for other records, for a SWITCH record without a thread id,
-/// and for a record that cannot be decoded.
+/// and for a record that cannot be decoded. A missing time or CPU becomes the highest number of its type.
 pub(crate) fn exported_record(
     record: &NonSampleRecord<'_>,
     endian: Endian,

@@ -84,15 +84,16 @@ pub(super) fn write_row(
     writeln!(out)
 }
 
-/// Returns the columns before the count: time, aggregation unit and number of merged counters, as far as the row has them.
+/// Returns the columns before the count: time, aggregation unit and number of counters summed up, as far as the row has them.
 pub(super) fn leading_columns(line: &StatLine<'_>) -> String {
     let time = match line.style.prefix {
         StatPrefix::Time(time) => format!("{} ", seconds(time)),
         StatPrefix::None | StatPrefix::Summary => String::new(),
     };
     let unit = line.unit();
-    let unit = match (line.row.unit, line.merged()) {
+    let unit_columns = match (line.row.unit, line.merged()) {
         (AggregationUnit::All, _) => String::new(),
+        // A core without a number: a row of an event counted per core, in a table by CPU.
         (AggregationUnit::Cpu(_), _) | (AggregationUnit::Core { .. }, None) => {
             format!("{unit:10} ")
         }
@@ -103,7 +104,7 @@ pub(super) fn leading_columns(line: &StatLine<'_>) -> String {
         (AggregationUnit::Die { .. }, Some(merged)) => format!("{unit:12} {merged:4} "),
         (_, merged) => format!("{unit:15} {:4} ", merged.unwrap_or_default()),
     };
-    time + &unit
+    time + &unit_columns
 }
 
 /// Returns the name and id of a thread. Names of up to 16 characters end in the same column in all rows.

@@ -36,6 +36,7 @@ impl DataConversion<'_> {
         let path = Path::new(target.destination);
         let failed = |error: io::Error| {
             let message = match error.kind() {
+                // The text is complete: it comes from `OldTrace::find`.
                 io::ErrorKind::AlreadyExists => error.to_string(),
                 _ => format!("failed to write the trace {}: {error}", path.display()),
             };
@@ -46,7 +47,7 @@ impl DataConversion<'_> {
         let old = OldTrace::find(&parent, path, replaces).map_err(failed)?;
         let written = parent.replace_folder(name, 0o777, |folder| {
             let written = self.fill(folder, clock_offset, stacks)?;
-            // Only an empty folder can be replaced.
+            // The new trace is complete under a temporary name; only an empty folder can be replaced by it.
             old.remove()?;
             Ok(written)
         });
@@ -94,6 +95,7 @@ impl DataConversion<'_> {
         let render = CtfRender::new(&layout, stacks, recording.endian);
         let mut samples = 0;
         let mut added = Ok(());
+        // A block is the output for consecutive samples and records.
         let take = &mut |block: &mut CtfBlock| {
             added = writer.add(block);
             samples += block.samples;
@@ -133,7 +135,7 @@ struct OldTrace {
 }
 
 impl OldTrace {
-    /// Finds the files of the trace at `path` in the folder `parent`.
+    /// Finds the files of the trace at `path`; `parent` is the folder that contains the trace.
     ///
     /// # Errors
     ///
