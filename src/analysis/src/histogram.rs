@@ -65,7 +65,7 @@ impl Default for LogHistogram {
 }
 
 impl LogHistogram {
-    /// The maximum relative error of a percentile: half the width of a bucket.
+    /// The maximum relative error of a percentile: half the width of a bucket, relative to its lowest value.
     pub const MAX_ERROR: f64 = 1.0 / (2 * SUB_BUCKETS) as f64;
 
     /// Creates an empty histogram.
@@ -314,6 +314,7 @@ mod tests {
     proptest! {
         #[test]
         fn values_counted_elsewhere_give_the_same_histogram(values in proptest::collection::vec(0..1_u64 << 37, 0..100)) {
+            // Values below 2^37 have bucket numbers below 2048.
             let mut counts = vec![0; 2048];
             values.iter().for_each(|value| counts[bucket(*value)] += 1);
             let sum = values.iter().copied().map(u128::from).sum();

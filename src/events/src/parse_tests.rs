@@ -245,6 +245,7 @@ fn unknown_names_offer_the_nearest() {
 
 #[test]
 fn all_faults_are_found_at_once() {
+    // Two unknown names, and no name after each of the last two commas.
     assert_eq!(reasons("nosuch1,cs,nosuch2,,").len(), 4);
     assert_eq!(reasons(""), ["expected the name of an event"]);
 }
@@ -258,7 +259,7 @@ fn times_are_events_of_the_tool() {
 
 /// perf 7.2 writes these names.
 #[test]
-fn software_events_and_times_are_named_by_pmus() {
+fn software_events_and_times_can_be_given_with_a_pmu() {
     let text = "software/cs/u,software/faults,period=5,name=x/,tool/duration_time/";
     let events = parse(text, &Catalogue::default()).unwrap();
     let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
@@ -312,7 +313,7 @@ fn groups_have_a_leader_and_modifiers_for_all() {
             &GroupPosition::None
         ]
     );
-    let excluded = |event: &EventSpec| {
+    let flags_of = |event: &EventSpec| {
         let flags = event.attr.flags;
         let has = |flag| flags.contains(flag);
         (
@@ -321,8 +322,9 @@ fn groups_have_a_leader_and_modifiers_for_all() {
             event.sample_read,
         )
     };
-    assert_eq!(excluded(&events[1]), (false, false, true));
-    assert_eq!(excluded(&events[2]), (true, false, true));
+    // Its own `u` and the group's `k`: both are counted.
+    assert_eq!(flags_of(&events[1]), (false, false, true));
+    assert_eq!(flags_of(&events[2]), (true, false, true));
     assert_eq!(
         (events[2].name.as_str(), events[2].position.clone()),
         ("page-faults", 10..21)
@@ -372,7 +374,7 @@ fn tracepoints_have_their_number_and_keep_their_modifiers() {
 }
 
 #[test]
-fn patterns_give_one_event_each_in_the_order_of_tracefs() {
+fn patterns_give_an_event_for_each_match_in_the_order_of_tracefs() {
     let names = |text| {
         let events = parse(text, &catalogue(&FakeTracefs)).unwrap();
         let names: Vec<String> = events.into_iter().map(|event| event.name).collect();
@@ -384,6 +386,7 @@ fn patterns_give_one_event_each_in_the_order_of_tracefs() {
     );
     assert_eq!(names("s*:*exit*"), "syscalls:sys_exit_openat");
     assert_eq!(names("s*:sched_switch:k"), "sched:sched_switch:k");
+    // perf's mark of SDT probes.
     assert_eq!(names("%sched:sched_switch"), "sched:sched_switch");
     assert_eq!(
         names("*:*").split(' ').count(),
@@ -428,6 +431,7 @@ fn an_unreadable_tracefs_gives_a_hint() {
                 .is_some_and(|hint| hint.contains("mode=755 /tracing'"))
         );
     }
+    // The default catalogue has no tracefs.
     let error = parse("sched:sched_switch", &Catalogue::default()).unwrap_err();
     assert!(
         error.faults[0]

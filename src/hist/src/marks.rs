@@ -98,6 +98,7 @@ impl BranchMarks {
         if self.predicted < self.count {
             let _ = write!(words, " predicted:{:.1}%", share(self.predicted));
         }
+        // perf omits shares of aborts below 0.1%.
         if share(self.aborted) >= 0.1 {
             let _ = write!(words, " abort:{:.1}%", share(self.aborted));
         }
@@ -143,7 +144,8 @@ mod tests {
     }
 
     #[test]
-    fn target_marks_show_types_and_mispredictions() {
+    fn targets_show_types_mispredictions_and_aborts() {
+        // Branch types in the flags: `PERF_BR_COND` and `PERF_BR_CALL`.
         let (conditional, call) = (1 << 20, 4 << 20);
         assert_eq!(text(&[]), " (calltrace)");
         assert_eq!(text(&[(to(PREDICTED), 3)]), "");

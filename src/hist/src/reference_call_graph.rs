@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::histogram::{Branch, ColumnSum, Histogram, HistogramRow};
 
 /// Copies the call graphs of the first histogram with callchains to those without: to each row from the row with the same
-/// cells. The copies are scaled to the counts of the row.
+/// cells. The copies are scaled to the counts of the row. `callchains` has for each event whether its samples have callchains.
 pub(crate) fn copy_reference_call_graphs(histograms: &mut [Histogram], callchains: &[bool]) {
     let has_chains = |histogram: &Histogram| {
         let leader = histogram.events.first();
@@ -146,6 +146,10 @@ mod tests {
         let mut histograms = [histogram(0, (3, 1), Vec::new())];
         copy_reference_call_graphs(&mut histograms, &[false]);
         assert!(histograms[0].rows[0].graph.is_empty());
+    }
+
+    #[test]
+    fn scaled_numbers_are_bounded() {
         assert_eq!(scaled(7, u64::MAX, 1), u64::MAX);
         assert_eq!(scaled(7, 1, 0), 0);
     }

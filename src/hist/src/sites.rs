@@ -17,10 +17,12 @@ use crate::stacks::Interner;
 /// Creates sites from frames.
 pub(crate) struct SiteBuilder<'a, 'w> {
     resolver: &'a Resolver<'w>,
+    /// The texts of source lines, for [`CodeSite::line`].
     lines: &'a TextPool,
     keys_show_lines: bool,
     keys_show_map_sizes: bool,
     full_paths: bool,
+    /// Whether symbols are shown with an address; see [`HistogramOptions::addresses`].
     addresses: bool,
     keys_show_offsets: bool,
     by_address: bool,
@@ -90,9 +92,9 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
         }
     }
 
-    /// Passes the sites of a callchain frame to `site`: with `inlines`, the functions inlined there, innermost first, then the
+    /// Passes the sites of a callchain frame to `visit`: with `inlines`, the functions inlined there, innermost first, then the
     /// frame itself.
-    fn chain(&mut self, frame: &Frame, inlines: bool, mut site: impl FnMut(CodeSite)) {
+    fn chain(&mut self, frame: &Frame, inlines: bool, mut visit: impl FnMut(CodeSite)) {
         self.calls.clear();
         if inlines {
             self.resolver.expand(frame, &mut self.calls);
@@ -103,7 +105,7 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
             });
         }
         for call in &self.calls {
-            site(self.caller(&call.frame, call.source_line));
+            visit(self.chain_site(&call.frame, call.source_line));
         }
     }
 
@@ -113,8 +115,8 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
         is_used.then(|| self.resolver.source_line(frame)).flatten()
     }
 
-    /// The site of a frame of a callchain. Without a function, it has the recorded address.
-    fn caller(&self, frame: &Frame, source_line: Option<SourceLine<'_>>) -> CodeSite {
+    /// The site of a frame of a callchain, or of an end of a branch. Without a function, it has the recorded address.
+    fn chain_site(&self, frame: &Frame, source_line: Option<SourceLine<'_>>) -> CodeSite {
         let mut site = self.site(frame, frame.ip);
         if self.keys_show_lines || self.by_address || self.by_line {
             site.line = self.line(frame, source_line);
@@ -138,6 +140,7 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
             symbol: frame.symbol,
             address: if frame.symbol.is_some() { 0 } else { address },
             shown_address: match self.addresses {
+                // The offset in a function, if a key shows it, and that in a variable are computed from this address.
                 _ if self.keys_show_offsets || is_data() => frame.address,
                 true => address,
                 false => 0,
@@ -184,7 +187,7 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
 /// The inputs of an address lookup.
 #[derive(PartialEq, Eq, Hash)]
 struct AddressLookup {
-    /// The epoch of the part of the address space used by the mode.
+    /// The epoch (a number for the state of the mappings) of the part of the address space used by the mode.
     epoch: u64,
     mode: CpuMode,
     ip: u64,
@@ -249,9 +252,9 @@ impl SiteFinder<'_, '_, '_> {
     /// Like [`SiteFinder::leaf`] for a branch target, which may be in kernel or user space.
     pub(crate) fn target(&mut self, ip: u64) -> (u32, SampleTreatment) {
         let frame = locate_anywhere(self.builder.resolver, self.at, ip);
-        // perf shows targets without a function by their address in the process.
+        // Not `SiteBuilder::leaf`: perf shows targets without a function by their address in the process.
         let no_source_line = None;
-        let site = self.builder.caller(&frame, no_source_line);
+        let site = self.builder.chain_site(&frame, no_source_line);
         (self.sites.intern(site), self.builder.treatment(&frame))
     }
 
@@ -263,7 +266,7 @@ impl SiteFinder<'_, '_, '_> {
         }
         let site = self
             .builder
-            .caller(&frame, self.builder.source_line(&frame));
+            .chain_site(&frame, self.builder.source_line(&frame));
         let mark = Some(mark);
         Some(self.sites.intern(CodeSite { mark, ..site }))
     }

@@ -27,7 +27,7 @@ pub enum EventClass {
 }
 
 impl EventClass {
-    /// All classes, in the order in which they are checked.
+    /// All classes, in the order in which the fields selected for them are checked, which is that of the variants.
     pub const ALL: [Self; 8] = [
         Self::Hardware,
         Self::Software,

@@ -23,6 +23,7 @@ struct Sample {
     raw: Vec<u8>,
 }
 
+/// The 64-bit number at this offset.
 fn word(file: &[u8], offset: u64) -> u64 {
     let offset = usize::try_from(offset).expect("offset");
     Endian::NATIVE.u64_at(file, offset).expect("a word")
@@ -102,8 +103,8 @@ impl KernelSymbols for Kallsyms {
 /// Records `events` of the whole system while a script runs various programs; returns whether perf succeeded.
 fn record(perf: &Path, events: &str, file: &Path) -> bool {
     let work = "ls -R /usr/share/doc/[a-l]* >/dev/null; echo x | cat >/dev/null; sleep 0.02; kill -0 $$; sync /tmp";
-    let words = ["record", "-q", "-a", "-m", "4096", "-e", events, "-o"];
-    let run = Run::new(perf).args(words).args([file.as_os_str()]);
+    let options = ["record", "-q", "-a", "-m", "4096", "-e", events, "-o"];
+    let run = Run::new(perf).args(options).args([file.as_os_str()]);
     let run = run.args(["--", "sh", "-c", work]);
     // perf adds to the build-id cache in HOME: here, to one in the file's directory.
     let run = match file.parent() {
@@ -132,6 +133,7 @@ fn real_tracepoints_print_as_in_perf() {
     };
     let tracepoints = machine_tracepoints(tracefs);
     let mut recorded = 0;
+    // Tracepoints whose typed fields were compared with the printed text.
     let mut typed = BTreeSet::new();
     for events in EVENTS {
         let path = scratch.path().join("perf.data");
@@ -141,6 +143,7 @@ fn real_tracepoints_print_as_in_perf() {
         let (configs, samples) = read(&std::fs::read(&path).expect("recording"));
         let layouts = configs.iter().map(|config| {
             let tracepoint = &tracepoints[config];
+            // `None` for the many tracepoints without a typed event.
             let layout = EventLayout::resolve(tracepoint).expect("fields of a current kernel");
             (tracepoint, layout)
         });

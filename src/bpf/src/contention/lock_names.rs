@@ -51,7 +51,7 @@ pub enum LockName {
     Slab(Vec<u8>),
 }
 
-/// Accepts locks by address or by name.
+/// Accepts locks by address or by name: those that are in a range or have one of the names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LockFilter {
     /// Ranges of addresses: start, and end (exclusive).
@@ -61,9 +61,9 @@ pub struct LockFilter {
 }
 
 // Offsets on the stack.
-/// The number of the name, 0 if unknown.
+/// The number of the name (such as [`MMAP_LOCK`]), 0 if unknown.
 pub(super) const NAME: i16 = SCRATCH - 8;
-/// The name of the slab cache, if the lock is in an object of one.
+/// The name of the slab cache, if the lock is in an object of one; [`NAME`] follows it.
 pub(super) const CACHE: i16 = NAME - CACHE_SIZE;
 /// The number of bytes of a name of a slab cache that are read, with the NUL.
 pub(super) const CACHE_SIZE: i16 = 32;
@@ -74,7 +74,7 @@ const SIG_LOCK: i32 = 2;
 const RUN_QUEUE: i32 = 3;
 pub(super) const SLAB: i32 = 4;
 
-/// The size in bytes of a name as [`copy_to_value`] writes it.
+/// The size in bytes of a name as [`copy_to_value`] writes it: the cache at [`CACHE`], then the number at [`NAME`].
 pub(super) const SIZE: i16 = 8 + CACHE_SIZE;
 
 /// The flags of a wait for a spin lock: `LCB_F_SPIN`.
@@ -83,8 +83,7 @@ const SPIN: i32 = 1;
 const SEMAPHORE: [i32; 2] = [2, 4];
 
 /// Stores at [`NAME`] and [`CACHE`] the name of the lock of a wait. At [`ENDED`] are the flags of the wait, then the address of
-/// the lock.
-/// `run_queues` has the addresses of the locks of run queues.
+/// the lock. `run_queues` has the addresses of the locks of run queues.
 pub(super) fn find(b: &mut ProgramBuilder, layout: &LockLayout, run_queues: MapId) {
     let (semaphore, spin, in_slab, done) = (b.label(), b.label(), b.label(), b.label());
     for offset in (0..SIZE).step_by(8) {
@@ -112,8 +111,8 @@ pub(super) fn find(b: &mut ProgramBuilder, layout: &LockLayout, run_queues: MapI
     b.place(done);
 }
 
-/// Goes to `done` with this name if the lock is at the offset `lock` in the structure that the task's member at the offset
-/// `pointer` points to. Otherwise continues without a name.
+/// Names locks in a structure of the waiting task: at the offset `pointer` the task has a pointer to the structure, which has the
+/// lock at the offset `lock`. Goes to `done` with this name if that is the lock of the wait, otherwise continues without a name.
 fn of_task(b: &mut ProgramBuilder, [pointer, lock]: [u16; 2], name: i32, done: Label) {
     let other = b.label();
     b.call(Helper::GetCurrentTask);
@@ -195,6 +194,7 @@ pub(super) fn select(
         b.place(other);
     }
     if let Some(layout) = layout.filter(|_| !filter.names.is_empty()) {
+        // `find` reads flags and lock from here, even if the wait only begins.
         b.store(Double, R10, ENDED, R8);
         b.store(Double, R10, ENDED + 8, R7);
         find(b, layout, RUN_QUEUES);

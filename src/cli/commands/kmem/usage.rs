@@ -24,7 +24,7 @@ Shows how much memory the kernel allocated, freed and did not free: objects of t
 the slab allocator allocates for its objects are listed as 'slab pages', but not added to the sums if objects are shown, too. 'kmem record --slab \
 --page -g' records both with stacks, and --all-cgroups the cgroup of each allocation.";
 
-/// The number of rows shown by default.
+/// The number of rows that the text shows by default; JSON has all.
 const ROWS: u64 = 20;
 
 /// The numbers that may be wrong where records were lost.
@@ -59,7 +59,7 @@ impl SortKey {
         })
     }
 
-    /// Returns the number by which a row is sorted; for `life` the median of the life times.
+    /// Returns the number by which a row is sorted; for `life` the median of the lifetimes.
     fn of(self, row: &UsageRow) -> u64 {
         match self {
             Self::Bytes => row.allocated.bytes,
@@ -105,7 +105,7 @@ pub(in crate::cli::commands) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    let key = SortKey::given(matches)?;
+    let sort_key = SortKey::given(matches)?;
     let keys = UsageKeys::given(matches, &[KeyPart::Stack])?;
     let symbols = SymbolSources::for_recording(matches, context)?;
     let input = Input::open(matches, context)?;
@@ -115,14 +115,14 @@ pub(in crate::cli::commands) fn run(
     let UsageAnalysis {
         mut report,
         delivered,
-        losses: lost,
+        losses: lost_stretches,
         has_objects,
     } = keys.analyse(&analysis, &resolver, matches)?;
     analysis.end_progress();
     // The sort is stable: equal rows remain in the order of the report, by kind, cache and key.
     report
         .rows
-        .sort_by_key(|row| std::cmp::Reverse(key.of(row)));
+        .sort_by_key(|row| std::cmp::Reverse(sort_key.of(row)));
     let names = UsageNames {
         keys: &keys,
         resolver: &resolver,
@@ -130,18 +130,18 @@ pub(in crate::cli::commands) fn run(
         is_raw: flag(matches, "raw-ip") == Some(true),
     };
     let is_json = flag(matches, "json") == Some(true);
-    let most = |id, default| {
-        let most = matches.get_one::<u64>(id).copied();
-        usize::try_from(most.unwrap_or(default)).unwrap_or(usize::MAX)
+    let limit = |id, default| {
+        let given = matches.get_one::<u64>(id).copied();
+        usize::try_from(given.unwrap_or(default)).unwrap_or(usize::MAX)
     };
-    let row_limit = most("line", if is_json { u64::MAX } else { ROWS });
+    let row_limit = limit("line", if is_json { u64::MAX } else { ROWS });
     let table = UsageTable {
         seconds: report.seconds(),
         totals: UsageTotals::of(&report, has_objects),
         titles: keys.titles(),
         rows: names.named(&report, row_limit),
         hidden: report.rows.len().saturating_sub(row_limit),
-        frames: most("max-stack", FRAMES),
+        frames: limit("max-stack", FRAMES),
     };
     context.paginate("kmem")?;
     let out = &mut context.stdout();
@@ -149,13 +149,14 @@ pub(in crate::cli::commands) fn run(
         true => table.write_json(out, losses(&analysis).lost)?,
         false => table.write(out)?,
     }
-    conclude(&analysis, delivered, &lost, DOUBTFUL, matches)
+    conclude(&analysis, delivered, &lost_stretches, DOUBTFUL, matches)
 }
 
 /// Names the parts of keys.
 pub(super) struct UsageNames<'n> {
     pub(super) keys: &'n UsageKeys,
     pub(super) resolver: &'n Resolver<'n>,
+    /// The processes and cgroups of the recording.
     pub(super) world: &'n World,
     /// Whether addresses are shown instead of symbols.
     pub(super) is_raw: bool,
@@ -213,6 +214,7 @@ impl UsageNames<'_> {
 
     fn process(&self, pid: u64) -> String {
         let pid = u32::try_from(pid).unwrap_or(u32::MAX);
+        // The last name: that at the end of the recording.
         match self.world.comm(self.world.comm_last(pid, Order::MAX)) {
             "" => format!(":{pid}"),
             name => format!("{name} ({pid})"),

@@ -48,8 +48,8 @@ pub(in crate::cli::commands) fn run(
         context.note("hint: record with 'sched record -g'");
     }
     let resolver = analysis.resolver(&symbols);
-    let limit = can_complete_callchains(data.events()).then_some(request.max_stack);
-    let unwinding = stack_options(data.metadata(), limit);
+    let unwound_frames = can_complete_callchains(data.events()).then_some(request.max_stack);
+    let unwinding = stack_options(data.metadata(), unwound_frames);
     let prepare = StackPrepare::new(data.metadata(), &resolver, unwinding, request.max_stack)?;
     let mut off_cpu = OffCpu::new(request.options.clone());
     let pass = ObserverPass::new(&recording.layouts, prepare).with_tasks();
@@ -90,6 +90,7 @@ fn write(
             view.write_json(&mut context.stdout(), lost)?;
         }
         OffCpuOutput::Folded => {
+            // Unlike 'flamegraph', this command has no option --marks.
             let marks = false;
             write_stacks(&flame_stacks(table, stacks), marks, output, context)?;
         }
@@ -128,12 +129,13 @@ fn draw(
     write_picture(&flame, format, &options, output, analysis.context)
 }
 
-/// Returns the rows as stacks of a flame graph, from the root: the task, its state and its stack; then for each waker a frame
-/// `--`, the waker's stack from the innermost frame to the outermost, and the waker's name.
+/// Returns the rows as stacks of a flame graph, from the root: the task, its state and its stack; then for its waker, the waker
+/// of that waker, and so on: a frame `--`, the waker's stack from the innermost frame to the outermost, and the waker's name.
 fn flame_stacks(table: &OffCpuTable, named: &NamedSwitchStacks) -> Stacks {
     let mut stacks = Stacks::default();
     let mut frames = Vec::new();
     for row in &table.rows {
+        // Names and states are no code: `User` is the kind without a mark.
         let label = |stacks: &mut Stacks, name: &str| stacks.label(name, FrameKind::User);
         let comm = |comm: &[u8]| String::from_utf8_lossy(comm).replace(' ', "_");
         frames.clear();

@@ -43,7 +43,7 @@ fn kinds(matches: &ArgMatches) -> Result<SynthesizedRecords, CliError> {
 }
 
 /// Parses a list of kinds. The first `no`, `none` or `all` replaces the kinds before it, and the words after it are ignored, even
-/// unknown ones; any other unknown word gives `None`.
+/// unknown ones; an unknown word before it gives `None`.
 fn parse(words: &str) -> Option<SynthesizedRecords> {
     let mut kinds = SynthesizedRecords::default();
     for word in words.split(',') {
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_add_up() {
+    fn the_words_of_synth_give_kinds() {
         let kinds = |tasks, mappings, cgroups| {
             Some(SynthesizedRecords {
                 tasks,

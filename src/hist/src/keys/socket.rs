@@ -9,6 +9,7 @@ pub(super) static SOCKET: Key = Key::plain(
     CellPadding::Before,
     |input, names| KeyValue::Number(socket(input, names).into()),
     |input, names| match socket(input, names) {
+        // At least three digits and the sign, as in perf; -1 if unknown. `{:03}` would count the sign as a digit.
         negative @ ..0 => format!("-{:03}", negative.unsigned_abs()),
         socket => format!("{socket:03}"),
     },

@@ -25,9 +25,9 @@ pub(super) enum UnitMatch {
     Split,
 }
 
-/// A function whose name may be in another entry.
+/// A function ("instance" below) whose name may be in another entry.
 struct NameLink {
-    /// That entry.
+    /// That entry: the function's specification or abstract origin.
     origin: UnitOffset,
     /// The function's own entry.
     offset: UnitOffset,
@@ -64,7 +64,7 @@ pub(super) fn defines(
             verdict = UnitMatch::Perhaps;
         }
     }
-    match search.leads_to_code() {
+    match search.leads_to_definition() {
         true => UnitMatch::Yes,
         false => verdict,
     }
@@ -184,8 +184,9 @@ impl<'s> UnitScan<'s> {
         }
     }
 
-    /// Handles an entry by attributes at fixed distances from its code. Returns false if all attributes must be read, because the
-    /// entry has a wanted name, its own or that of its origin, or is damaged.
+    /// Handles the entry at `start` by attributes at fixed distances from `at`, the end of its abbreviation code. Returns false
+    /// if all attributes must be read, because the entry has a wanted name, its own or that of its origin as far as known, or is
+    /// damaged.
     fn take(
         &mut self,
         scanner: &DieScanner<'_, '_>,
@@ -243,7 +244,8 @@ impl<'s> UnitScan<'s> {
         false
     }
 
-    /// Adds the concrete instances of named entries, and instances of these, except declarations, and sorts `functions`.
+    /// Adds to `functions` the instances of named entries, and the instances of those in turn, but no declarations; then sorts
+    /// `functions`.
     fn add_instances(&mut self, functions: &mut Vec<UnitOffset>) {
         let Self { named, links, .. } = self;
         for _ in 1..MAX_ORIGINS {
@@ -262,8 +264,8 @@ impl<'s> UnitScan<'s> {
         functions.sort_unstable_by_key(|offset| offset.0);
     }
 
-    /// Whether an entry that refers to a named declaration, directly or through other declarations, is not a declaration itself.
-    fn leads_to_code(&mut self) -> bool {
+    /// Whether any entry that is not a declaration refers to a named declaration, directly or through other declarations.
+    fn leads_to_definition(&mut self) -> bool {
         let Self { named, links, .. } = self;
         for _ in 1..MAX_ORIGINS {
             let referring = links.iter().filter(|link| named.contains(&link.origin));

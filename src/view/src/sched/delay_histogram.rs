@@ -42,6 +42,7 @@ fn title(row: &LatencyRow) -> String {
 }
 
 fn write_histogram(out: &mut dyn Write, title: &str, sums: &LatencySums) -> io::Result<()> {
+    // Each wait ends with a switch to the task, as in perf's column of switches.
     let waits = sums.switches;
     let (mean, max) = (milliseconds(sums.average()), milliseconds(sums.max_delay));
     writeln!(
@@ -121,7 +122,8 @@ fn microseconds(nanos: u64) -> String {
     format!("{}.{:03}", nanos / MICROSECOND, nanos % MICROSECOND)
 }
 
-/// Returns a row for each bucket of the waits of each task, for JSON: from `from_ns` to `to_ns`, exclusive.
+/// Returns the buckets of each row of `table` (a task, or merged tasks of one name), for JSON: waits from `from_ns` to `to_ns`,
+/// exclusive.
 pub(super) fn buckets(table: &LatencyTable) -> Table {
     let mut rows = Table::new(["comm", "tid", "from_ns", "to_ns", "waits"].map(Column::left));
     for row in &table.rows {

@@ -9,7 +9,7 @@ use super::escape::{byte_needs_escape, needs_escape, plain_run, push_escape};
 const MAX_CHARACTER_BYTES: usize = 4;
 
 /// Writes text to a terminal and escapes controls of the text direction, and control characters except
-/// newlines, tabs and rperf's own sequences.
+/// newlines, tabs and rperf's own sequences: those whose introducer (`ESC [`) has the mark of a [`Csi`], which is removed.
 ///
 /// A write is passed on in one piece, and unchanged if it has nothing to escape and no marks. If a write ends within a
 /// character or introducer, the bytes of this character or introducer are held back until later writes
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn printable_text_is_not_delayed() {
+    fn only_an_incomplete_character_is_held_back() {
         let mut filter = TerminalFilter::new(Vec::new(), Csi::marked());
         filter
             .write_all(b"a\xe2\x80")

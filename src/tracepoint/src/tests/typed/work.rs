@@ -1,4 +1,6 @@
 //! System calls, idle states and frequencies of CPUs, interrupts, workqueues.
+//!
+//! `resolve` fails if the tracepoint lacks a required field, and gives `None` if the layout is for tracepoints of another name.
 
 use super::kernels::{
     Content, NO_PRINT_FMT, assert_truncation_is_detected, raw, variants, variants_with,
@@ -35,7 +37,7 @@ fn system_calls_have_longs_of_their_kernel() {
         let layout = layout.expect("its fields").expect("its name");
         let exit = layout.read(&raw).expect("complete");
         let ret = tracepoint.format.field("ret").expect("a field");
-        // A format without `signed:` gives no sign: the number is zero-extended.
+        // A format without `signed:` gives no sign: a number of 4 bytes is zero-extended.
         let expected = match (ret.is_signed, ret.size) {
             (false, 4) => 0xffff_fff5,
             _ => -11,
@@ -45,7 +47,7 @@ fn system_calls_have_longs_of_their_kernel() {
 }
 
 #[test]
-fn system_calls_for_io_have_one_type() {
+fn io_system_calls_share_one_layout_for_enter_and_one_for_exit() {
     for name in SysEnterIoLayout::TRACEPOINTS {
         for tracepoint in variants(name) {
             let raw = raw(&tracepoint, &[("__syscall_nr", Number(7))]);
@@ -139,8 +141,9 @@ const WORK: [(&str, Content<'static>); 2] =
     [("work", Number(0x7654_3210)), ("function", Number(0xfedc))];
 
 #[test]
-fn old_workqueue_events_have_an_address_instead_of_a_name() {
+fn queue_work_events_name_the_workqueue_except_old_ones() {
     let name = "workqueue:workqueue_queue_work";
+    // A number stands for the address. It has 4 bytes, as the usual field, whose size `variants_with` keeps.
     let replaced = [("__data_loc char[] workqueue", "unsigned int workqueue")];
     let old = variants_with(name, &replaced, NO_PRINT_FMT);
     for tracepoint in variants(name).into_iter().chain(old) {
