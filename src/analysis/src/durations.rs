@@ -26,7 +26,7 @@ pub struct EventPair {
 pub struct KeyedEvent {
     /// The event.
     pub event: EventIndex,
-    /// Numeric fields of its raw data. If empty, the key is the thread.
+    /// The fields of its raw data that are the key, all numeric. If empty, the key is the thread.
     pub key: Vec<FieldReader>,
 }
 
@@ -125,6 +125,7 @@ impl PrepareSamples for SpanEdges<'_> {
             return None;
         }
         let time = sample.wire.time?;
+        // `None` if the filter rejects the sample.
         self.filter.prepare(world, sample, event)?;
         let keyed = if begins { from } else { to };
         let key = keyed.key(sample)?;
@@ -141,7 +142,7 @@ impl PrepareSamples for SpanEdges<'_> {
 struct DurationObserver {
     /// Matches starts and ends.
     matcher: Spans<DurationKey>,
-    /// By end time.
+    /// The spans that have ended, by end time.
     finished: Vec<TimedSpan>,
 }
 

@@ -11,7 +11,7 @@ use crate::BenchError;
 /// Stack of a worker thread, in bytes.
 const STACK: usize = 128 << 10;
 
-/// Workers that run at the same time, with their names; those of processes by their ids.
+/// Workers that run at the same time, with their names; the names of processes are stored by process id.
 #[derive(Debug)]
 pub(crate) enum Workers {
     Processes(Children, HashMap<u32, String>),
@@ -35,8 +35,9 @@ impl Workers {
     ) -> Result<(), BenchError> {
         match self {
             Self::Processes(children, names) => {
-                let status = || u8::from(work().is_err());
-                let pid = children.fork(status).map_err(BenchError::of("fork"))?;
+                // The child exits with this status; its error is not passed on.
+                let run = || u8::from(work().is_err());
+                let pid = children.fork(run).map_err(BenchError::of("fork"))?;
                 names.insert(pid, name);
             }
             Self::Threads(threads) => {

@@ -54,7 +54,8 @@ pub enum Error {
     /// Too many events, or events on too many CPUs.
     #[error("too many events to count with BPF programs")]
     TooManyEvents,
-    /// The kernel cannot run a program on a CPU to complete its sums.
+    /// The kernel cannot run a program on a given CPU (`BPF_F_TEST_RUN_ON_CPU`), which adds the counts since the CPU's last
+    /// context switch to the sums.
     #[error("the kernel cannot complete sums of BPF programs (needs Linux 5.10): {0}")]
     Flush(#[source] io::Error),
     /// A program to be counted is not loaded.
@@ -104,7 +105,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Creates the error of a program that was not loaded, or not attached to another program.
+    /// Creates the error of a program that was not loaded, or not attached to another program: [`Error::Rejected`], unless
+    /// [`Error::classify`] has a better one.
     pub(crate) fn load(program: &'static str, failure: BpfLoadError) -> Self {
         let log = failure.log;
         Self::classify(failure.error, |error| Self::Rejected {

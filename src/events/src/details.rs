@@ -140,8 +140,8 @@ pub struct RecordDetails {
 /// Which tasks are counted, where and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TaskScope {
-    /// Restrict all events to one level, including the side-band events, which [`PrivilegeLevel::restrict_event`]
-    /// is not applied to.
+    /// The only level of all events. The caller applies it to the given events with [`PrivilegeLevel::restrict_event`]; here it
+    /// is applied to an added side-band event (with a hardware trace, that is always `dummy:u`).
     pub level: Option<PrivilegeLevel>,
     /// Don't inherit events to child tasks (`-i`).
     pub no_inherit: bool,
@@ -201,7 +201,7 @@ pub struct SideBand {
     pub no_bpf: bool,
 }
 
-/// What reads of counters return besides the count, and whether tasks that exit are read.
+/// What reads of counters return besides the count, and whether counts are recorded when a task exits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CounterReads {
     /// Record the counts of each task when it exits (`-s`).
@@ -240,7 +240,7 @@ impl RecordDetails {
         }
         attr.branch_sample_type = self.samples.branches;
         self.add_callchains(call_graph, attr);
-        // A counter of a single thread has its records in order: perf omits the time.
+        // The attr already has the time. A counter of a single thread has its records in order: perf omits the time.
         let time = self.samples.time.unwrap_or(!self.scope.per_thread);
         for (field, without) in [
             (SampleType::TIME, !time),

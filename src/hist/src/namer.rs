@@ -90,7 +90,8 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
         self.resolver
     }
 
-    /// Resolves the stack `key` of samples with the sample key `head`, and adds it with their `weight`.
+    /// Resolves the stack `key`, whose samples have the sample key `head` and these `properties`, and adds it with their
+    /// `weight`. With `--ignore-callees`, the matched function and its level replace those of the sampled address.
     pub(crate) fn add(
         &mut self,
         head: &SampleKey,

@@ -232,6 +232,7 @@ pub(crate) struct SiteFinder<'f, 'a, 'w> {
     /// All sites of the event.
     pub(crate) sites: &'f mut Interner<CodeSite>,
     pub(crate) at: AddressContext,
+    /// The state of the mappings: samples with equal epochs have the same site at an address.
     pub(crate) epoch: Epoch,
     /// Whether inlined functions are frames.
     pub(crate) inlines: bool,

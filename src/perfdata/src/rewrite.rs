@@ -8,12 +8,12 @@ use crate::{
 };
 
 impl PerfData<'_> {
-    /// Writes a copy of the recording: the events, with unknown fields of their attrs, the unchanged records, and all feature
+    /// Writes a copy of the recording: the events (also unknown fields of their attrs), the records as they are, and all feature
     /// sections, known or not. A stream in pipe mode stays one.
     ///
     /// Old layouts of header and attr are converted to the current ones, and file offsets are
-    /// adjusted. After [`PerfData::with_records`], sections that describe how records are packed and
-    /// where traces are located are omitted. In pipe mode, where features are records, nothing is omitted.
+    /// adjusted. If the records were unpacked ([`PerfData::with_records`]), the sections that describe how records are packed
+    /// and where AUX traces are located are omitted. In pipe mode, where features are records, nothing is omitted.
     ///
     /// # Errors
     /// [`WriteError::Header`] and [`WriteError::Data`].
@@ -25,6 +25,7 @@ impl PerfData<'_> {
             let finished = FinishedFile {
                 data_bytes: self.data.len() as u64,
                 file_bytes: writer.bytes(),
+                // There are no feature sections that could fail to be written.
                 features_lost: None,
             };
             return Ok((finished, output));
@@ -54,9 +55,8 @@ impl PerfData<'_> {
         Writer::with_preamble(output, &preamble)
     }
 
-    /// The feature sections for a file with the same records starting at `data_offset`; with
-    /// `None`, for changed records: sections that describe how records are packed and where traces
-    /// are located are omitted.
+    /// The feature sections for a file with the same records starting at `data_offset`. `None` means that the file has
+    /// other records: then the sections that describe how records are packed and where AUX traces are located are omitted.
     #[must_use]
     pub fn features_for(&self, data_offset: Option<u64>) -> FeatureSet {
         let mut set = FeatureSet::new(self.endian());

@@ -279,21 +279,20 @@ fn plans_name_the_memory_of_arguments() {
 
 #[test]
 fn captured_memory_replaces_addresses() {
-    let bytes = bytes_of;
-    let opened = line("openat", &[-100, 16, 0], 3, &[bytes(1, b"/etc/passwd")]);
+    let opened = line("openat", &[-100, 16, 0], 3, &[bytes_of(1, b"/etc/passwd")]);
     assert_eq!(opened, "dfd: CWD, filename: \"/etc/passwd\" = 3");
     let long = CapturedBytes {
         is_truncated: true,
-        ..bytes(1, b"ab")
+        ..bytes_of(1, b"ab")
     };
     let written = line("write", &[1, 16, 9], 9, &[long]);
     assert_eq!(written, "fd: 1</dev/pts/2>, buf: ab..., count: 9 = 9");
     let (room, size) = (8_i32.to_ne_bytes(), 16_i32.to_ne_bytes());
     let address = CapturedBytes {
         is_truncated: true,
-        ..bytes(1, b"\x01\0/tmp/x")
+        ..bytes_of(1, b"\x01\0/tmp/x")
     };
-    let captured = [bytes(2, &room), address, bytes(2, &size)];
+    let captured = [bytes_of(2, &room), address, bytes_of(2, &size)];
     let accepted = line("accept", &[3, 16, 32], 4, &captured);
     let expected =
         "fd: 3, upeer_sockaddr: { .family: LOCAL, path: /tmp/x... }, upeer_addrlen: [8 => 16] = 4";
@@ -303,22 +302,27 @@ fn captured_memory_replaces_addresses() {
     assert_eq!(accepted, expected);
     let events = CapturedBytes {
         is_truncated: true,
-        ..bytes(1, &[0; 12])
+        ..bytes_of(1, &[0; 12])
     };
     let waited = line("epoll_wait", &[3, 16, 9], 2, &[events]);
     let expected = "epfd: 3, events: [{ .events: 0, .data: 0x0 }, ...], maxevents: 9 = 2";
     assert_eq!(waited, expected);
-    let odd = line("connect", &[3, 16, 1], 0, &[bytes(1, b"\xff")]);
+    let odd = line("connect", &[3, 16, 1], 0, &[bytes_of(1, b"\xff")]);
     assert_eq!(odd, "fd: 3, uservaddr: 0x10, addrlen: 1 = 0");
     let unreadable = CapturedBytes {
         is_unreadable: true,
-        ..bytes(1, b"")
+        ..bytes_of(1, b"")
     };
     let opened = line("openat", &[-100, 16, 0], -14, &[unreadable]);
     let expected = "dfd: CWD, filename: 0x10 (unreadable) = -1 EFAULT (Bad address)";
     assert_eq!(opened, expected);
     // A path that was unreadable when the call began, but not when it returned.
-    let opened = line("openat", &[-100, 16, 0], 3, &[unreadable, bytes(1, b"x")]);
+    let opened = line(
+        "openat",
+        &[-100, 16, 0],
+        3,
+        &[unreadable, bytes_of(1, b"x")],
+    );
     assert_eq!(opened, "dfd: CWD, filename: \"x\" = 3");
     let item = |item, bytes: &'static [u8]| CapturedBytes {
         item,
@@ -358,9 +362,10 @@ fn any_argument_values_are_printed_on_one_line() {
     }
 }
 
-/// A kernel with three structures, each of four bytes.
+/// A kernel with three structures, each of four bytes. A text has the first and the last of the bytes.
 #[derive(Debug)]
 struct FourByteStructures {
+    /// Whether these texts are preferred to those of the crate.
     is_preferred: bool,
 }
 
@@ -412,7 +417,7 @@ fn kernel_structures_are_captured_and_printed() {
     let (preferred, fallback) = (true, false);
     assert_eq!(text("sysinfo", fallback, &[7]), "info: sysinfo 7 7 true");
     assert_eq!(text("sysinfo", fallback, &[]), "info: 0x10");
-    // The structure's size field, the second word, limits it to 8 bytes.
+    // The size field, the second 32-bit word, is 8: the ninth byte is replaced by 0.
     let attr = [1, 0, 0, 0, 8, 0, 0, 0, 5];
     let opened = text("perf_event_open", fallback, &attr);
     assert!(
@@ -517,21 +522,23 @@ fn messages_with_their_address_and_buffers() {
     let address = [2, 0, 0, 53, 127, 0, 0, 1];
     let address = item(usize::from(captured_record::ADDRESS_ITEM), &address);
     let memory = [address, item(0, b"ab"), item(1, b"")];
-    let text = r#"{ .name: { .family: INET, port: 53, addr: 127.0.0.1 }, .iov: ["ab", ""] }"#;
+    let first_text = r#"{ .name: { .family: INET, port: 53, addr: 127.0.0.1 }, .iov: ["ab", ""] }"#;
     assert_eq!(
         line("sendmsg", &[9, 16], 2, &memory),
-        format!("fd: 9, msg: {text} = 2")
+        format!("fd: 9, msg: {first_text} = 2")
     );
     assert_eq!(
         line("sendmmsg", &[9, 16, 3], 1, &memory),
-        format!("fd: 9, mmsg: [{text}, ...], vlen: 3 = 1")
+        format!("fd: 9, mmsg: [{first_text}, ...], vlen: 3 = 1")
     );
+    // The first item of the second message.
     let second_message = usize::from(captured_record::MESSAGE_ITEMS);
     let both = [memory[0], memory[1], memory[2], item(second_message, b"c")];
     let second_text = r#"{ .iov: ["c"] }"#;
+    // Two of three messages were sent or received. The third is only marked when sending: when receiving, it does not exist.
     for (call, more) in [("sendmmsg", ", ..."), ("recvmmsg", "")] {
         let printed = line(call, &[9, 16, 3, 0, 0], 2, &both);
-        let expected = format!("fd: 9, mmsg: [{text}, {second_text}{more}], vlen: 3");
+        let expected = format!("fd: 9, mmsg: [{first_text}, {second_text}{more}], vlen: 3");
         assert!(printed.starts_with(&expected), "{printed}");
     }
     let mut header = [0; 56];
@@ -542,9 +549,9 @@ fn messages_with_their_address_and_buffers() {
     assert_eq!(line("recvmsg", &[9, 16], 2, &[memory[1], header]), expected);
 }
 
-/// Structures that the kernel writes are copied when a call returns, also for calls that read another structure.
+/// Structures that the kernel writes are captured when a call returns, also for calls that read another structure.
 #[test]
-fn written_structures_are_copied_at_the_return() {
+fn written_structures_are_captured_at_the_return() {
     #[derive(Debug)]
     struct Sizes;
     impl StructureTexts for Sizes {

@@ -1,5 +1,5 @@
-//! Detects or finds the caller that a frame-pointer callchain lacks if the innermost function has no frame, or has not set it up
-//! yet.
+//! The caller that a frame-pointer callchain lacks if the innermost function has no frame, or has not set it up yet: on x86-64
+//! whether it is missing, on architectures with a link register its address.
 
 use rperf_wire::Endian;
 
@@ -14,24 +14,26 @@ use crate::unwinder::{Snapshot, Unwinder};
 pub struct LeafSample {
     /// The task's architecture.
     pub arch: Arch,
-    /// The address of the innermost frame.
+    /// The sampled instruction pointer.
     pub ip: u64,
     /// The link register, which may still contain the return address.
     pub link: u64,
 }
 
-/// Size of the synthetic stack in bytes. The position from which unwinding reads the return address shows whether the function
-/// has a frame.
+/// Size of the synthetic stack in bytes. A function whose frame is larger gives no answer.
 const STACK_SIZE: usize = 16 << 10;
 const WORD: usize = 8;
 /// Number of frames to unwind: the innermost function's, and its caller's.
 const FRAME_LIMIT: usize = 2;
 /// Start address of the synthetic stack.
 const START: u64 = 0x10_0000;
-/// Offset of the saved frame pointer in the synthetic stack: above the return addresses of functions without a frame pointer.
+/// Offset of the saved frame pointer in the synthetic stack: at its end, above the place where the return address of a function
+/// without a frame is.
 const FRAME_OFFSET: usize = STACK_SIZE - 2 * WORD;
 /// Each word of the synthetic stack is this base plus the word's offset: an address at which there is no code.
 const PLACEHOLDER_BASE: u64 = 0x10_0000_0000;
+/// The stack that is unwound instead of a recorded one. All its words differ, so the word that is read as the return address
+/// shows from where it is read, and thus whether the function has a frame.
 static SYNTHETIC_STACK: [u8; STACK_SIZE] = synthetic_stack();
 
 const fn synthetic_stack() -> [u8; STACK_SIZE] {
@@ -70,6 +72,7 @@ impl Unwinder {
             stack: StackBytes {
                 start: START,
                 bytes: &SYNTHETIC_STACK,
+                // Reads beyond its end are treated as beyond a truncated copy, not as on another stack.
                 may_continue: true,
                 endian: Endian::Little,
             },
@@ -79,7 +82,8 @@ impl Unwinder {
         let [_, caller] = frames[..] else {
             return None;
         };
-        // With a frame, the return address is above the saved frame pointer; `caller` is that address minus 1.
+        // With a frame, the return address is above the saved frame pointer; `caller` is that address minus 1. The answer is
+        // unknown if the caller was guessed for lack of unwind information.
         let return_address = PLACEHOLDER_BASE + (FRAME_OFFSET + WORD) as u64;
         (outcome.guessed == 0).then_some(caller.abs_diff(return_address) > 1)
     }

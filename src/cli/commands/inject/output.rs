@@ -91,8 +91,8 @@ impl<'c> InjectOutput<'c> {
         }
     }
 
-    /// Writes the output, which may be a regular file, with `copy`, which does not seek; `input` is the name of the recording in
-    /// messages.
+    /// Writes the output in pipe mode, to a stream or to a regular file. `copy` writes without seeking; `input` is the name of
+    /// the input recording in messages.
     ///
     /// # Errors
     ///
@@ -103,6 +103,7 @@ impl<'c> InjectOutput<'c> {
         copy: impl FnOnce(&mut dyn Write) -> Result<CopySummary, CopyError>,
     ) -> Result<InjectSummary, CliError> {
         let Some(path) = &self.path else {
+            // From here on, stdout is binary.
             self.context.output.make_verbatim();
             let mut out = self.context.stdout();
             let summary = copy(&mut out);
@@ -131,6 +132,7 @@ impl<'c> InjectOutput<'c> {
         input: &str,
         copy: impl FnOnce(&mut BufWriter<File>) -> Result<CopySummary, CopyError>,
     ) -> Result<InjectSummary, CliError> {
+        // Not called for stdout: there is always a path.
         let path = self.path.as_deref().unwrap_or(Path::new("-"));
         // The error of the copy or the damage of the input. The I/O error only keeps the incomplete file from being created.
         let mut failed = None;
@@ -154,8 +156,8 @@ impl<'c> InjectOutput<'c> {
         summary: Result<CopySummary, CopyError>,
     ) -> Result<InjectSummary, CliError> {
         let summary = summary.map_err(|error| self.copy_error(input, error))?;
-        if let Some(end) = summary.read_error {
-            let error = CliError::message(255, format!("{input}: {end}"));
+        if let Some(damage) = summary.read_error {
+            let error = CliError::message(255, format!("{input}: {damage}"));
             return Err(match self.is_stream() {
                 true => error.hint("the output contains only the records before this damage"),
                 false => error.hint("nothing is written; 'data check' lists all damage"),

@@ -52,13 +52,13 @@ pub(in crate::cli::commands) fn command() -> Command {
         .args(selection())
         .args(records())
         .args(remaining())
-        .arg(script())
+        .arg(script_words())
 }
 
 fn input_and_fields() -> Vec<Arg> {
     vec![
-        // perf 6.1 does not have the next four options. They come first, since the error for an ambiguous prefix names the last
-        // two matches, which are then options of perf.
+        // perf 6.1 does not have the first four options. The error for an ambiguous prefix names the last two options that match:
+        // with these first, the two are options of perf.
         debuginfod::option(),
         symbol_args::ignore_vmlinux(),
         switch("csv").help("print a row for each sample, with the fields of -F separated by commas, and a row of titles"),
@@ -190,7 +190,7 @@ fn remaining() -> Vec<Arg> {
 }
 
 /// The words after the options: `[record|report] NAME` and its arguments, or the arguments of the script of `-s`.
-fn script() -> Arg {
+fn script_words() -> Arg {
     Arg::new("script-word")
         .num_args(0..)
         .value_name("word")
@@ -206,7 +206,7 @@ pub(super) fn refuse_mixtures(
 ) -> Result<(), CliError> {
     let dumps = dump::is_wanted(matches);
     if settings.is_structured {
-        refuse_text(matches, settings, dumps)?;
+        refuse_text_options(matches, settings, dumps)?;
     }
     let message = match (dumps, settings.checks_order, settings.per_event_dump) {
         (true, true, _) => "-D and --debug-mode exclude each other",
@@ -218,7 +218,7 @@ pub(super) fn refuse_mixtures(
 }
 
 /// Refuses options that do not apply to JSON, CSV or templates. `dumps` is whether a dump is requested.
-fn refuse_text(
+fn refuse_text_options(
     matches: &ArgMatches,
     settings: &ScriptSettings,
     dumps: bool,

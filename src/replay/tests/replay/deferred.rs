@@ -27,7 +27,7 @@ enum Step {
     Sample { deferred: bool },
     /// The thread returns to user space.
     Return { frames: Vec<u64> },
-    /// The round ends, whatever the thread and CPU.
+    /// The round ends; the thread and CPU of this step are ignored.
     Round,
 }
 
@@ -170,6 +170,7 @@ proptest! {
         let bytes = piped(&recording(&steps, Endian::Little)).0;
         let fails = false;
         let mut stream = stream(&bytes, size, fails);
-        prop_assert_eq!(streamed(&mut stream, &Chains, 1).0, expected);
+        let workers = 1;
+        prop_assert_eq!(streamed(&mut stream, &Chains, workers).0, expected);
     }
 }

@@ -91,9 +91,11 @@ fn rperf_lines(file: &[u8], samples: &[(u64, (u32, u64))]) -> Vec<String> {
     let data = PerfData::parse(file).expect("a valid file");
     let replay = Replay::open(&data).expect("a valid recording");
     let mut lines = Vec::new();
+    // `ordered` delivers the samples in blocks.
     let mut take = |block: &mut Vec<Seen>| {
         for seen in block {
-            let sample = samples.iter().find(|(position, _)| *position == seen.0);
+            let seen_at = seen.0;
+            let sample = samples.iter().find(|(position, _)| *position == seen_at);
             lines.push(line(seen, sample.expect("a sample of the file").1));
         }
         FoldControl::Continue
@@ -120,8 +122,8 @@ fn perf_sees_the_same() {
     let ran = TestRunner::new_with_rng(config, rng).run(&events(), |events| {
         let events = events.into_iter().map(main_threads_only);
         let events: Vec<Event> = events.flat_map(without_ambiguous_kernel_code).collect();
-        let (file, delivered) = record(&events);
-        let samples: Vec<_> = delivered
+        let (file, ordered_steps) = record(&events);
+        let samples: Vec<_> = ordered_steps
             .iter()
             .filter_map(|(position, step)| match step {
                 Step::Sample { tid, address, .. } => Some((*position, (*tid, *address))),
@@ -254,6 +256,7 @@ fn perf_names_objects_the_same() {
     let (file, addresses) = named_recording();
     let data = PerfData::parse(&file).expect("a valid file");
     let replay = Replay::open(&data).expect("a valid recording");
+    // All processes and mappings of the recording.
     let world = replay.world();
     let dso = |address| {
         let mut mappings = world.mappings().iter();

@@ -86,7 +86,9 @@ mod tests {
             .find_map(|line| line.strip_prefix("prog_id:\t"));
         let id: u32 = id.unwrap().parse().unwrap();
         let synthesized = |with_events| {
-            let mut records = RecordBuffer::new(16);
+            // As for events with TID and TIME.
+            let trailer = 16;
+            let mut records = RecordBuffer::new(trailer);
             bpf_programs(&mut records, &Proc::new("/proc"), with_events);
             records.take()
         };

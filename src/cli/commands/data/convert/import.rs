@@ -103,6 +103,7 @@ fn trace_dat(
                     kind: SymbolFileKind::Kernel,
                     name: KERNEL_OBJECT.to_owned(),
                     build_id: kernel.build_id,
+                    // Text of /proc/kallsyms, not code.
                     bytes: kernel.text.to_vec(),
                 }],
                 context,
@@ -178,7 +179,7 @@ impl WriteFailure {
     }
 }
 
-/// Writes the file atomically. Only its owner can read it, as with 'record'.
+/// Writes the target's file with `convert`, atomically. Only its owner can read it, as with 'record'.
 fn write<T>(
     target: &ConversionTarget<'_>,
     convert: impl FnOnce(&mut BufWriter<File>) -> Result<T, Error>,
