@@ -65,6 +65,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         .collect::<Result<_, _>>()?;
     for setting in settings.iter().filter(|setting| setting.value.is_none()) {
         let name = setting.name;
+        // The user may write the section and the key in capitals.
         let value = config.text_in_any_case(name);
         match (value, Config::describe_unknown(name)) {
             (Some(value), _) => writeln!(out, "{name}={value}")?,
@@ -136,8 +137,8 @@ fn user_file() -> Result<PathBuf, CliError> {
     })
 }
 
-/// Atomically writes the settings that have a value to `file` (if it is a symlink, to its target). Settings without a value are
-/// ignored.
+/// Changes `file` atomically, or its target if it is a symlink: sets the settings for which a value was given. Others, which are
+/// only shown, are ignored.
 fn change(file: &Path, settings: &[SettingArgument<'_>]) -> Result<(), CliError> {
     let name = file.display();
     let failed = |error: io::Error| anyhow::Error::new(error).context(name.to_string());

@@ -74,7 +74,7 @@ impl CommandRunner<'_> {
             Some(function) => format!("Samples of {}", function.symbol),
         };
         let user_symbols = given_value::<String>(self.matches, "symbols");
-        // The function replaces the user's option: the option selects it, too.
+        // The function replaces the user's `--symbols`: that adds no samples, as the option selects all functions that are shown.
         let symbols = function.map(|function| &function.symbol).or(user_symbols);
         if let Some(symbols) = symbols {
             words.extend(["-S".to_owned(), symbols.clone()]);

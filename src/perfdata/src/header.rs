@@ -74,7 +74,7 @@ impl FileHeader {
     /// Size of the structure in the file, in bytes.
     pub const SIZE: usize = 104;
 
-    /// Offset of the size in [`FileHeader::data`] from the start of the structure, in bytes.
+    /// Offset of the field `data.size` in the structure, in bytes.
     pub const DATA_SIZE_OFFSET: u64 = 48;
     /// Size of the header of pipe mode, in bytes.
     pub const PIPE_SIZE: u64 = 16;
@@ -113,8 +113,7 @@ impl FileHeader {
         Ok(header)
     }
 
-    /// The header of a recording in pipe mode, in which everything after the first 16 bytes are
-    /// records.
+    /// The header of a recording in pipe mode, in which only records follow the first 16 bytes.
     fn pipe(endian: Endian, file_size: u64) -> Self {
         Self {
             endian,
@@ -239,7 +238,7 @@ fn byte_order_of_version_1(file: &[u8]) -> Result<Endian, Error> {
 
 /// Decodes the bitmap, an array of the recording machine's `unsigned long`. On big-endian machines 32-bit words are in another
 /// order than 64-bit ones. All but the oldest recorders write HOSTNAME, so its bit shows the word size. Without it, 64-bit words
-/// are assumed if they give only known features, otherwise 32-bit words if these do. If neither do, the file has build-ids
+/// are assumed if they give only known features, otherwise 32-bit words if these do. If neither does, the file has build-ids
 /// alone, as perf assumes: the oldest recorders wrote nothing else.
 fn features(bitmap: &[u8; 32], endian: Endian) -> [u64; 4] {
     let mut words = [0; 4];

@@ -6,7 +6,7 @@
 //! 8  segments, each of a multiple of 8 bytes:
 //!    0  u8   index of the argument
 //!    1  u8   state: 1 bytes, 2 text with its NUL, 3 unreadable, 4 more items
-//!    2  u16  index of the item, for lists and messages
+//!    2  u16  index of the item: an element of a list, or a part of a message (see the constants below)
 //!    4  u32  bytes of data
 //!    8  u64  bytes that the buffer has in memory; for a text, the maximum number of bytes to copy
 //!    16 data
@@ -26,13 +26,14 @@ pub const STATE_TEXT: u8 = 2;
 pub const STATE_UNREADABLE: u8 = 3;
 /// State: no data, but there are more items.
 pub const STATE_MORE: u8 = 4;
-/// The item of a message that is its `struct user_msghdr`.
+/// The index of the item that is a message's `struct user_msghdr`. Smaller indexes are those of its buffers.
 pub const HEADER_ITEM: u16 = 0x3fd;
-/// The item of a message that is its address.
+/// The index of the item that is the address in a message.
 pub const ADDRESS_ITEM: u16 = 0x3fe;
-/// The item of a message that says that it has more buffers.
+/// The index of the item without data that says that a message has more buffers than were captured.
 pub const MORE_ITEM: u16 = 0x3ff;
-/// The items of message n of several begin at n times this number.
+/// The number of item indexes for each message. If a call has several messages, those of message n, from 0, begin at n times
+/// this number.
 pub const MESSAGE_ITEMS: u16 = 0x400;
 /// The maximum number of messages of one call that are captured.
 pub const MAX_MESSAGES: u16 = 4;
@@ -87,7 +88,7 @@ fn split(bytes: &[u8]) -> Option<(CapturedBytes<'_>, &[u8])> {
         STATE_TEXT if length >= memory_size => (data.get(..length.saturating_sub(2))?, true),
         STATE_TEXT => (data.get(..length.saturating_sub(1))?, false),
         STATE_UNREADABLE | STATE_MORE => (data, false),
-        // Padding after the last segment.
+        // Padding after the last segment has the state 0. Other unknown states are damage.
         _ => return None,
     };
     let segment = CapturedBytes {
@@ -97,6 +98,7 @@ fn split(bytes: &[u8]) -> Option<(CapturedBytes<'_>, &[u8])> {
         is_truncated,
         is_unreadable: *state == STATE_UNREADABLE,
         marks_more_items: *state == STATE_MORE,
+        // The program in the kernel reads memory when the call begins or returns, as part of it.
         is_late: false,
     };
     Some((
@@ -109,6 +111,7 @@ fn split(bytes: &[u8]) -> Option<(CapturedBytes<'_>, &[u8])> {
 mod tests {
     use super::*;
 
+    /// Returns an encoded segment of item 7, padded to a multiple of 8 bytes.
     fn segment(argument: u8, state: u8, memory_size: u64, data: &[u8]) -> Vec<u8> {
         let mut bytes = vec![argument, state, 7, 0];
         if cfg!(target_endian = "big") {
@@ -159,7 +162,8 @@ mod tests {
                     *last = value;
                 }
                 if let Some(record) = CapturedRecord::decode(&damaged) {
-                    assert!(record.memory().count() <= 4);
+                    // At most 47 bytes have room for two segments.
+                    assert!(record.memory().count() <= 2);
                 }
             }
         }

@@ -242,6 +242,7 @@ mod tests {
             );
             let events = data.events.iter().map(|event| (event.system, event.text));
             let events: Vec<_> = events.collect();
+            // The builder writes the events of one system together.
             assert_eq!(
                 events,
                 [("sched", SWITCH), ("sched", WAKEUP), ("irq", SOFTIRQ)]

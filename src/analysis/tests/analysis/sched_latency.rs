@@ -15,7 +15,8 @@ const ASLEEP: u64 = 1;
 /// States of a task that is switched out: asleep, runnable, preempted.
 const STATES: [u64; 3] = [ASLEEP, 0, 0x100];
 
-/// Time, CPU, the task that is switched out or wakes another, the index of its state or `None` for a wakeup, the other task.
+/// A switch or a wakeup: time, CPU, the task that is switched out or wakes another, the index of its state in [`STATES`] (`None`
+/// for a wakeup), the task that is switched in or woken.
 type Event = (u64, u32, u32, Option<usize>, u32);
 
 /// Number, sum, and maximum of the waits of a task, and the end of the longest.
@@ -46,7 +47,8 @@ fn wait_before(events: &[Event], at: usize, tid: u32, ended: &[bool]) -> Option<
     let mut woken = None;
     for ((time, _, task, state, other), ended) in events[..at].iter().zip(ended).rev() {
         match state {
-            // Already running. Switches that ended no wait are ignored: their task was asleep and its wakeup lost.
+            // Already running. Switches that ended no wait are ignored: their task was already running, or asleep with its wakeup
+            // lost.
             Some(_) if *other == tid && *ended => return None,
             Some(state) if *task == tid => {
                 return match STATES[*state] {
@@ -110,6 +112,7 @@ proptest! {
             .iter()
             .map(|row| {
                 let sums = &row.sums;
+                // The distribution `delays` has the same waits as the sums.
                 prop_assert_eq!(sums.delays.sum(), u128::from(sums.delay));
                 prop_assert_eq!(sums.delays.count(), sums.switches);
                 Ok((row.tid.cast_unsigned(), (sums.switches, sums.delay, sums.max_delay, sums.max_end)))
@@ -130,9 +133,10 @@ proptest! {
 fn a_wait_belongs_to_the_cpu_where_it_ends() {
     let mut recording = Recording::new(Endian::Little);
     recording.wakeup(100, 0, 1, 7);
-    recording.switch(110, 1, (2, 1), 7);
+    recording.switch(110, 1, (2, ASLEEP), 7);
+    // Task 7 stays runnable: its second wait begins.
     recording.switch(120, 1, (7, 0), 2);
-    recording.switch(150, 0, (1, 1), 7);
+    recording.switch(150, 0, (1, ASLEEP), 7);
     let file = recording.finish();
     let delays = |cpu| {
         with_replay(&file, |data, replay| {

@@ -25,7 +25,9 @@ pub(super) struct Archive<W: Write> {
 
 /// A file to add to an object's directory.
 pub(super) struct PackedFile {
+    /// Its name in that directory.
     name: OsString,
+    /// The path from which it is read.
     path: PathBuf,
 }
 
@@ -65,7 +67,8 @@ impl<W: Write> Archive<W> {
         Self { tar, time }
     }
 
-    /// Adds an object: the link to it, its directory and its files. `id` is its build-id in hexadecimal.
+    /// Adds an object: the link to it, its directory and its files. `name` is its path, or its
+    /// name in the cache, `id` its build-id in hexadecimal.
     pub(super) fn add_object(
         &mut self,
         name: &Path,

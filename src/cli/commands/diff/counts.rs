@@ -71,10 +71,11 @@ impl CountsFile {
     ) -> Result<Self, CliError> {
         let (mut totals, mut intervals, mut rates) = (Vec::new(), Vec::new(), Vec::new());
         let undivided = 1.0;
+        // A round has the counts of one interval, or those since the start (`is_total`).
         let diagnostics = RecordedStat::new(data).read(&mut |recorded, round| {
             let seconds = round.duration.as_secs_f64();
             if round.is_total {
-                // Of several totals, the last one applies.
+                // Totals count from the start: of several, the last one applies.
                 totals.clear();
                 add(&mut totals, recorded, round, undivided);
             } else if seconds > 0.0 {

@@ -60,6 +60,7 @@ pub(super) struct LockQuery {
     /// Whether rows are shown that have waits, but none that ended.
     pub(super) shows_unended_waits: bool,
     pub(super) aggregation: LockAggregation,
+    /// Which columns `lock contention` has after the numbers.
     pub(super) table: ContentionTable,
     pub(super) selection: LockSelection,
     /// How the time in which waiting threads wait for a CPU is used.
@@ -171,6 +172,7 @@ pub(super) fn read(
     if !with_lockdep && !with_user && !with_kernel {
         return Err(without_events(analysis, |event| layouts.has(event)));
     }
+    // Waits for futexes have the flag `FUTEX`, which is above all flags of waits for the kernel's locks.
     let is_of_kernel = |flags: &u64| *flags < FUTEX;
     let wants_kernel = query
         .selection
@@ -186,7 +188,7 @@ pub(super) fn read(
     // Whether events are read, and the events.
     let all: [(bool, &'static [&'static str]); 4] = [
         (reads_switches, &SCHED_EVENTS),
-        (has(&CONTENTION_EVENTS), &CONTENTION_EVENTS),
+        (with_kernel, &CONTENTION_EVENTS),
         (with_lockdep, &LOCKDEP_EVENTS),
         (with_user, &FUTEX_EVENTS),
     ];
@@ -221,6 +223,7 @@ fn contention(
     resolver: &Resolver<'_>,
     query: &LockQuery,
 ) -> Result<LockContention, CliError> {
+    // Samples written by the BPF program of `lock record --owners`: one for each wait for a lock of the kernel.
     let has_lock_records = capture_event(analysis, LOCK_WAITS).is_some();
     let has_owners = has_lock_records || capture_event(analysis, FUTEX_WAITS).is_some();
     if query.aggregation == LockAggregation::Owner && !has_owners {
@@ -283,8 +286,8 @@ pub(super) const SCHED_EVENTS: [&str; 3] = [
     "sched:sched_wakeup",
 ];
 
-/// Returns the event of this name, whose samples are captured waits; `None` if there is none, or if the recording has another
-/// byte order than this machine.
+/// Returns the event of this name, whose samples are waits that a BPF program captured; `None` if there is none, or if the
+/// recording has another byte order than this machine.
 pub(super) fn capture_event(analysis: &Analysis<'_>, name: &str) -> Option<EventIndex> {
     let recording = analysis.metadata();
     let mut events = recording.events.iter();
@@ -383,7 +386,7 @@ pub(super) struct RowNames<'n, 'r> {
     pub(super) world: &'n World,
     /// The maximum number of frames below a row.
     pub(super) max_stack: usize,
-    /// Whether rows have the threads that ended their waits, and those that had the locks.
+    /// Whether rows have the threads that ended their waits (wakers), and also those that had the locks (owners).
     pub(super) with_wakers: bool,
     /// The kernel's variables, if locks are named by variables instead of callers.
     pub(super) variables: Option<KernelVariables<'n, 'r>>,
@@ -418,6 +421,7 @@ impl RowNames<'_, '_> {
             stack: stack.collect(),
             wakers,
             owners,
+            // Set by `lock contention` of the running system, which knows the processes of owners.
             owner_process: None,
             container: match row.key {
                 LockKey::Cgroup(_) => container_of(&name),
@@ -443,7 +447,7 @@ impl RowNames<'_, '_> {
         threads
     }
 
-    /// Returns the name of the row's lock of the kernel; `None` if it is unknown, or not shown.
+    /// Returns the name of the row's lock of the kernel; `None` if it is unknown, or if locks are named by callers.
     fn lock(&self, row: &LockRow) -> Option<String> {
         let variables = self.variables.as_ref()?;
         let known = row.lock_name.clone();
@@ -452,7 +456,6 @@ impl RowNames<'_, '_> {
 
     /// Returns the variable at the address of a process; `None` if there is none, or if locks are named by callers.
     fn user_lock(&self, pid: u32, address: u64) -> Option<String> {
-        // `variables` is `None` if locks are named by callers.
         self.variables.as_ref()?;
         user_variable(self.resolver, pid, address)
     }

@@ -106,18 +106,19 @@ fn print_header(
     Ok(())
 }
 
-/// Prints one chunk after the other; keeps lookup results between them.
+/// Prints the samples and counts that each call of [`Stream::advance`] has read; keeps lookup results from one call to the next.
 struct StreamPrinter<'a> {
     context: &'a Context,
     path: &'a Path,
     settings: &'a ScriptSettings,
-    /// The plan, with the revision of the head from which it was created.
+    /// The plan, with the revision of the head (the records that describe the recording) from which it was created.
     plan: Option<(u64, ScriptPlan)>,
     loaded: Option<LoadedObjects>,
     sources: SourceFiles<'static>,
     scratches: Vec<TextBuffers>,
     join: BlockJoiner,
-    /// The switch last given to `join`, in its initial state. `join` has the current state, which an equal switch must not reset.
+    /// The switch (`--switch-on`, `--switch-off`) last given to `join`, in its initial state. `join` changes its copy,
+    /// which a new plan with an equal switch must not reset.
     switch: EventSwitch,
     skipped_guest_samples: u64,
     stacks: StackSummary,
@@ -206,7 +207,7 @@ impl<'a> StreamPrinter<'a> {
         if !are_counted(events) {
             return Ok(());
         }
-        // Only before the first counts.
+        // The options are checked once, before the first counts.
         if !self.counts.has_begun() {
             counts::check(self.settings, self.context)?;
         }

@@ -30,7 +30,8 @@ pub(super) struct TableSubject<'a> {
     pub(super) by: Aggregation,
     /// Names of threads by tid, for aggregation by thread.
     pub(super) threads: &'a BTreeMap<u32, String>,
-    /// Whether the final table is the summary of intervals and may be marked so in CSV; `stat report` does not mark it.
+    /// Whether the rows of the final table may be marked `summary` in CSV: intervals were printed before it; always false
+    /// in `stat report`.
     pub(super) may_be_summary: bool,
 }
 
@@ -40,8 +41,8 @@ pub(super) struct TableFormat {
     json: bool,
     /// The separator of thousands; empty for none.
     thousands: String,
-    /// Whether `summary` precedes the rows of the final table in CSV if intervals were printed.
-    name_summary: bool,
+    /// Whether final tables with [`TableSubject::may_be_summary`] are marked (no `--no-csv-summary`).
+    marks_summary: bool,
     /// Whether each interval is shown on a cleared screen (`--interval-clear`).
     clear: bool,
     /// Whether the time of each run is shown below the final table (`--table`).
@@ -55,8 +56,9 @@ impl TableFormat {
         let separator = matches.get_one::<String>("field-separator");
         let big_num = flag(matches, "big-num").or_else(|| context.config.flag("stat.big-num"));
         let has_thousands = big_num != Some(false) && has_locale(context);
-        let unnamed = flag(matches, "no-csv-summary");
-        let unnamed = unnamed.or_else(|| context.config.flag("stat.no-csv-summary"));
+        let no_summary_mark = flag(matches, "no-csv-summary");
+        let no_summary_mark =
+            no_summary_mark.or_else(|| context.config.flag("stat.no-csv-summary"));
         Self {
             // A backslash and a t on the command line mean a tab.
             separator: separator.map(|text| {
@@ -72,7 +74,7 @@ impl TableFormat {
             } else {
                 String::new()
             },
-            name_summary: unnamed != Some(true),
+            marks_summary: no_summary_mark != Some(true),
             clear: flag(matches, "interval-clear") == Some(true),
             runs_table: flag(matches, "table") == Some(true),
             last_metrics: shows_only_metrics(matches).then(RefCell::default),
@@ -132,7 +134,7 @@ impl TableFormat {
         runs: &[Duration],
     ) -> io::Result<Vec<u8>> {
         let mut out = Vec::new();
-        let prefix = match subject.may_be_summary && self.name_summary {
+        let prefix = match subject.may_be_summary && self.marks_summary {
             true => StatPrefix::Summary,
             false => StatPrefix::None,
         };
@@ -176,10 +178,11 @@ fn shows_only_metrics(matches: &ArgMatches) -> bool {
     on("metric-only").unwrap_or(on("topdown") == Some(true))
 }
 
-/// Returns the table of counts, with metrics. With `--per-thread` for all tasks, only rows with a count, in descending order.
+/// Returns the table of counts, with metrics. With `-a --per-thread`, only rows with a count, in descending order.
 pub(super) fn table(plan: &StatPlan, aggregator: &Aggregator<'_>) -> CountTable {
     let mut table = aggregator.table();
     plan.metrics.compute(&plan.specs(), &mut table);
+    // All threads of all processes, each with counters of its own; `-a` alone is `Target::Cpus`.
     if plan.request.target == Target::Everyone {
         busiest_first(&mut table);
     }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use rperf_replay::{Order, WorldBuilder};
-use rperf_wire::{Cgroup, Encoder, Endian, Misc, Namespace, Namespaces, RawRecord, Record, Task};
+use rperf_wire::{Cgroup, Encoder, Endian, Namespace, Namespaces, RawRecord, Record, Task};
 
 const ENDIAN: Endian = Endian::Little;
 
@@ -36,12 +36,13 @@ fn push(builder: &mut WorldBuilder, order: Order, record: &Record<'_>) {
     let (kind, misc) = record.kind_and_misc();
     let raw = RawRecord {
         kind,
-        misc: Misc(misc.0),
+        misc,
         body: &body,
     };
     builder.push(order, &raw).expect("a whole record");
 }
 
+/// The time and place of step `index`. Three steps each have the same time, so that the place decides their order.
 fn order(index: usize) -> Order {
     Order {
         time: index as u64 / 3,
@@ -79,6 +80,7 @@ proptest! {
                     Step::Fork { tid } if *tid == queried => Some(Vec::new()),
                     _ => None,
                 });
+                // Those just before `order`: the step `index` itself does not count.
                 let found = world.namespaces_at(queried, order(index));
                 prop_assert_eq!(found, last.unwrap_or_default());
             }
