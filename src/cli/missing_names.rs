@@ -8,24 +8,25 @@ use rperf_symbol::SymbolFinding;
 /// Maximum number of objects that a note names.
 const MAX_NAMES: usize = 3;
 
-/// Returns the notes, each followed by a hint, on the objects in which addresses without a symbol were looked up.
+/// Returns notes, each followed by a hint, on the objects with at least one address that was looked up and has no symbol.
 pub(super) fn notes(resolver: &Resolver<'_>) -> Vec<String> {
     let mut objects = Vec::new();
     let mut kernel_reason = None;
-    let mut maps = Vec::new();
+    let mut perf_maps = Vec::new();
     for id in resolver.objects_lacking_names() {
         let dso = resolver.world().dso(id);
         if let DsoKind::PerfMap(pid) = dso.kind {
             if is_missing(resolver, id) {
-                maps.push(format!("/tmp/perf-{pid}.map"));
+                perf_maps.push(format!("/tmp/perf-{pid}.map"));
             }
             continue;
         }
-        // Exported names only are normal for a vdso.
+        // A vdso normally has only exported names.
         let is_usual = |finding: &SymbolFinding| {
             matches!(dso.kind, DsoKind::Vdso | DsoKind::Vdso32)
                 && matches!(finding, SymbolFinding::OnlyDynamic { .. })
         };
+        // The findings are in the order in which files were tried: the last one counts.
         let mut findings = resolver.findings_of(id).iter().rev();
         let last_reason = findings.find_map(|finding| match is_usual(finding) {
             true => None,
@@ -52,7 +53,7 @@ pub(super) fn notes(resolver: &Resolver<'_>) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if let Some(list) = list(maps) {
+    if let Some(list) = list(perf_maps) {
         notes.push(format!("Failed to open {list}, continuing without symbols"));
         notes.push(
             "hint: the runtime writes the file: java -XX:+DumpPerfMapAtExit, node --perf-basic-prof, python3 -X perf".to_owned(),
@@ -61,9 +62,9 @@ pub(super) fn notes(resolver: &Resolver<'_>) -> Vec<String> {
     notes
 }
 
-/// Whether a process has neither a perf map nor a JIT dump. An unusable map or dump is reported as a finding.
-fn is_missing(resolver: &Resolver<'_>, dso: DsoId) -> bool {
-    resolver.symbol_file(dso).is_none() && resolver.findings_of(dso).is_empty()
+/// Whether neither the perf map nor a JIT dump of its process exists. An unusable map or dump is reported as a finding.
+fn is_missing(resolver: &Resolver<'_>, perf_map: DsoId) -> bool {
+    resolver.symbol_file(perf_map).is_none() && resolver.findings_of(perf_map).is_empty()
 }
 
 /// Returns the reason why functions of an object have no names; `None` for findings that are reported by other warnings.
@@ -102,10 +103,10 @@ mod tests {
 
     #[test]
     fn lists_are_sorted_and_short() {
-        let names = |names: &[&str]| list(names.iter().map(|name| (*name).to_owned()).collect());
-        assert_eq!(names(&[]), None);
-        assert_eq!(names(&["b", "a", "b"]).as_deref(), Some("a, b"));
-        let many = names(&["e", "d", "c", "b", "a"]);
+        let listed = |names: &[&str]| list(names.iter().map(|name| (*name).to_owned()).collect());
+        assert_eq!(listed(&[]), None);
+        assert_eq!(listed(&["b", "a", "b"]).as_deref(), Some("a, b"));
+        let many = listed(&["e", "d", "c", "b", "a"]);
         assert_eq!(many.as_deref(), Some("a, b, c and 2 more"));
     }
 }

@@ -46,7 +46,8 @@ impl Tracepoints for Tracefs {
     }
 }
 
-fn machine() -> Catalogue<'static> {
+/// The events of this machine.
+fn catalogue() -> Catalogue<'static> {
     Catalogue {
         tracepoints: &Tracefs,
         ..Catalogue::default()
@@ -62,6 +63,7 @@ struct Case {
     options: RecordOptions,
 }
 
+/// Creates a test case; except for the target, its `options` are derived from `arguments`.
 fn case(events: &'static str, arguments: &'static str, target: SamplingTarget) -> Case {
     let has = |word: &str| arguments.split(' ').any(|given| given == word);
     let number = |option: &str| {
@@ -154,6 +156,7 @@ fn call_graph(arguments: &str) -> CallGraph {
         selected = match mode.split_once(',').unwrap_or((mode, "8192")) {
             ("dwarf", size) => CallGraph::Dwarf {
                 stack_size: StackSize::new(size.parse().unwrap()).unwrap(),
+                // With the mode given as an option, perf records data addresses, too.
                 with_data: true,
             },
             _ => CallGraph::FramePointers,
@@ -221,6 +224,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
+/// Events with terms (`cs/period=5/`), and breakpoints.
 fn terms() -> Vec<Case> {
     use SamplingTarget::{Cpus, Workload};
     vec![
@@ -243,6 +247,7 @@ fn terms() -> Vec<Case> {
     ]
 }
 
+/// Recordings with copies of the user stack.
 fn stack_copies() -> Vec<Case> {
     use SamplingTarget::{Cpus, Processes, Threads, Workload};
     vec![
@@ -259,6 +264,7 @@ fn stack_copies() -> Vec<Case> {
     ]
 }
 
+/// Recordings with the options that [`given_details`] translates.
 fn details() -> Vec<Case> {
     use SamplingTarget::{Cpus, Processes, Threads, Workload};
     vec![
@@ -391,7 +397,7 @@ fn opened_by_rperf(case: &Case, has_pmu: bool) -> Vec<String> {
         let may_profile_kernel = true;
         vec![default_event(may_profile_kernel, &processor_vendor())]
     } else {
-        parse(case.events, &machine()).unwrap()
+        parse(case.events, &catalogue()).unwrap()
     };
     if let Some(level) = case.options.details.scope.level {
         specs = specs

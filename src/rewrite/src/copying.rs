@@ -12,8 +12,8 @@ use rperf_wire::{Endian, RawRecord, RecordHeader, RecordKind};
 
 use crate::pipeline::{Piece, PieceOutput, Pipeline};
 
-/// Records of about this many bytes are passed on at once.
-const PIECE: usize = 1 << 20;
+/// Records without payloads are passed on in pieces of about this many bytes.
+const PIECE_BYTES: usize = 1 << 20;
 
 /// The reason why a copy failed.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +56,7 @@ pub fn copy_to_file<'a, W: Output>(
 ) -> Result<CopySummary, CopyError> {
     let mut writer = data.begin_copy(output, events)?;
     let mut traces = Vec::new();
-    let end = copy_records(data, &mut pipeline, &mut |piece| {
+    let read_error = copy_records(data, &mut pipeline, &mut |piece| {
         note_trace(piece, &writer, data.endian(), &mut traces);
         writer.write_data(piece.bytes())
     })?;
@@ -70,7 +70,8 @@ pub fn copy_to_file<'a, W: Output>(
     } = finished;
     Ok(CopySummary {
         bytes: file_bytes,
-        read_error: end.or_else(|| data.unpack_error().cloned()),
+        // `copy_records` does not see errors of the unpacking, in which records were decompressed, or merged from several files.
+        read_error: read_error.or_else(|| data.unpack_error().cloned()),
         features_lost,
     })
 }
@@ -95,18 +96,19 @@ pub fn copy_to_stream<'a>(
         PipeWriter::with_endian(output, events, &features, data.endian())?
     };
     let mut attrs = AttrRewriter::new(data.events(), events, data.endian());
-    let end = copy_records(data, &mut pipeline, &mut |piece| {
+    let read_error = copy_records(data, &mut pipeline, &mut |piece| {
         writer.write_data(&attrs.rewrite(piece))
     })?;
     writer.flush().map_err(WriteError::End)?;
     Ok(CopySummary {
         bytes: writer.bytes(),
-        read_error: end.or_else(|| data.unpack_error().cloned()),
+        // As in [`copy_to_file`], an error of the unpacking is added.
+        read_error: read_error.or_else(|| data.unpack_error().cloned()),
         features_lost: None,
     })
 }
 
-/// Records the position of an AUX trace that is about to be written.
+/// If `piece`, which is written next, is an AUX trace, adds its position in the output to `traces`.
 fn note_trace<W: Output>(
     piece: &Piece<'_>,
     writer: &Writer<W>,
@@ -147,18 +149,18 @@ fn copy_records<'a>(
     // `rest` are the records that are not passed on yet; the loop has seen the first `length` bytes of them.
     let mut rest = data.data();
     let mut length = 0;
-    let mut end = None;
+    let mut read_error = None;
     for record in data.records() {
         let record = match record {
             Ok(record) => record,
             Err(error) => {
-                end = Some(error);
+                read_error = Some(error);
                 break;
             }
         };
         let size = RecordHeader::SIZE + record.raw.body.len() + record.payload.len();
         let is_special = !record.payload.is_empty() || PipeHead::is_metadata(record.raw.kind);
-        if is_special || length + size > PIECE {
+        if is_special || length + size > PIECE_BYTES {
             let (records, after) = rest.split_at_checked(length).unwrap_or((rest, &[]));
             pipeline.push(Piece::Records(records.into()), output)?;
             (rest, length) = (after, 0);
@@ -180,7 +182,7 @@ fn copy_records<'a>(
     let records = rest.get(..length).unwrap_or_default();
     pipeline.push(Piece::Records(records.into()), output)?;
     pipeline.end(output)?;
-    Ok(end)
+    Ok(read_error)
 }
 
 /// Replaces the attrs in HEADER_ATTR records of a stream.
@@ -294,12 +296,12 @@ impl<R: StreamInput> StreamCopy<R> {
         if let Some((raw, _)) = RawRecord::split(&first, endian) {
             feed.record(raw.kind, &first)?;
         }
-        let end = feed.copy(&mut reader)?;
+        let read_error = feed.copy(&mut reader)?;
         feed.end()?;
         writer.flush().map_err(WriteError::End)?;
         Ok(CopySummary {
             bytes: writer.bytes(),
-            read_error: end,
+            read_error,
             features_lost: None,
         })
     }
@@ -314,7 +316,7 @@ struct StreamFeed<'p, 'o> {
 }
 
 impl StreamFeed<'_, '_> {
-    /// Passes on all further records; returns the error that ends the reading, if any.
+    /// Passes on all records that are left in the stream; returns the error that ends the reading, if any.
     fn copy<R: StreamInput>(
         &mut self,
         reader: &mut PipeReader<R>,
@@ -322,7 +324,7 @@ impl StreamFeed<'_, '_> {
         let endian = reader.endian();
         loop {
             // Complete records are passed on before waiting for more input.
-            if self.records.len() >= PIECE || !reader.is_ready() {
+            if self.records.len() >= PIECE_BYTES || !reader.is_ready() {
                 self.flush()?;
             }
             let record = match reader.next_record() {
@@ -344,12 +346,14 @@ impl StreamFeed<'_, '_> {
         }
     }
 
+    /// Passes on a record that is a [`Piece::Special`].
     fn special(&mut self, record: Vec<u8>) -> Result<(), WriteError> {
         self.flush()?;
         self.pipeline
             .push(Piece::Special(record.into()), self.output)
     }
 
+    /// Keeps any other record; at the end of a round, passes on the kept ones.
     fn record(&mut self, kind: RecordKind, bytes: &[u8]) -> Result<(), WriteError> {
         self.records.extend_from_slice(bytes);
         if kind == RecordKind::FINISHED_ROUND {

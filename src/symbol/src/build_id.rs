@@ -16,7 +16,7 @@ const NOTE_BUILD_ID: u32 = 3;
 /// vdso's.
 const NOTE_SECTIONS: [&[u8]; 3] = [b".note.gnu.build-id", b".notes", b".note"];
 
-/// A build-id of up to twenty bytes (`PERF_RECORD_MMAP2` and the header section hold no more).
+/// A build-id of up to twenty bytes (`PERF_RECORD_MMAP2` and the feature section HEADER_BUILD_ID hold no more).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BuildId {
     bytes: [u8; Self::MAX_LEN],
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_of_other_owners_are_skipped() {
+    fn other_notes_are_skipped_and_truncated_ones_have_no_build_id() {
         for endian in [Endianness::Little, Endianness::Big] {
             let mut bytes = note(endian, NOTE_BUILD_ID, b"Xen\0", &[1; 5]);
             bytes.extend(note(endian, 1, GNU_OWNER, &[2; 16]));

@@ -45,6 +45,7 @@ impl LockPi {
         let threads = TimedThreads {
             threads: locks.len(),
             duration: self.duration,
+            // Each to a CPU.
             bound: true,
         };
         let (counts, time) = threads.run(|number, stop| {

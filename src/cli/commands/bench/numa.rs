@@ -174,6 +174,7 @@ fn measure(
                 true => text::summary(result),
                 false => text::startup(result) + &text::table("main", result),
             },
+            // The text is printed for `-f simple`, too.
             simple: None,
             values: values(name, result),
         },
@@ -183,8 +184,12 @@ fn measure(
 fn values(name: &str, result: &NumaResult) -> Vec<Value> {
     let speeds = text::Speeds::of(result);
     let named = |part: &str| format!("{name} {part}").trim_start().to_owned();
-    let value = |speed, part| Value::higher_is_better("GB/sec", speed).with_variant(named(part));
-    vec![value(speeds.total, "total"), value(speeds.thread, "thread")]
+    let result_value =
+        |speed, part| Value::higher_is_better("GB/sec", speed).with_variant(named(part));
+    vec![
+        result_value(speeds.total, "total"),
+        result_value(speeds.thread, "thread"),
+    ]
 }
 
 /// Reads the options of a test without `-a`.

@@ -1,4 +1,4 @@
-//! `script --csv` and `--template`: a row for each sample, with the members of its object.
+//! `script --csv` and `--template`: a row for each sample, with the members of the JSON object that `--json` prints.
 
 use clap::ArgMatches;
 use rperf_lines::{LineField, LineFields};
@@ -10,7 +10,7 @@ use super::plan::EventPlan;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 
-/// The members of objects, in the order of columns, each with the field of `-F` that adds it.
+/// The members of the samples' JSON objects, in the order of columns, each with the field of `-F` that adds it.
 const MEMBERS: [(&str, LineField); 24] = [
     ("time", LineField::Time),
     ("comm", LineField::Comm),
@@ -99,8 +99,8 @@ impl RowLayout {
             let TemplatePart::Member(name) = part else {
                 continue;
             };
-            // Members that come from frames or the sampled address: all of them request `ip`, and `sym`, although only the names
-            // and offsets of functions need it.
+            // These members come from frames or the sampled address. All of them request `ip`, and also `sym`, although only the
+            // names and offsets of functions need `sym`.
             let of_frames = ["symbol", "offset", "dso", "dsoff", CALLCHAIN].contains(name);
             let field = MEMBERS.iter().find(|(member, _)| member == name);
             let named = field.map(|(_, field)| field.name());
@@ -158,7 +158,7 @@ impl RowLayout {
             Self::Template(parts) => {
                 for part in parts {
                     match part {
-                        TemplatePart::Text(part) => text.extend_from_slice(part.as_bytes()),
+                        TemplatePart::Text(literal) => text.extend_from_slice(literal.as_bytes()),
                         TemplatePart::Member(name) => {
                             text.extend_from_slice(member(&object, name).as_bytes());
                         }
@@ -170,7 +170,7 @@ impl RowLayout {
     }
 }
 
-/// Whether objects and rows can have a member for a field.
+/// Whether JSON objects and rows can have a member for a field.
 pub(super) fn has_member(field: LineField) -> bool {
     MEMBERS.iter().any(|(_, known)| *known == field)
 }
@@ -187,15 +187,15 @@ fn member(object: &Map<String, Value>, name: &str) -> String {
     let frames = object.get(CALLCHAIN).and_then(Value::as_array);
     if name == CALLCHAIN {
         let frames = frames.into_iter().flatten();
-        let names = frames.map(|frame| frame.get("symbol").or_else(|| frame.get("address")));
-        let names: Vec<String> = names
-            .map(|name| name.map_or_else(String::new, text))
+        let labels = frames.map(|frame| frame.get("symbol").or_else(|| frame.get("address")));
+        let labels: Vec<String> = labels
+            .map(|label| label.map_or_else(String::new, text))
             .collect();
-        return names.join(";");
+        return labels.join(";");
     }
     let in_frame = || {
-        let name = if name == "ip" { "address" } else { name };
-        frames?.first()?.get(name)
+        let frame_member = if name == "ip" { "address" } else { name };
+        frames?.first()?.get(frame_member)
     };
     object
         .get(name)

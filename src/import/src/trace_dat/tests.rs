@@ -12,15 +12,19 @@ const HEADER_PAGE: &[u8] = b"\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned
 \tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\
 \tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\
 \tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
+/// The fields that begin every event.
 const COMMON: &str = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
 \tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\
 \tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n\
 \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n";
+/// Id of the event `test:tick`.
 const TICK: u16 = 300;
+/// Id of the event `kernel_stack`.
 const STACK: u16 = 4;
 const KALLSYMS: &[u8] =
     b"ffffffff81000000 T _text\nffffffff81000100 T tick\nffffffff82000000 T _etext\n";
 
+/// The format file of an event.
 fn format(name: &str, id: u16, fields: &str) -> Vec<u8> {
     format!(
         "name: {name}\nID: {id}\nformat:\n{COMMON}{fields}\nprint fmt: \"value=%d\", REC->value\n"
@@ -36,22 +40,22 @@ impl Bytes {
         Self(endian, Vec::new())
     }
 
-    fn to(&mut self) -> Encoder<'_> {
+    fn encoder(&mut self) -> Encoder<'_> {
         Encoder::new(&mut self.1, self.0)
     }
 
     fn u16(mut self, value: u16) -> Self {
-        self.to().u16(value);
+        self.encoder().u16(value);
         self
     }
 
     fn u32(mut self, value: u32) -> Self {
-        self.to().u32(value);
+        self.encoder().u32(value);
         self
     }
 
     fn u64(mut self, value: u64) -> Self {
-        self.to().u64(value);
+        self.encoder().u64(value);
         self
     }
 
@@ -61,15 +65,16 @@ impl Bytes {
     }
 }
 
-/// Header word of a ring buffer entry.
-fn entry(endian: Endian, kind: u32, delta: u32) -> u32 {
+/// Header word of a ring buffer entry. `type_len` is 29 for padding, 30 and 31 for times, otherwise the number of 32-bit words
+/// of the event's data; if it is 0, as for padding, the next word has the length in bytes, its own 4 included.
+fn entry(endian: Endian, type_len: u32, delta: u32) -> u32 {
     match endian {
-        Endian::Little => kind | delta << 5,
-        Endian::Big => kind << 27 | delta,
+        Endian::Little => type_len | delta << 5,
+        Endian::Big => type_len << 27 | delta,
     }
 }
 
-/// The data of an event with a value of 32 bits.
+/// The data of the event `test:tick`: the common fields and `value`.
 fn tick(endian: Endian, pid: u32, value: u32) -> Vec<u8> {
     let data = Bytes::new(endian).u16(TICK).u16(0);
     data.u32(pid).u32(value).1
@@ -88,7 +93,7 @@ fn page(endian: Endian, time: u64, flags: u64, entries: &[u8]) -> Vec<u8> {
 /// Two pages of CPU 0, and one of CPU 1.
 fn pages(endian: Endian) -> [Vec<u8>; 2] {
     let bytes = || Bytes::new(endian);
-    let word = |kind, delta| entry(endian, kind, delta);
+    let word = |type_len, delta| entry(endian, type_len, delta);
     let first = bytes()
         .u32(word(3, 0))
         .raw(&tick(endian, 7, 1))
@@ -128,31 +133,37 @@ fn pages(endian: Endian) -> [Vec<u8>; 2] {
     ]
 }
 
-/// The contents of the sections with descriptions: header_page to saved_cmdlines.
+/// The contents of the sections with descriptions, in the order of `sections::DESCRIPTIONS`.
 fn descriptions(endian: Endian) -> [Vec<u8>; 6] {
     let bytes = || Bytes::new(endian);
     let text = |text: &[u8]| bytes().u64(text.len() as u64).raw(text).1;
-    let value = "\tfield:int value;\toffset:8;\tsize:4;\tsigned:1;\n";
-    let caller = "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n";
+    let tick = "\tfield:int value;\toffset:8;\tsize:4;\tsigned:1;\n";
+    let stack = "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n";
     let headers = bytes().raw(b"header_page\0").raw(&text(HEADER_PAGE));
     let headers = headers.raw(b"header_event\0").raw(&text(b"event"));
     let events = bytes().u32(1).raw(b"test\0").u32(1);
     [
         headers.1,
+        // The formats of ftrace itself.
         bytes()
             .u32(1)
-            .raw(&text(&format("kernel_stack", STACK, caller)))
+            .raw(&text(&format("kernel_stack", STACK, stack)))
             .1,
-        events.raw(&text(&format("tick", TICK, value))).1,
+        // The formats of one system.
+        events.raw(&text(&format("tick", TICK, tick))).1,
         bytes().u32(KALLSYMS.len() as u32).raw(KALLSYMS).1,
+        // No formats of `trace_printk`.
         bytes().u32(0).1,
+        // The names of tasks.
         text(b"7 sh\n8 tick worker\n"),
     ]
 }
 
+/// The beginning of a file of either version.
 fn start(endian: Endian, version: &str) -> Bytes {
     let order = u8::from(endian == Endian::Big);
     let bytes = Bytes::new(endian).raw(MAGIC).raw(version.as_bytes());
+    // The end of the version, the byte order, and the bytes of a long.
     bytes.raw(&[0, order, 8]).u32(PAGE as u32)
 }
 
@@ -160,12 +171,13 @@ const UNAME: &[u8] = b"Linux guest 6.1.0 #1 SMP Debian x86_64\0";
 
 fn version_6(endian: Endian) -> Vec<u8> {
     let mut file = start(endian, "6").raw(&descriptions(endian).concat());
+    // Two CPUs.
     file = file.u32(2).raw(b"options  \0");
     file = file.u16(options::UNAME).u32(UNAME.len() as u32).raw(UNAME);
     file = file.u16(options::TRACECLOCK).u32(0);
     file = file.u16(options::DONE).raw(b"flyrecord\0");
     let clock = b"local [mono] boot\0";
-    // The end of the table of CPUs, with an offset and a size for each of two, and of the clock.
+    // What precedes the pages: an offset and a size for each of the two CPUs, then the size of the clock's text, and that text.
     let end = file.1.len() + 2 * 16 + 8 + clock.len();
     let pages_at = end.next_multiple_of(PAGE);
     let pages = pages(endian);
@@ -196,6 +208,7 @@ fn version_7(endian: Endian, compression: &str, pack: impl Fn(&[u8]) -> Vec<u8>)
         let header = bytes().u16(id).u16(is_packed.into()).u32(0);
         header.u64(content.len() as u64).raw(&content).1
     };
+    // The compression, a NUL, and its version.
     let mut file = start(endian, "7")
         .raw(compression.as_bytes())
         .raw(b"\x001\0");
@@ -204,7 +217,7 @@ fn version_7(endian: Endian, compression: &str, pack: impl Fn(&[u8]) -> Vec<u8>)
     file = file.u64(0);
     let uname = bytes().u16(options::UNAME).u32(UNAME.len() as u32);
     let mut options = uname.raw(UNAME);
-    // The ids are those of `sections::DESCRIPTIONS`.
+    // The ids in `sections::DESCRIPTIONS` count up from 16.
     for (id, content) in (16..).zip(descriptions(endian)) {
         options = options.u16(id).u32(8).u64(file.1.len() as u64);
         file = file.raw(&section(id, &content));
@@ -221,9 +234,10 @@ fn version_7(endian: Endian, compression: &str, pack: impl Fn(&[u8]) -> Vec<u8>)
         table.extend(place.u64(size as u64).1);
         file = file.raw(&data);
     }
+    // An offset that is not read, the name (empty: the top instance), and the clock.
     let mut buffer = bytes().u64(1).raw(b"\0mono\0");
     if endian == Endian::Little {
-        // The size of a page, which trace-cmd 3.1.6 writes before the count of CPUs.
+        // The size of a page, which trace-cmd 3.1.6 writes before the count of CPUs; the other byte order tests files without.
         buffer = buffer.u32(PAGE as u32);
     }
     let buffer = buffer.u32(2).raw(&table).1;
@@ -329,6 +343,7 @@ fn truncated_files_are_errors() {
         version_6(Endian::Little),
         version_7(Endian::Big, "none", <[u8]>::to_vec),
     ] {
+        // Not every length, to save time.
         for length in (0..file.len()).step_by(17) {
             let truncated = &file[..length];
             let parsed = TraceDat::parse(truncated);

@@ -36,6 +36,7 @@ fn records(parts: [&[[u64; 3]]; 2], is_snapshot: bool, endian: Endian) -> Vec<u8
     // Type of the trace and of the PMU, four words for the conversion of times, and whether the parts are snapshots.
     let info = [intel_bts, PMU.into(), 0, 0, 0, 0, is_snapshot.into()];
     let mut bytes = record(RecordKind::AUXTRACE_INFO, &info, endian);
+    // The process and thread, and two words in place of the sample id, which is not read.
     bytes.extend(record(
         RecordKind::ITRACE_START,
         &[pair(7, 8, endian), 0, 0],
@@ -91,7 +92,7 @@ fn stream(records: &[u8], endian: Endian) -> Vec<u8> {
 /// CPU mode, source, process, thread and target of each branch.
 fn branches(bytes: &[u8]) -> Vec<(u16, u64, u32, u32, u64)> {
     let data = PerfData::parse(bytes).unwrap();
-    // The traced event, and the added one. The id of that one is larger by a billion.
+    // The traced event, and the added one. The added event's id is that of the traced one plus a billion.
     let [_, event] = data.events() else {
         panic!("{:?}", data.events())
     };

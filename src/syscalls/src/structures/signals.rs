@@ -4,11 +4,11 @@ use super::{int, long, word};
 use crate::Abi;
 use crate::constants::{self as names, system};
 
-/// The kernel's `struct sigaction` of 64-bit programs, without the field `sa_restorer`.
+/// The kernel's `struct sigaction` of 64-bit programs; the field `sa_restorer` is not shown.
 pub(super) fn signal_action(abi: Abi, bytes: &[u8]) -> Option<String> {
     let mask_offset = match abi {
         Abi::X86_64 | Abi::Arm64 => 24,
-        // There is no `sa_restorer`.
+        // The structure has no `sa_restorer`.
         Abi::Riscv64 => 16,
         Abi::I386 => return None,
     };

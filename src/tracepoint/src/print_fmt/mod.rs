@@ -6,7 +6,8 @@
 //! their sign. perf's libtraceevent has its own rules for expressions: operators of equal precedence associate to the
 //! right, parentheses do not protect a looser operator from a tighter one before them (`a * (b + c)` is read as
 //! `a * b + c`), a cast only masks bits, and only for some type names, and arithmetic is on unsigned 64-bit numbers,
-//! except for constants in tables. This parser builds the same trees, so that traces read the same in both tools.
+//! except for constants in the tables of `__print_flags` and `__print_symbolic`. This parser builds the same trees, so that
+//! traces read the same in both tools.
 
 mod compile;
 mod constants;

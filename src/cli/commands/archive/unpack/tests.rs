@@ -74,12 +74,12 @@ fn objects_and_recordings_are_unpacked_to_their_places() {
         format!(".build-id/{}/{}", &id[..2], &id[2..]),
         format!("../../p/{id}"),
     );
-    let (elf, same) = (format!("p/{id}/elf"), format!("p/{id}/debug"));
+    let (elf, hard_link) = (format!("p/{id}/elf"), format!("p/{id}/debug"));
     let inner = archive(&[
         (EntryType::Symlink, &link, target.as_bytes()),
         (EntryType::Directory, &format!("p/{id}/"), b""),
         (EntryType::Regular, &elf, &bytes),
-        (EntryType::Link, &same, elf.as_bytes()),
+        (EntryType::Link, &hard_link, elf.as_bytes()),
     ]);
     let with_symbols = archive(&[
         (EntryType::Regular, "dir/perf.data", &recording()),
@@ -154,9 +154,9 @@ fn invalid_members_are_refused() {
         let (result, summary) = unpack(&both, &scratch);
         result.unwrap();
         assert_eq!(summary.refused.len(), 1, "{}: {summary:?}", case.1);
-        let good = scratch.path().join("cache").join(&good);
-        assert!(good.is_file(), "{}", case.1);
-        fs::remove_file(good).unwrap();
+        let unpacked = scratch.path().join("cache").join(&good);
+        assert!(unpacked.is_file(), "{}", case.1);
+        fs::remove_file(unpacked).unwrap();
         let left = fs::read_dir(scratch.path().join("cache").join(&place)).unwrap();
         assert_eq!(left.count(), 0, "{}", case.1);
         let count = |name: &str| fs::read_dir(scratch.path().join(name)).unwrap().count();
@@ -167,7 +167,7 @@ fn invalid_members_are_refused() {
 }
 
 #[test]
-fn archives_of_objects_within_each_other_are_refused() {
+fn a_symbols_archive_within_another_is_refused() {
     let (bytes, id) = program();
     let place = format!("p/{id}/elf");
     let inner = archive(&[(EntryType::Regular, &place, &bytes)]);
@@ -180,6 +180,7 @@ fn archives_of_objects_within_each_other_are_refused() {
     result.unwrap();
     assert_eq!(summary.refused.len(), 1, "{summary:?}");
     assert!(!scratch.path().join("cache").join(&place).exists());
+    // The same archive is unpacked if only one level is nested.
     assert!(unpack(&middle, &scratch).0.is_ok());
     assert!(scratch.path().join("cache").join(&place).exists());
 }
