@@ -129,7 +129,7 @@ impl<'a> SvgWriter<'a> {
         } = self.options;
         let width = self.width;
         let height = HEADER_HEIGHT + self.rows * ROW + FOOTER_HEIGHT;
-        // Not the total of the displayed recording if the recording that it is compared with determines the widths.
+        // In a comparison, the widths may be those of the other recording: this is then not the displayed recording's total.
         let root_width = self.flame.frames.first().map_or(0, |root| root.width);
         writeln!(
             out,

@@ -1,4 +1,4 @@
-//! Latencies from text of two columns, as `--format text` writes them.
+//! Latencies from text of two columns (end time and latency), as `heatmap --format text` writes them.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -79,7 +79,7 @@ fn refuse_recording_options(matches: &ArgMatches) -> Result<(), CliError> {
     })
 }
 
-/// Parses a line of two numbers; `None` if it has fewer or more words.
+/// Parses a line of two numbers; `None` if it has fewer or more words, or a word is not a number.
 fn parse(line: &str) -> Option<TimedSpan> {
     let mut words = line.split_whitespace();
     let (end, latency) = (words.next()?, words.next()?);

@@ -30,7 +30,8 @@ pub(super) fn run(
     }
     let lists = EventLists::find(context);
     let existing = lists.existing()?;
-    // By name, so that an event that several patterns match is removed once; with the line that removes it, and its list.
+    // By name, so that an event that several patterns match is removed once; with the line that removes it, and its list
+    // (`kprobe_events` or `uprobe_events`).
     let mut matching = BTreeMap::new();
     for pattern in patterns {
         let full_pattern_text = full_pattern(pattern);
@@ -47,6 +48,7 @@ pub(super) fn run(
         }
         matching.extend(hits.map(|(event, list)| (event.full_name(), (event.removal(), *list))));
     }
+    // The first failure is the error of the command; later ones are warnings.
     let mut failure = None;
     for (name, (removal, list)) in matching {
         if is_dry {

@@ -1,4 +1,4 @@
-//! The items that a report counts: samples, branches or memory accesses.
+//! The items that a report counts (samples, branches or memory accesses), their default sort keys, and the time quantum.
 
 use clap::ArgMatches;
 use rperf_hist::CountedItems;
@@ -35,6 +35,7 @@ const PRINTED_ACCESS_KEYS: &str = "local_weight,mem,sym,dso,symbol_daddr,dso_dad
 pub(super) struct CountMode {
     /// `-b`, `--no-branch-stack`; if not given, recorded branches are counted.
     branches: Option<bool>,
+    /// `--mem-mode`.
     accesses: bool,
     /// `--sort`, as given.
     sort: Option<String>,
@@ -113,8 +114,8 @@ pub(super) fn time_quantum(text: &str) -> Result<u64, CliError> {
             "--time-quantum: '{text}' is not a time: give a number with s, ms, us or ns"
         ))
     };
-    let digits = text.find(|letter: char| !letter.is_ascii_digit());
-    let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
+    let unit_start = text.find(|letter: char| !letter.is_ascii_digit());
+    let (number, unit) = text.split_at(unit_start.unwrap_or(text.len()));
     let number: u64 = number.parse().map_err(|_| wrong())?;
     let unit: u64 = match unit {
         "s" => 1_000_000_000,

@@ -15,7 +15,8 @@ macro_rules! features {
             /// All named features, in numerical order.
             pub const NAMED: &'static [(Self, &'static str)] = &[$((Self::$name, stringify!($name))),*];
 
-            /// The name, if this version of rperf knows it: perf's name without `HEADER_`, or simpleperf's with `SIMPLEPERF_`.
+            /// The name, if this version of rperf knows it: perf's name without `HEADER_`, or simpleperf's with `SIMPLEPERF_`
+            /// instead of `FEAT_`.
             #[must_use]
             pub fn name(self) -> Option<&'static str> {
                 match self.0 {

@@ -11,7 +11,7 @@ use rperf_testkit::recording_candidates;
 /// Maximum size of the recordings that are checked, in bytes.
 const MAX_FILE_BYTES: u64 = 64 << 10;
 /// Files up to this size are truncated at every byte.
-const MAX_COMPLETE_CHECK: usize = 12 << 10;
+const MAX_EVERY_BYTE: usize = 12 << 10;
 /// Larger files are truncated at multiples of this, which have every alignment to words and records.
 const STEP: usize = 7;
 
@@ -74,7 +74,7 @@ impl CompleteRecording {
         for record in data.records() {
             match record {
                 Ok(_) => found += 1,
-                Err(end) => error = Some(end),
+                Err(last) => error = Some(last),
             }
         }
         if found != expected {
@@ -86,6 +86,7 @@ impl CompleteRecording {
             Some(Error::Truncated { offset, need, have }) if offset == last_end && have < need => {}
             other => return Err(format!("ends with {other:?}, {last_end} of {end} bytes")),
         }
+        // A pipe recording has no header with the size of the records and the table of features.
         if self.is_pipe {
             return Ok(());
         }
@@ -134,7 +135,7 @@ fn truncated_recordings_are_read_and_missing_bytes_counted() {
             let Some(complete) = CompleteRecording::new(&bytes) else {
                 continue;
             };
-            let step = if bytes.len() > MAX_COMPLETE_CHECK {
+            let step = if bytes.len() > MAX_EVERY_BYTE {
                 STEP
             } else {
                 1
@@ -151,5 +152,6 @@ fn truncated_recordings_are_read_and_missing_bytes_counted() {
         scope.spawn(work);
         scope.spawn(work);
     });
+    // If there are fewer, recordings are no longer found, or are wrongly skipped as damaged.
     assert!(checked.into_inner() >= 20, "recordings");
 }

@@ -45,8 +45,8 @@ pub(crate) fn all<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VariableInSc
         }
     }
     let meant: BTreeSet<usize> = meant.into_values().map(|(_, index)| index).collect();
-    // A variable of `scope` that was optimised out may only be in the abstract origin: its name does not refer to a variable of
-    // an inlined function either. If there are no variables of inlined functions, the origin need not be read.
+    // If a variable of `scope` was optimised out, perhaps only the abstract origin declares it. Its name must not refer to a
+    // variable of an inlined function instead. If there are no variables of inlined functions, the origin need not be read.
     let hidden = match declared.iter().all(|variable| variable.is_own) {
         true => BTreeSet::new(),
         false => names_of_origin(scope),
@@ -65,6 +65,7 @@ pub(crate) fn all<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VariableInSc
 /// first.
 fn declared<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VariableInScope<'w, 'u>> {
     let is_lexical_block = |die: &Die<'_, '_>| die.tag() == gimli::DW_TAG_lexical_block;
+    // Own variables are those that are reached without a descent into inlined functions.
     let mut own_offsets = BTreeSet::new();
     scope.walk(&mut |die| {
         if is_variable(die) {
@@ -96,7 +97,7 @@ fn names_of_origin(scope: &Die<'_, '_>) -> BTreeSet<String> {
     variables.filter_map(|die| die.name()).collect()
 }
 
-/// Returns the unit's global variables that may have a location, including variables of namespaces.
+/// Returns the unit's global variables that may have a location or a constant value, including variables of namespaces.
 pub(crate) fn globals<'w, 'u>(compile_unit: &'w CompileUnit<'u>) -> Vec<Die<'w, 'u>> {
     let mut variables = Vec::new();
     let Some(root) = compile_unit.root() else {

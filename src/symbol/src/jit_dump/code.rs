@@ -30,8 +30,9 @@ pub(super) struct FunctionParts {
 pub struct JitCode {
     file: FileBytes,
     reader: DumpReader,
+    /// `e_machine` of the ELF images.
     machine: u16,
-    bodies: Vec<FunctionParts>,
+    functions: Vec<FunctionParts>,
 }
 
 /// A source location.
@@ -48,13 +49,13 @@ impl JitCode {
         file: FileBytes,
         reader: DumpReader,
         machine: u16,
-        bodies: Vec<FunctionParts>,
+        functions: Vec<FunctionParts>,
     ) -> Self {
         Self {
             file,
             reader,
             machine,
-            bodies,
+            functions,
         }
     }
 
@@ -62,9 +63,9 @@ impl JitCode {
     /// write one, the file name isn't UTF-8, or there is no such function.
     #[must_use]
     pub fn line(&self, function: SymbolIndex, offset: u64) -> Option<JitLine<'_>> {
-        let body = self.bodies.get(function.as_usize())?;
-        let entries = LineEntries::new(self.reader, self.part(body.lines));
-        let entry = entry_at(entries, body.start.checked_add(offset)?)?;
+        let parts = self.functions.get(function.as_usize())?;
+        let entries = LineEntries::new(self.reader, self.bytes(parts.lines));
+        let entry = entry_at(entries, parts.start.checked_add(offset)?)?;
         Some(JitLine {
             file: std::str::from_utf8(entry.file).ok()?,
             line: entry.line,
@@ -74,12 +75,12 @@ impl JitCode {
     /// Returns an ELF file in memory with the function's code and unwind tables; `None` if there is no such function.
     #[must_use]
     pub fn image(&self, function: SymbolIndex) -> Option<JitImage> {
-        let body = self.bodies.get(function.as_usize())?;
+        let parts = self.functions.get(function.as_usize())?;
         let inputs = ImageInputs {
             big: self.reader.big,
             machine: self.machine,
-            code: self.part(body.code),
-            frames: self.part(body.frames),
+            code: self.bytes(parts.code),
+            frames: self.bytes(parts.frames),
         };
         Some(inputs.build())
     }
@@ -87,16 +88,16 @@ impl JitCode {
     /// Number of functions.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.bodies.len()
+        self.functions.len()
     }
 
     /// Whether there are no functions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.bodies.is_empty()
+        self.functions.is_empty()
     }
 
-    fn part(&self, part: ByteRange) -> &[u8] {
-        self.file.get(part.start..part.end).unwrap_or_default()
+    fn bytes(&self, range: ByteRange) -> &[u8] {
+        self.file.get(range.start..range.end).unwrap_or_default()
     }
 }

@@ -74,7 +74,7 @@ pub struct JitFunction {
     /// The address it was moved from; `None` if it was loaded.
     moved_from: Option<u64>,
     name: NameAt,
-    body: FunctionParts,
+    parts: FunctionParts,
 }
 
 impl JitFunction {
@@ -112,9 +112,9 @@ impl JitDump {
         let demangle = false;
         let mut builder = TableBuilder::new(demangle);
         // Ascending by address, like the symbols of the table.
-        let mut bodies = Vec::with_capacity(current.functions.len());
+        let mut parts = Vec::with_capacity(current.functions.len());
         for function in current.functions.into_values() {
-            bodies.push(function.body);
+            parts.push(function.parts);
             let new = NewSymbol {
                 start: function.start,
                 size: function.end - function.start,
@@ -124,7 +124,7 @@ impl JitDump {
             };
             builder.push(new, self.names.get(function.name).as_bytes());
         }
-        let code = JitCode::new(self.file, self.reader, self.machine, bodies);
+        let code = JitCode::new(self.file, self.reader, self.machine, parts);
         (builder.finish(AddressKind::Runtime), code)
     }
 
@@ -133,12 +133,12 @@ impl JitDump {
     #[must_use]
     pub fn into_numbered(self) -> (SymbolTable, JitCode) {
         let mut symbols = PackedSymbols::default();
-        let mut bodies = Vec::with_capacity(self.functions.len());
+        let mut parts = Vec::with_capacity(self.functions.len());
         for function in &self.functions {
             symbols.push(&function.symbol());
-            bodies.push(function.body);
+            parts.push(function.parts);
         }
-        let code = JitCode::new(self.file, self.reader, self.machine, bodies);
+        let code = JitCode::new(self.file, self.reader, self.machine, parts);
         (SymbolTable::numbered(symbols, self.names), code)
     }
 }
@@ -270,7 +270,7 @@ impl DumpRecord<'_> {
             number: 0,
             moved_from: None,
             name: names.push(name)?,
-            body: FunctionParts {
+            parts: FunctionParts {
                 start,
                 code: self.part(NAME + name.len() + 1, reader.length(bytes, 40)?),
                 ..pending
@@ -325,7 +325,7 @@ impl CurrentFunctions {
             number: function.number,
             moved_from: Some(old),
             name: function.name,
-            body: function.body,
+            parts: function.parts,
         })
     }
 

@@ -92,7 +92,7 @@ impl JitDump {
     pub fn object_file(&self) -> JitObjectFile {
         let code = self.place_code();
         let offsets = self.functions.iter().map(|function| {
-            let place = code.places.get(&function.body.code.start)?;
+            let place = code.places.get(&function.parts.code.start)?;
             Some(place.start as u64)
         });
         let offsets = offsets.collect();
@@ -138,15 +138,15 @@ impl JitDump {
             places: FxHashMap::default(),
         };
         for function in &self.functions {
-            let code = self.bytes(function.body.code);
-            if code.is_empty() || layout.places.contains_key(&function.body.code.start) {
+            let code = self.bytes(function.parts.code);
+            if code.is_empty() || layout.places.contains_key(&function.parts.code.start) {
                 continue;
             }
             let start = layout.text.len().next_multiple_of(FUNCTION_ALIGN);
             layout.text.resize(start, 0);
             layout.text.extend_from_slice(code);
             let place = TEXT + start..TEXT + layout.text.len();
-            layout.places.insert(function.body.code.start, place);
+            layout.places.insert(function.parts.code.start, place);
         }
         layout
     }
@@ -159,14 +159,14 @@ impl JitDump {
     ) -> impl Iterator<Item = (&'p JitFunction, &'p Range<usize>)> {
         let functions = self.functions.iter();
         let loaded = functions.filter(|function| function.moved_from.is_none());
-        loaded.filter_map(|function| Some((function, places.get(&function.body.code.start)?)))
+        loaded.filter_map(|function| Some((function, places.get(&function.parts.code.start)?)))
     }
 
     fn merged_frames(&self, code: &PlacedCode, start: usize) -> MergedFrames {
         let mut frames = MergedFrames::new(self.reader, start);
         if start < FRAMES_LIMIT {
             for (function, place) in self.placed(&code.places) {
-                frames.add(self.bytes(function.body.frames), place);
+                frames.add(self.bytes(function.parts.frames), place);
             }
         }
         frames
@@ -207,10 +207,10 @@ impl JitDump {
         for (function, place) in self.placed(places) {
             let lined = LinedFunction {
                 address: place.start,
-                loaded_at: function.body.start,
+                loaded_at: function.parts.start,
                 len: place.len(),
             };
-            let entries = LineEntries::new(self.reader, self.bytes(function.body.lines));
+            let entries = LineEntries::new(self.reader, self.bytes(function.parts.lines));
             lines.add(&lined, entries);
         }
         if lines.is_empty() {

@@ -10,7 +10,8 @@ use rperf_wire::{
 
 use super::{AlternateHex, simpleperf};
 
-/// perf's marker for records that its command does not handle. [`write()`] appends it to some types for every command.
+/// perf's marker for records of types that the running command does not handle. [`write()`] appends it to some types for every
+/// command.
 pub(super) const UNHANDLED: &str = ": unhandled!\n";
 
 /// `PERF_STAT_ROUND_TYPE__FINAL`.
@@ -158,6 +159,7 @@ fn event_update(event: &EventUpdate) -> String {
 fn time_conv(conversion: &TimeConv) -> String {
     let (shift, multiplier) = (conversion.shift, conversion.mult);
     let zero = conversion.zero;
+    // The misspelled word is perf's.
     let mut text = format!(
         "\n... Time Shift      {shift}\n... Time Muliplier  {multiplier}\n... Time Zero       {zero}\n"
     );
@@ -212,6 +214,7 @@ fn auxtrace(trace: &AuxTrace) -> String {
 }
 
 fn auxtrace_error(error: &AuxTraceError<'_>) -> Vec<u8> {
+    /// `PERF_AUXTRACE_ERROR_ITRACE`.
     const INSTRUCTIONS: u32 = 1;
     const NANOS: u64 = 1_000_000_000;
     let time = match error.time.unwrap_or_default() {
@@ -225,6 +228,7 @@ fn auxtrace_error(error: &AuxTraceError<'_>) -> Vec<u8> {
     let [cpu, pid, tid] = [error.cpu, error.pid, error.tid].map(u32::cast_signed);
     let (kind, code, ip) = (error.kind, error.code, AlternateHex(error.ip));
     let mut text = format!(" {name} error type {kind} time {time}").into_bytes();
+    // Of a guest: the host's process, and the virtual CPU.
     if let Some((machine, cpu)) = error.machine {
         let (machine, cpu) = (machine.cast_signed(), cpu.cast_signed());
         text.extend(format!(" machine_pid {machine} vcpu {cpu}").bytes());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rperf_analysis::sched::replay::ReplayPlan;
 
-/// The precision of runs and sleeps on this machine.
+/// The precision of runs (loops that use CPU time) and sleeps on the machine of the replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimerPrecision {
     /// The time that an empty run takes.
@@ -46,7 +46,8 @@ pub fn write_precision(out: &mut dyn Write, precision: &TimerPrecision) -> io::R
 /// Those of `out`.
 pub fn write_plan(out: &mut dyn Write, plan: &ReplayPlan) -> io::Result<()> {
     let counts = &plan.counts;
-    // Heading, count, and whether a count of 0 is shown.
+    // Heading, count, and whether a count of 0 is shown. What perf calls multi-target wakeups are further wakeups of the same
+    // sleep.
     let lines = [
         ("nr_run_events:", counts.runs, true),
         ("nr_sleep_events:", counts.sleeps, true),
@@ -123,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn averages_are_weighted_by_the_number_of_repetitions() {
+    fn averages_are_weighted_by_the_planned_repetitions() {
         let mut times = ReplayTimes::default();
         let mut text = Vec::new();
         let millis = Duration::from_millis;

@@ -144,10 +144,10 @@ impl<'m> ConversionTarget<'m> {
     /// No format or several, a format that this build lacks, a collector's address that is not an HTTP URL, an option that the format
     /// does not support, or an existing output file that may not be replaced.
     pub(super) fn new(matches: &'m ArgMatches) -> Result<Self, CliError> {
-        let path = |option| matches.get_one::<String>(option).map(String::as_str);
-        let with_path = |format: ConversionFormat| Some((format, path(format.option())?));
-        let mut given = ConversionFormat::ALL.into_iter().filter_map(with_path);
-        let Some((format, path)) = given.next() else {
+        let value = |option| matches.get_one::<String>(option).map(String::as_str);
+        let with_value = |format: ConversionFormat| Some((format, value(format.option())?));
+        let mut given = ConversionFormat::ALL.into_iter().filter_map(with_value);
+        let Some((format, destination)) = given.next() else {
             let options = ConversionFormat::ALL.map(|format| format!("--{}", format.option()));
             return Err(
                 CliError::message(255, "You must specify one of the output formats.")
@@ -166,7 +166,7 @@ impl<'m> ConversionTarget<'m> {
         }
         if format == ConversionFormat::OtlpCollector {
             // Reports a wrong address before the recording is read.
-            super::otlp::service_url(path)?;
+            super::otlp::service_url(destination)?;
         }
         if format == ConversionFormat::Parquet {
             super::parquet::check_support()?;
@@ -190,17 +190,17 @@ impl<'m> ConversionTarget<'m> {
             );
             return Err(CliError::usage(message));
         }
-        check_existing(format, path, is_set(matches, "force"))?;
+        check_existing(format, destination, is_set(matches, "force"))?;
         Ok(Self {
             format,
-            destination: path,
+            destination,
         })
     }
 
     /// Size of the written output file in bytes; `None` for the standard output, or if the size cannot be read.
     pub(super) fn size(&self) -> Option<u64> {
-        let written = fs::metadata(self.destination).ok();
-        written
+        let metadata = fs::metadata(self.destination).ok();
+        metadata
             .filter(|_| self.destination != STDOUT)
             .map(|file| file.len())
     }
