@@ -78,6 +78,7 @@ pub(crate) fn stream(
         }
         OutputDestination::Stdout => {}
     }
+    // `context.output` is the standard output as a stream of text.
     if context.output.is_terminal() {
         let program = context.program;
         let message = format!("{program} {command}: a recording cannot be written to a terminal");
@@ -108,7 +109,7 @@ pub(crate) fn path_origin(matches: &ArgMatches) -> PathOrigin {
     given_output(matches).map_or(PathOrigin::Default, |_| PathOrigin::Given)
 }
 
-/// Whether the output `path` is the standard output, which the workload inherits.
+/// Whether the output `path` is the standard output. The workload must then not write to it.
 pub(crate) fn is_stdout(path: &Path) -> bool {
     path == Path::new(STDOUT)
 }

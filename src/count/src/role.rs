@@ -27,7 +27,8 @@ pub enum Role {
     Loads(u8),
     /// Load misses of the cache or TLB that has this number.
     LoadMisses(u8),
-    /// An elapsed time, for which no rate makes sense.
+    /// An elapsed time, for which no rate makes sense. Callers set it for
+    /// tool events, such as `duration_time`; [`Role::of`] never returns it.
     Time,
     /// No special role.
     #[default]
@@ -71,7 +72,7 @@ impl Role {
             Self::BranchMisses => (Self::Branches, "of all branches"),
             Self::CacheMisses => (Self::CacheReferences, "of all cache refs"),
             Self::LoadMisses(cache) => {
-                let unit = match cache {
+                let text = match cache {
                     L1D => "of all L1-dcache accesses",
                     L1I => "of all L1-icache accesses",
                     LL => "of all LL-cache accesses",
@@ -79,7 +80,7 @@ impl Role {
                     ITLB => "of all iTLB cache accesses",
                     _ => return None,
                 };
-                (Self::Loads(cache), unit)
+                (Self::Loads(cache), text)
             }
             _ => return None,
         })

@@ -35,8 +35,9 @@ use self::parse::{Items, LineProblem};
 /// A text of `perf script`, not yet parsed.
 #[derive(Debug)]
 pub struct ScriptText<'t> {
+    /// Kept for the offsets in errors: those in `text` differ after a replaced byte.
     bytes: &'t [u8],
-    /// Bytes that are not UTF-8 are replaced.
+    /// The bytes as text; those that are not UTF-8 are replaced.
     text: Cow<'t, str>,
 }
 
@@ -50,11 +51,12 @@ impl<'t> ScriptText<'t> {
         }
     }
 
+    /// The samples, header lines and other records of the text, from its start; each is parsed when it is taken.
     fn items(&self) -> Items<'_> {
         Items::new(&self.text)
     }
 
-    /// The error for a line, with its offset in the file.
+    /// The error for a line, with the line's offset in bytes.
     fn error(&self, problem: LineProblem) -> Error {
         let before = usize::try_from(problem.line - 1).unwrap_or(usize::MAX);
         let lines = self.bytes.split_inclusive(|byte| *byte == b'\n');

@@ -18,8 +18,9 @@ pub(crate) struct JitObject {
 
 /// A function of a dump.
 pub(crate) struct DumpedFunction {
+    /// The ELF file made of the function, as if it were an object of its own.
     image: JitImage,
-    /// Its number as an object for unwinding.
+    /// The number of this object for unwinding.
     pub(crate) module: ModuleId,
     frame_info: Result<rperf_unwind::FrameInfo, TruncationCause>,
 }
@@ -47,6 +48,7 @@ impl JitObject {
             Some(Box::new(DumpedFunction {
                 image,
                 module: module(),
+                // The cause is that of a file that cannot be read.
                 frame_info: frame_info.map_err(|_| TruncationCause::LostFile),
             }))
         };
@@ -78,7 +80,7 @@ impl DumpedFunction {
         })
     }
 
-    /// The instruction at `offset` in the function, for unwinding.
+    /// The instruction at `offset` in the function, as an offset in the ELF file, for unwinding.
     pub(crate) fn unwind_location(&self, offset: u64) -> rperf_unwind::ObjectOffset<'_> {
         rperf_unwind::ObjectOffset {
             module: self.module,

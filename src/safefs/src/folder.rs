@@ -131,7 +131,7 @@ impl Folder {
         self.walk(path, |folder, name| match folder.enter(name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 match mkdirat(&folder.descriptor, name, Mode::from_bits_truncate(mode)) {
-                    // Another process created it first.
+                    // EXIST: another process created it first.
                     Ok(()) | Err(Errno::EXIST) => folder.enter(name),
                     Err(error) => Err(error.into()),
                 }
@@ -157,7 +157,7 @@ impl Folder {
         Ok(at)
     }
 
-    /// Opens a folder by name; a link is rejected.
+    /// Opens a folder by name, which the caller has checked to be a single component; a link is rejected.
     fn enter(&self, name: &OsStr) -> io::Result<Self> {
         let path = self.path.join(name);
         let folder = Self::open_from(
@@ -172,13 +172,14 @@ impl Folder {
         }
     }
 
+    /// Opens the folder at `relative` in `folder`; `path` is only what [`Folder::path`] returns.
     fn open_from(
         folder: BorrowedFd<'_>,
-        from: &Path,
+        relative: &Path,
         path: PathBuf,
         flags: OFlags,
     ) -> io::Result<Self> {
-        let descriptor = openat(folder, from, flags | FOLDER, Mode::empty())?;
+        let descriptor = openat(folder, relative, flags | FOLDER, Mode::empty())?;
         Ok(Self { descriptor, path })
     }
 

@@ -30,7 +30,7 @@ pub struct Control {
     begun: Vec<u8>,
 }
 
-/// An open event that can be enabled and disabled.
+/// The counters of an open event, which commands enable and disable together.
 pub(crate) struct ControlledCounters<'a> {
     pub(crate) spec: &'a EventSpec,
     pub(crate) attr: &'a Attr,

@@ -120,12 +120,12 @@ pub(crate) fn tracepoints_without_hits(events: &[OpenEvent]) -> Vec<String> {
                 .is_ok_and(|reading| reading.value == 0)
         })
     };
-    let tracepoints = events
+    let counted = events
         .iter()
         .filter(reads_own_value)
         .filter(|event| !event.counters.is_empty());
     let tracepoints =
-        tracepoints.filter_map(|event| Some((event, event.event.spec.tracepoint.as_ref()?)));
+        counted.filter_map(|event| Some((event, event.event.spec.tracepoint.as_ref()?)));
     let tracepoints = tracepoints.filter(|(event, _)| is_zero(event));
     tracepoints
         .map(|(_, name)| format!("{}:{}", name.system, name.name))
@@ -138,8 +138,8 @@ pub(crate) fn throttled(events: &[OpenEvent], by_id: &HashMap<u64, u64>) -> Vec<
     let mut losses = Vec::new();
     for event in events {
         let counts = event.counters.iter().filter_map(|open_counter| {
-            let times = by_id.get(&open_counter.id)?;
-            Some(EventLosses::of(event, open_counter, *times))
+            let count = by_id.get(&open_counter.id)?;
+            Some(EventLosses::of(event, open_counter, *count))
         });
         EventLosses::merge(&mut losses, counts);
     }
@@ -154,6 +154,7 @@ mod tests {
     #[test]
     fn the_sample_id_contains_the_counter_id() {
         let layout = SampleIdLayout::new(SampleType::TID | SampleType::TIME | SampleType::ID);
+        // The trailer size of the buffer has no effect on `with_trailer`.
         let mut records = RecordBuffer::new(0);
         let id = SampleId {
             id: Some(7),
@@ -164,6 +165,7 @@ mod tests {
             layout.encode(&id, to)
         });
         let bytes = records.take();
+        // The header, `lost`, and the sample id: pid and tid, time, counter id.
         assert_eq!(bytes.len(), 8 + 8 + 24);
         assert_eq!(Endian::NATIVE.u64_at(&bytes, 32), Some(7));
     }

@@ -163,7 +163,7 @@ const AF_INET6: u16 = 10;
 /// printed.
 pub(crate) fn socket_address(bytes: &[u8], is_truncated: bool) -> Option<String> {
     let family = short(bytes, 0)?;
-    let rest = match family {
+    let other_fields = match family {
         // A socket without a name.
         AF_LOCAL if bytes.len() == 2 => String::new(),
         AF_LOCAL => {
@@ -209,7 +209,7 @@ pub(crate) fn socket_address(bytes: &[u8], is_truncated: bool) -> Option<String>
         _ => String::new(),
     };
     let family = names::FAMILY.text(family.into());
-    Some(format!("{{ .family: {family}{rest} }}"))
+    Some(format!("{{ .family: {family}{other_fields} }}"))
 }
 
 /// The last fields of `struct user_msghdr`.

@@ -43,7 +43,8 @@ const MAX_TEXTS: i16 = 16;
 const MAX_VECTORS: i16 = 8;
 /// The item index of the segment after the texts of a list: there are more, or the list could not be read.
 const LAST_ITEM: i16 = i16::MAX;
-/// The item index of the segment after the buffers of a list of vectors, such as that of a message: there are more.
+/// Added to the item index of the first buffer of a list of vectors, such as that of a message: the item index of the segment
+/// after its buffers, if there are more.
 const MORE_ITEM: i16 = captured_record::MORE_ITEM as i16;
 
 // Offsets on the stack, below those of [`crate::tasks`].
@@ -51,7 +52,7 @@ const MORE_ITEM: i16 = captured_record::MORE_ITEM as i16;
 pub(super) const ADDRESS: i16 = -48;
 /// The number of bytes to read.
 const LENGTH: i16 = -56;
-/// The address of the list that [`read_item`] reads. It has the place of [`LENGTH`], so that [`read_bytes`] overwrites it.
+/// The address of the list that [`read_item`] reads. It shares the place of [`LENGTH`], so [`read_bytes`] overwrites it.
 pub(super) const LIST: i16 = LENGTH;
 /// The number of bytes that the memory has; for a text, the maximum number to read.
 pub(super) const WANTED: i16 = -64;
@@ -70,7 +71,9 @@ const NO_RESULT: u64 = u64::MAX >> 1;
 pub(super) struct CaptureContext<'a> {
     /// Whether only tasks in the map of tasks are captured.
     pub(super) known_tasks_only: bool,
+    /// A process that is not captured.
     pub(super) excluded_process: Option<u32>,
+    /// Ids of threads that are not captured.
     pub(super) excluded_threads: &'a [u32],
     /// The number of entries of [`CGROUPS`].
     pub(super) cgroup_count: i32,
@@ -138,8 +141,8 @@ pub(super) fn exit(context: CaptureContext<'_>) -> ProgramBuilder {
     b
 }
 
-/// Jumps to `out` unless the call that returns is captured, when it begins or when it returns. This check comes first: it makes
-/// calls cheap that are not captured, in all tasks.
+/// Jumps to `out` if both plans of the call that returns are empty. This check comes first, so that calls that are not captured
+/// cost little in all tasks.
 fn select_call(b: &mut ProgramBuilder, registers: RegisterLayout, out: Label) {
     let selected = b.label();
     // The number of the call is copied to `ADDRESS`, which is not in use yet.
@@ -150,6 +153,7 @@ fn select_call(b: &mut ProgramBuilder, registers: RegisterLayout, out: Label) {
     b.call(Helper::ProbeReadKernel);
     b.load(Word, R9, R10, ADDRESS);
     b.jump_if(Above, R9, CALL_LIMIT - 1, out);
+    // `FOR_BEGIN` is 0, so the second addition starts from the number, too.
     for add in [FOR_BEGIN, FOR_RETURN] {
         b.operate(Add, R9, add);
         b.store(Word, R10, INDEX, R9);
@@ -242,7 +246,7 @@ fn entries(b: &mut ProgramBuilder) {
 fn one_entry(b: &mut ProgramBuilder, at: i16, may_be_list: bool, done: Label) {
     let (text, texts, vectors, next) = (b.label(), b.label(), b.label(), b.label());
     let (message, messages, counted_vectors) = (b.label(), b.label(), b.label());
-    // The item of memory that is no list, and the first item of a list.
+    // The item index of memory that is no list, and that of the first item of a list.
     let first_item = 0;
     b.load(Byte, R2, R7, at + entry::SOURCE);
     b.jump_if(Equal, R2, 0, done);
@@ -479,8 +483,9 @@ pub(super) fn read_item(b: &mut ProgramBuilder, size: i32, offset: i32) {
 }
 
 /// Reads the buffers of `struct iovec[]` at `ADDRESS`, which has `COUNT` elements, as the items from `first` on: of each buffer
-/// at most the entry's limit, of all buffers together only as many bytes as [`buffer::RESULT`] says, which this reduces. Jumps to
-/// `next` or falls through after the last buffer; jumps to `done` if the record has no room for a further segment.
+/// at most the entry's limit, of all buffers together at most [`buffer::RESULT`] bytes. Subtracts the bytes wanted of each buffer
+/// from [`buffer::RESULT`]. Jumps to `next` or falls through after the last buffer; jumps to `done` if the record has no room for
+/// a further segment.
 pub(super) fn read_vectors(b: &mut ProgramBuilder, at: i16, first: i16, next: Label, done: Label) {
     let (unreadable, full) = (b.label(), b.label());
     b.load(Double, R1, R10, ADDRESS);

@@ -153,7 +153,8 @@ fn file(events: &[EventDesc], features: &FeatureSet, endian: Endian) -> Vec<u8> 
     generated::file(events, &finished_round(endian), features, endian)
 }
 
-/// A file of one event with these features and HOSTNAME, which shows the word size of a big-endian bitmap.
+/// A file of one event with these features and HOSTNAME: from its bit in a big-endian bitmap of features, the reader knows the
+/// word size of the bitmap.
 fn file_with(endian: Endian, put: impl FnOnce(&mut FeatureSet)) -> Vec<u8> {
     let mut features = FeatureSet::new(endian);
     features.hostname("machine");
@@ -200,13 +201,14 @@ proptest! {
     #[test]
     fn properties_of_machines_are_decoded_as_encoded(
         endian in endians(), topology in topologies(), online in any::<u32>(), caches in caches(),
-        memory in memory(), nodes in vec((any::<[u32; 1]>(), any::<[u64; 2]>(), text()), 0..3),
+        memory in memory(), nodes in vec((any::<u32>(), any::<[u64; 2]>(), text()), 0..3),
         caps in pmu_caps(), numbers in any::<[u64; 4]>(),
     ) {
         let cpus = NrCpus { online, available: u32::try_from(topology.cpus.len()).unwrap() };
-        let nodes = nodes.into_iter().map(|([node], [total, free], cpus)| NumaNode { node, total, free, cpus });
+        let nodes = nodes.into_iter().map(|(node, [total, free], cpus)| NumaNode { node, total, free, cpus });
         let nodes: Vec<NumaNode> = nodes.collect();
         let [kilobytes, resolution, wall_clock, clockid_time] = numbers;
+        // Any number is a clock: `online` again.
         let clock = ClockData { clockid: online, wall_clock, clockid_time };
         let cpu_caps = PmuCapabilities { name: "cpu".to_owned(), values: caps.first().map_or_else(Vec::new, |pmu| pmu.values.clone()) };
         let bytes = file_with(endian, |set| {
@@ -239,6 +241,7 @@ proptest! {
         let types: Vec<BpfBtf> = types.collect();
         let index = index.into_iter().map(|[file_offset, size]| AuxIndexEntry { file_offset, size });
         let index: Vec<AuxIndexEntry> = index.collect();
+        // The same arbitrary numbers are also used for E_MACHINE and CLN_SIZE.
         let [kind, level, ratio, mmap_len] = compression;
         let compression = CompressionInfo { kind, level, ratio, mmap_len };
         let bytes = file_with(endian, |set| {
@@ -266,7 +269,7 @@ proptest! {
         }
     }
 
-    /// The copy is made from raw sections, including those of unknown features.
+    /// The copy is made from raw sections, including those of unknown features: numbers between those of perf and simpleperf.
     #[test]
     fn a_file_written_anew_is_the_same(
         endian in endians(), events in events(), unknown in vec((35_u8..128, vec(any::<u8>(), 0..40)), 0..3),

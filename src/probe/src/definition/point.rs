@@ -132,6 +132,7 @@ pub(super) fn parse(word: &Word) -> Result<Point, SyntaxError> {
     if let Some(marker) = marker(word)? {
         return Ok(marker);
     }
+    // The `:` of a `::`, as in C++ names, do not begin a suffix.
     let word = &word.with_escaped_paths();
     let end = word.find(&[';', ':', '+', '@', '%']);
     let (name, suffixes) = match end {
@@ -153,8 +154,8 @@ pub(super) fn parse(word: &Word) -> Result<Point, SyntaxError> {
     }
 }
 
-/// Whether the `name` before the suffixes of `word` is the name of a file: the name has a dot, a `:` or `;` follows it, and
-/// there is no suffix that files cannot have (`+`, `@`, `%`) before the pattern, if any.
+/// Whether the `name` before the suffixes of `word` is the name of a file: it has a dot, there is a `:` or `;` suffix, and no
+/// suffix that files cannot have (`+`, `@`, `%`). Such characters in the pattern (`;…`) do not count.
 fn is_file(word: &Word, name: &Word) -> bool {
     let function_suffix = word.find(&['+', '@', '%']);
     let line_suffix = word.find(&[';', ':']);
@@ -195,13 +196,14 @@ fn marker(word: &Word) -> Result<Option<Point>, SyntaxError> {
 }
 
 /// Parses the suffixes from the character at `start` on: `@SRC`, `+OFF`, `:LINE` and `%return` in any order, then
-/// `;PATTERN`, which extends to the end of the word.
+/// `;PATTERN`, which extends to the end of the word. Splitting drops the separator, so `kind` keeps the one before `rest`.
 fn suffixes(word: &Word, start: usize) -> Result<Suffixes, SyntaxError> {
     let mut parsed = Suffixes::default();
     let mut rest = word.split_at(start).1;
     let mut kind = word.char_at(start);
     while let Some(current) = kind {
         if current == ';' {
+            // Backslashes belong to the pattern.
             parsed.pattern = Some(rest.source()).filter(|pattern| !pattern.is_empty());
             if parsed.pattern.is_none() {
                 return Err(SyntaxError::new(rest.start(), "expected a pattern after ;"));
@@ -277,13 +279,14 @@ impl Suffixes {
         Err(SyntaxError::new(at, message))
     }
 
-    fn source(&self) -> Option<SourcePlace> {
+    /// The location that `:LINE` or `;PATTERN` gives, if any.
+    fn source_place(&self) -> Option<SourcePlace> {
         let line = self.line.map(SourcePlace::Line);
         line.or_else(|| self.pattern.clone().map(SourcePlace::Pattern))
     }
 
     fn in_file(&self, file: String, at: usize) -> Result<Point, SyntaxError> {
-        match self.source() {
+        match self.source_place() {
             Some(SourcePlace::Line(0)) => {
                 Err(SyntaxError::new(at, "lines of a file are counted from 1"))
             }
@@ -296,7 +299,7 @@ impl Suffixes {
     }
 
     fn in_function(self, name: String) -> Point {
-        let place = match self.source() {
+        let place = match self.source_place() {
             // Line 0 is the declaration and represents the entry.
             Some(SourcePlace::Line(0)) => FunctionPlace::Offset(0),
             Some(place) => FunctionPlace::Source(place),
@@ -316,7 +319,7 @@ impl Suffixes {
                 format!("0x{digits} is not an address"),
             ));
         };
-        if self.file.is_some() || self.source().is_some() {
+        if self.file.is_some() || self.source_place().is_some() {
             return Err(SyntaxError::new(
                 at,
                 "an address takes no file, line number or pattern",

@@ -76,6 +76,7 @@ impl Kernel<'_> {
             Point::Address { address, is_return } => {
                 vec![self.at_address(definition, *address, *is_return)?]
             }
+            // Other points need debug information, so an image of the kernel.
             _ => return Err(Error::NoKernelImage),
         };
         if probes.is_empty() {
@@ -168,6 +169,7 @@ impl Kernel<'_> {
                 message: format!(
                     "{address:#x} is not the entry of a function, which %return needs"
                 ),
+                // No names to suggest.
                 known: Vec::new(),
             });
         }
@@ -222,16 +224,18 @@ impl Kernel<'_> {
         options: &SearchOptions,
         filter: Option<&NameFilter>,
     ) -> Result<Vec<ListedPoint>, Error> {
+        // Without its arguments, which are not listed and may be impossible to fetch.
         let definition = Definition {
             arguments: Vec::new(),
             ..definition.clone()
         };
         let points = self.find(&definition, options)?;
         let listed = points.probes.into_iter().map(|probe| {
+            // Only debug information tells where parameters are after the entry.
             if probe.offset != 0 {
                 return Err(Error::NoKernelImage);
             }
-            let parameters = self.signature(&probe.symbol)?.0;
+            let (parameters, _return_type) = self.signature(&probe.symbol)?;
             let named = parameters.iter().filter_map(|parameter| {
                 let name = parameter.name()?;
                 let is_wanted = filter.is_none_or(|filter| filter.matches(&name));

@@ -43,6 +43,7 @@ impl AnnotateScreen {
             KeyCode::Char('?') => self.prompt_search(BACKWARDS),
             KeyCode::Char('n') => self.find(self.search.backwards),
             KeyCode::Char('N') => self.find(!self.search.backwards),
+            // Another function with a higher or lower period; TAB and BACKTAB stay in this function.
             KeyCode::Char('<') => self.request(BrowserRequest::Hotter(self.shown.key())),
             KeyCode::Char('>') => self.request(BrowserRequest::Colder(self.shown.key())),
             KeyCode::Char('r') => {
@@ -67,7 +68,9 @@ impl AnnotateScreen {
             },
             'j' => looks.arrows = !looks.arrows,
             'J' => looks.jump_counts = !looks.jump_counts,
+            // The address of every instruction, instead of labels only.
             'o' => looks.addresses = !looks.addresses,
+            // Labels are addresses in memory, not in the object.
             'f' => looks.in_memory = !looks.in_memory,
             'k' => looks.line_numbers = !looks.line_numbers,
             'O' => {
@@ -93,6 +96,7 @@ impl AnnotateScreen {
             't' => self.column_options.next_column(),
             'p' => {
                 self.column_options.global = !self.column_options.global;
+                // Recomputes the hottest instructions, whose order depends on the options.
                 self.measure();
             }
             'b' => {
@@ -145,6 +149,7 @@ impl AnnotateScreen {
             (Some(BranchTarget::To(address)), _) => {
                 self.request(BrowserRequest::Follow(self.shown.key(), address))
             }
+            // A return.
             (None, Some(Arrow::Back)) => InputResult::Close(Reply::Cancelled),
             (None, Some(_)) => {
                 self.show_message("The target of this instruction is only known at run time.")
