@@ -470,14 +470,14 @@ mod tests {
             {
                 (entry, name_length) = (found, name_length + 1);
             }
-            let rest = words.iter().skip(name_length);
-            let rest: Vec<OsString> = rest.map(OsString::from).collect();
+            let arguments = words.iter().skip(name_length);
+            let arguments: Vec<OsString> = arguments.map(OsString::from).collect();
             let command = (entry.build)();
-            let Ok(ParsedCommand::Run(words)) = argv::normalise(&command, &rest) else {
+            let Ok(ParsedCommand::Run(normalised)) = argv::normalise(&command, &arguments) else {
                 panic!("{line}");
             };
             let parser = command.no_binary_name(true).args_override_self(true);
-            let parsed = parser.try_get_matches_from(words);
+            let parsed = parser.try_get_matches_from(normalised);
             assert!(parsed.is_ok(), "{line}: {parsed:?}");
         }
     }

@@ -42,6 +42,7 @@ pub(crate) fn decoded(
     if let Some(bytes) = decoded {
         // Damage of the original is not visible in the copy.
         input.warn_of_damage(&data, context);
+        // `Read`: in memory.
         return Ok(Some(Input::new(path, mtime, RecordingBytes::Read(bytes))));
     }
     let has_trace = || {

@@ -16,10 +16,10 @@ use rperf_wire::{SampleRecord, SampleType};
 
 use self::recordings::Recording;
 
-/// Size of the records in bytes.
+/// Minimum size of all records in bytes.
 const SIZE: usize = 3 << 29;
 
-/// Creates a recording of samples of 40 bytes, with the end of a round after every 2,000.
+/// Creates a recording of samples of 40 bytes, with a FINISHED_ROUND record (the end of a round) after every 2,000.
 fn recording() -> Vec<u8> {
     let fields = [
         SampleType::IP,
@@ -27,7 +27,7 @@ fn recording() -> Vec<u8> {
         SampleType::TIME,
         SampleType::PERIOD,
     ];
-    // The last sample and the end of a round may exceed `SIZE`.
+    // The last sample and the last end of a round may exceed `SIZE`: 48 bytes.
     let reserved_bytes = SIZE + 64;
     let mut recording = Recording::new(&fields, reserved_bytes);
     for number in 0.. {

@@ -10,7 +10,7 @@ use rperf_wire::{
     SampleLayout, SampleRecord, SampleType, U64s,
 };
 
-/// A wait, or a sum of waits.
+/// A wait, or a sum of waits, as measured in the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelWait {
     /// The process.
@@ -40,7 +40,9 @@ pub struct OffCpuSums<S> {
     kernel_layout: SampleLayout,
     /// An id of the event, for the samples of sums.
     id: u64,
+    /// Tracks the highest time of the records, which the samples of sums get.
     order: Rounds,
+    /// The size of the records so far, in bytes.
     position: u64,
     source: S,
 }
@@ -69,7 +71,7 @@ impl<S: WaitSource> OffCpuSums<S> {
     }
 
     /// Replaces a sample of the event by the sample of its wait, or drops it if its raw data are damaged. Returns false, and
-    /// appends nothing, for other records.
+    /// appends nothing, for other records. Tracks the times of all records.
     fn replace(&mut self, raw: &RawRecord<'_>, to: &mut Vec<u8>) -> bool {
         if raw.kind != RecordKind::SAMPLE {
             let time = self.events.record_time(raw);
@@ -120,6 +122,7 @@ impl<S: WaitSource> Rewriter for OffCpuSums<S> {
 
     /// Appends the sums, with the latest time.
     fn end(&mut self, to: &mut Vec<u8>) {
+        // Raises the limit to the highest time.
         self.order.finish_all();
         let layout = self.events.layout(self.event);
         for wait in self.source.sums() {
@@ -156,6 +159,7 @@ fn sample(
         CpuMode::User
     };
     let wire = SampleRecord {
+        // The first entry is a context marker.
         ip: wait.callchain.get(1).copied(),
         pid_tid: Some((wait.process, wait.thread)),
         period: Some(wait.nanos),
@@ -180,7 +184,7 @@ mod tests {
     /// `is_behind` of [`Rewriter::rewrite`].
     const NOT_BEHIND: bool = false;
 
-    /// A source whose raw data are the process, the thread, nanoseconds and one address.
+    /// A source with these sums. Its raw data are the process, the thread, nanoseconds and one address.
     struct Listed(Vec<KernelWait>);
 
     impl WaitSource for Listed {
@@ -203,6 +207,7 @@ mod tests {
     fn opened() -> Attr {
         Attr {
             kind: EventType::SOFTWARE,
+            // `PERF_COUNT_SW_BPF_OUTPUT`.
             config: 10,
             sample_type: SampleType::IDENTIFIER
                 | SampleType::IP
@@ -222,6 +227,7 @@ mod tests {
         vec![EventDesc::new(attr, vec![6, 7])]
     }
 
+    /// The sample that the kernel writes for a long wait.
     fn written(time: u64, raw: &[u64]) -> Vec<u8> {
         let raw: Vec<u8> = raw.iter().flat_map(|word| word.to_ne_bytes()).collect();
         let sample = SampleRecord {
@@ -279,13 +285,14 @@ mod tests {
         assert_eq!(decoded(&out), std::slice::from_ref(&long));
         sums.end(&mut out);
         assert_eq!(decoded(&out), [long, (1, 50, 400, (8, 9), sum.callchain)]);
+        // `end` is called for each file; the sums are appended once.
         let before = out.len();
         sums.end(&mut out);
         assert_eq!(out.len(), before);
     }
 
     #[test]
-    fn data_of_another_size_are_dropped() {
+    fn samples_with_damaged_raw_data_are_dropped() {
         let mut sums = OffCpuSums::new(&described(), EventIndex(0), Listed(Vec::new()));
         let mut out = Vec::new();
         sums.rewrite(&written(50, &[5, 6]), NOT_BEHIND, &mut out);

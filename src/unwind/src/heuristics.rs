@@ -83,6 +83,7 @@ pub(crate) fn by_frame_pointer(
     let mut caller = Registers::new(ip);
     caller.set(arch.stack_pointer(), frame_pointer.wrapping_add(2 * size));
     caller.set(frame_register, saved_frame_pointer);
+    // Also sets the DWARF register of the instruction pointer, if there is one.
     caller.set_ip(arch, ip);
     Ok(Some(caller))
 }

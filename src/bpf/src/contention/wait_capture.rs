@@ -10,7 +10,7 @@ use crate::{Error, Helper, MapId, ProgramBuilder, TaskSet};
 use super::captured_futexes::{self, FutexCaptureOptions};
 use super::captured_locks::{self, LockCaptureOptions};
 
-/// The perf events that receive records, by CPU.
+/// The perf events that receive records, by CPU: the map `events`, which has the same number for futexes and for locks.
 pub(super) const EVENTS: MapId = MapId(3);
 /// `BPF_F_CURRENT_CPU`.
 const CURRENT_CPU: u64 = 0xffff_ffff;
@@ -45,7 +45,7 @@ impl WaitCapture {
         Ok(capture)
     }
 
-    /// Adds threads, with `from_exec` from their next successful exec on.
+    /// Adds threads to those whose waits are captured. With `from_exec`, each is captured from its next successful exec on.
     ///
     /// # Errors
     /// [`Error::Map`] if there are too many.
@@ -62,12 +62,13 @@ impl WaitCapture {
     }
 }
 
-/// Attaches the programs that follow tasks, unless all tasks are observed.
+/// Attaches the programs at the ends and execs of tasks, and at forks if new tasks are observed, too. Attaches none if all tasks
+/// are observed.
 pub(super) fn follow(loaded: &mut LoadedPrograms, tasks: &TaskSet) -> Result<(), Error> {
-    let task_pid = tasks.follow_offset()?;
+    let pid_offset = tasks.follow_offset()?;
     let with_execs = true;
     match tasks.is_limited() {
-        true => tasks::attach(loaded, task_pid, with_execs),
+        true => tasks::attach(loaded, pid_offset, with_execs),
         false => Ok(()),
     }
 }

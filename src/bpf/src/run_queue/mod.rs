@@ -22,7 +22,8 @@ pub struct RunQueueOptions {
     pub offsets: TaskOffsets,
     /// If given, only run times and waits that end on this CPU are summed.
     pub cpu: Option<u32>,
-    /// The maximum number of tasks that have waited and whose sums have not been taken yet, 8 KB each.
+    /// The maximum number of tasks with sums in the kernel, 8 KB each: those that have waited and that
+    /// [`RunQueueSummary::take_ended`] has not removed.
     pub max_rows: u32,
 }
 
@@ -55,7 +56,7 @@ pub struct TaskWaits {
     pub count: u64,
     /// The sum of their times.
     pub total: u64,
-    /// The shortest; `u64::MAX` without waits.
+    /// The shortest; `u64::MAX` if `count` is 0.
     pub min: u64,
     /// The longest.
     pub max: u64,
@@ -90,6 +91,7 @@ impl RunQueueSummary {
     /// [`Error`]; [`Error::Attach`] before Linux 5.18, whose `sched_switch` lacks the state of the task.
     pub fn start(options: RunQueueOptions) -> Result<Self, Error> {
         let mut loaded = LoadedPrograms::new(&shapes(options.max_rows.max(1)))?;
+        // The minimum of an empty row is `u64::MAX`; all else is 0.
         loaded.set_template(programs::TEMPLATE, row::SIZE, row::MIN)?;
         let offsets = options.offsets;
         // The switches first: otherwise a task that was woken, and then has run and slept unseen, would seem to wait from that
@@ -134,6 +136,7 @@ impl RunQueueSummary {
             let state = self
                 .loaded
                 .get(programs::STATES, &key.thread.to_ne_bytes())?;
+            // A row gets the run time and the last name only when its task ends. Until then, they are in the task's state.
             if let Some(state) = state.filter(|bytes| number(bytes, state::BIRTH) == key.birth) {
                 waits.runtime = number(&state, state::RUNTIME);
                 let comm = command_name(&state, state::COMM);
@@ -159,7 +162,8 @@ impl RunQueueSummary {
     }
 }
 
-/// Returns the shapes of the maps, indexed by [`crate::MapId`].
+/// Returns the shapes of the maps, indexed by [`crate::MapId`]: the sizes of keys and values in bytes, and the maximum number of
+/// entries. A key of 16 bytes is the thread id and the birth of a task, 8 bytes each.
 fn shapes(rows: u32) -> [NamedShape; 5] {
     use BpfMapKind::{Array, Hash, PerCpuArray};
     let shape = NamedShape::new;

@@ -119,6 +119,7 @@ fn synthesize(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliEr
             "Computing performance of single threaded perf event synthesis by\n\
              synthesizing events on the perf process itself:\n",
         )?;
+        // Whether data mappings get records, too.
         for data in [false, true] {
             let synthesis = TaskSynthesis {
                 process: Some(process::id()),
@@ -138,6 +139,7 @@ fn synthesize(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliEr
             let message = format!("--min-threads {fewest} is greater than --max-threads {most}");
             return Err(CliError::usage(message));
         }
+        // perf's text; like perf, this synthesizes the records of all processes, on any CPU.
         runner.print_unless_json(
             "Computing performance of multi threaded perf event synthesis by\n\
              synthesizing events on CPU 0:\n",
@@ -155,7 +157,8 @@ fn synthesize(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliEr
     Ok(())
 }
 
-/// Measures the synthesis of records, and prints the result as that of `name`; `indent` precedes each line.
+/// Measures the synthesis of records, and prints the result as that of `name`; `indent` precedes each line. Like the other
+/// benchmarks of this file, it prints the same text with `-f simple` (`simple: None`).
 fn measure_synthesis(
     synthesis: &TaskSynthesis,
     iterations: u64,

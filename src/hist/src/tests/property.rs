@@ -188,6 +188,7 @@ proptest! {
         stacks.filtered = filtered;
         let mut reports = [false, true].map(|relative| {
             options.relative = relative;
+            // The index in the recording, which `events` of the histogram returns.
             let event = EventInput { index: 3, merged: &stacks, callchains: false };
             rows::histogram(&[event], &options, &fake, NonZeroUsize::MIN)
         });
@@ -201,11 +202,12 @@ proptest! {
     fn a_filter_removes_rows_and_changes_none(samples in samples(), mut options in options()) {
         let fake = Fake::new();
         let all = count(&fake, &options, &samples, ONE_PART, ONE_THREAD);
-        // Only the name `main` contains this.
+        // Of the symbols, only `main` contains this.
         options.symbol_filter = Some("ai".to_owned());
         let some = count(&fake, &options, &samples, ONE_PART, ONE_THREAD);
         prop_assert_eq!(some.totals, all.totals);
         let shows_names = options.keys().iter().any(|key| key.name == "symbol");
+        // A cell of the column `symbol` is the level and the name, such as `[.] main`.
         let is_other = |row: &HistogramRow| row.cells.iter().all(|cell| !cell.contains("] main"));
         let mut rest = all.rows.into_iter();
         for row in some.rows {
@@ -246,7 +248,7 @@ proptest! {
                 let weights = if index == 0 { row.weights } else { row.others[0] };
                 if weights != Weights::default() {
                     missing -= 1;
-                    prop_assert!(alone.rows.iter().any(|alone| alone.weights == weights));
+                    prop_assert!(alone.rows.iter().any(|row_alone| row_alone.weights == weights));
                 }
             }
             let empty = alone.rows.iter().filter(|row| row.weights == Weights::default());

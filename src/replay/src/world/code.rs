@@ -2,7 +2,8 @@
 //!
 //! Runtimes reuse the memory of functions, and perf has no record for that. The functions in jitdump files are therefore a
 //! separate layer over the mappings of the process, used if a lookup ends in memory without a file. A function that is the
-//! first at all of its addresses is visible from the beginning, so that only reused addresses create new epochs.
+//! first at all of its addresses is visible from the beginning, so that only reused addresses create new epochs (numbers
+//! of the states of a process's mappings, see [`crate::Epoch`]).
 
 use rperf_wire::PROT_EXEC;
 
@@ -36,8 +37,8 @@ impl World {
         }
     }
 
-    /// The order of the first mapping of `dso` in an address space of the host's process `pid`, without inherited mappings;
-    /// `None` if there is none.
+    /// The order (time and position) of the first mapping of `dso` by the host's process `pid`; `None` if there is none. Mappings
+    /// inherited at fork do not count.
     #[must_use]
     pub fn first_mapped(&self, pid: u32, dso: DsoId) -> Option<Order> {
         let lifetimes = self.processes.get(&(Machine::Host, pid))?;
@@ -86,6 +87,7 @@ impl World {
             self.mappings.push(Mapping {
                 start: function.start,
                 end: function.end,
+                // An address is looked up at its offset in the function plus this, due to `identity: false`.
                 pgoff: function.listed_at,
                 dso,
                 prot: PROT_EXEC,
@@ -192,8 +194,14 @@ mod tests {
         (world, dso)
     }
 
+    /// An order after the mappings and functions of this time, which have position 0.
+    fn just_after(time: u64) -> Order {
+        Order { time, position: 9 }
+    }
+
+    /// The number of the function at `address` just after `time`.
     fn function_at(world: &World, time: u64, address: u64) -> Option<u32> {
-        let order = Order { time, position: 9 };
+        let order = just_after(time);
         let mapping = world.lookup(Machine::Host, CpuMode::User, PID, order, address);
         world.mapping(mapping.expect("a mapping")).function
     }
@@ -209,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn epochs_change_where_addresses_are_used_again() {
+    fn epochs_change_when_addresses_are_reused() {
         let (mut world, dso) = world(&[]);
         // The last function extends into the file.
         let functions = [
@@ -221,7 +229,7 @@ mod tests {
         let functions: Vec<_> = functions.into_iter().enumerate().map(function).collect();
         world.add_functions(dso, &functions);
         let epoch = |time| {
-            let order = Order { time, position: 9 };
+            let order = just_after(time);
             world.epoch(Machine::Host, PID, order).user
         };
         assert_eq!(

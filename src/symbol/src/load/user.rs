@@ -64,8 +64,8 @@ impl ObjectFiles {
     #[must_use]
     pub fn debug(&self) -> Option<DebugSource> {
         let selected = self.selected.as_ref()?;
-        let (symbols, runtime) = selected.images().ok()?;
-        Some(self.debug_source(selected, runtime.as_ref().unwrap_or(&symbols)))
+        let (names, runtime) = selected.images().ok()?;
+        Some(self.debug_source(selected, runtime.as_ref().unwrap_or(&names)))
     }
 
     /// Whether symbol names, as they are in the files, may contain `part`; `true` if a file cannot be parsed, `false` if no
@@ -108,7 +108,7 @@ impl ObjectFiles {
             path: names.path.clone(),
             reason,
         };
-        let (symbols, runtime) = match selected.images() {
+        let (names_image, runtime) = match selected.images() {
             Ok(images) => images,
             Err(reason) => {
                 findings.push(damaged(reason));
@@ -116,9 +116,10 @@ impl ObjectFiles {
             }
         };
         let source = SymbolSource {
-            symbols: &symbols,
-            runtime: runtime.as_ref().unwrap_or(&symbols),
+            symbols: &names_image,
+            runtime: runtime.as_ref().unwrap_or(&names_image),
             relocation: AddressRelocation::FileOffset,
+            // `.gnu_debugdata` omits the symbols that are in `.dynsym`.
             dynsym_from_runtime: selected.is_extracted,
         };
         let mut builder = TableBuilder::of_file(self.demangle, names.bytes.clone());
@@ -152,8 +153,8 @@ struct CheckedFile {
     has_debug_data: bool,
 }
 
-/// The search for the files of an object. Symbol names come from the first file with `.symtab`, the mapped segments and the PLT
-/// from the first with `.dynsym`. If there is only one of these files, it is used for both.
+/// The search for the files of an object. Symbol names come from the first file with `.symtab` (`names`), the mapped segments and
+/// the PLT from the first with `.dynsym` (`runtime`). If there is only one of these files, it is used for both.
 #[derive(Default)]
 struct FileSearch {
     /// From [`build_id_of_request`].
@@ -171,6 +172,7 @@ struct FileSearch {
 
 /// The selected files of one object.
 struct SelectedFiles {
+    /// The file with the symbol names.
     names: CheckedFile,
     /// The file with `.dynsym`, or the one from which `names` was extracted; `None` if `names` is used instead.
     runtime: Option<CheckedFile>,

@@ -5,7 +5,8 @@ use rperf_hist::{ColumnSum, Histogram, HistogramRow};
 use super::table::{ColumnKind, ReportLayout, TableColumn, number_cells, push_key_cell};
 use crate::percent::{Percent, ShortCount};
 
-/// The columns of a table. The columns of sort keys fit all rows of the table unless widths were given.
+/// The columns of a table, from which the cells of its rows are created. The columns of sort keys fit all rows of the table
+/// unless widths were given.
 pub struct ReportCells {
     columns: Vec<TableColumn>,
 }
