@@ -61,7 +61,7 @@ enum LayoutKind {
     Pointer,
     Array(Box<TypeLayout>),
     /// A structure or union.
-    Record(Vec<MemberLayout>),
+    Members(Vec<MemberLayout>),
     /// Floating point, unknown, or nested too deeply.
     Opaque,
 }
@@ -134,7 +134,7 @@ impl Btf<'_> {
                 let mut reader = LayoutReader {
                     btf: self,
                     pointer,
-                    members: 0,
+                    members_read: 0,
                 };
                 found.insert(name.to_owned(), reader.layout(record, 0));
             }
@@ -148,7 +148,7 @@ struct LayoutReader<'b> {
     /// The size of a pointer in bytes.
     pointer: usize,
     /// The number of members read so far, for [`MAX_MEMBERS`].
-    members: usize,
+    members_read: usize,
 }
 
 impl LayoutReader<'_> {
@@ -170,13 +170,14 @@ impl LayoutReader<'_> {
             }
             TypeKind::Pointer => (self.pointer, LayoutKind::Pointer),
             TypeKind::Array if depth < MAX_DEPTH => {
+                // `struct btf_array`: the types of the element and the index, and the number of elements.
                 let element = self.referred(first_detail(), depth);
                 let count = record.detail(2).unwrap_or_default() as usize;
                 let size = element.size.saturating_mul(count);
                 (size, LayoutKind::Array(Box::new(element)))
             }
             TypeKind::Structure | TypeKind::Union if depth < MAX_DEPTH => {
-                (size, LayoutKind::Record(self.members(record, depth)))
+                (size, LayoutKind::Members(self.members(record, depth)))
             }
             TypeKind::Structure | TypeKind::Union | TypeKind::Float => (size, LayoutKind::Opaque),
             _ => (0, LayoutKind::Opaque),
@@ -184,7 +185,8 @@ impl LayoutReader<'_> {
         TypeLayout { size, kind }
     }
 
-    /// Returns the layout of a type by its id, without typedefs and qualifiers. `depth` is that of the type that refers to it.
+    /// Returns the layout of a type by its id, without typedefs and aliases (qualifiers and type tags). `depth` is that of the type
+    /// that refers to it.
     fn referred(&mut self, mut id: u32, depth: usize) -> TypeLayout {
         for _ in 0..MAX_ALIASES {
             match self.btf.type_with_id(id) {
@@ -204,12 +206,12 @@ impl LayoutReader<'_> {
     fn members(&mut self, record: BtfType<'_>, depth: usize) -> Vec<MemberLayout> {
         let mut members = Vec::new();
         for index in 0..record.member_count() {
-            self.members += 1;
+            self.members_read += 1;
             let word = |at: usize| record.detail(index * 3 + at);
             let (Some(name), Some(id), Some(place)) = (word(0), word(1), word(2)) else {
                 break;
             };
-            if self.members > MAX_MEMBERS {
+            if self.members_read > MAX_MEMBERS {
                 break;
             }
             let (width, offset) = match record.kind_flag {
@@ -266,7 +268,7 @@ impl TypeLayout {
             }
             LayoutKind::Pointer => drop(write!(to, "{number:#x}")),
             LayoutKind::Array(element) => write_array(element, bytes, with_names, to),
-            LayoutKind::Record(members) => write_record(members, bytes, with_names, to),
+            LayoutKind::Members(members) => write_members(members, bytes, with_names, to),
             LayoutKind::Opaque => to.push_str("..."),
         }
     }
@@ -297,7 +299,7 @@ fn write_array(element: &TypeLayout, bytes: &[u8], with_names: bool, to: &mut St
     to.push(']');
 }
 
-fn write_record(members: &[MemberLayout], bytes: &[u8], with_names: bool, to: &mut String) {
+fn write_members(members: &[MemberLayout], bytes: &[u8], with_names: bool, to: &mut String) {
     let (open, close) = if with_names { ("{ ", " }") } else { ("{", "}") };
     let mut is_empty = true;
     for member in members {
@@ -318,13 +320,13 @@ fn write_record(members: &[MemberLayout], bytes: &[u8], with_names: bool, to: &m
 }
 
 impl MemberLayout {
-    /// Returns the bytes of the member in `record`, the value of the structure or union; for a bit field, its bits are moved to
-    /// the lowest bits of its type. `None` if `record` is too short, or the type of a bit field too large.
-    fn bytes(&self, record: &[u8]) -> Option<Vec<u8>> {
+    /// Returns the bytes of the member in `outer`, the value of the structure or union; for a bit field, its bits are moved to
+    /// the lowest bits of its type. `None` if `outer` is too short, or the type of a bit field too large.
+    fn bytes(&self, outer: &[u8]) -> Option<Vec<u8>> {
         let start = self.offset / 8;
         if self.width == 0 {
             return Some(
-                record
+                outer
                     .get(start..start.checked_add(self.layout.size)?)?
                     .to_vec(),
             );
@@ -334,7 +336,7 @@ impl MemberLayout {
             return None;
         }
         let end = (self.offset + self.width).div_ceil(8);
-        let bits = unsigned(record.get(start..end)?);
+        let bits = unsigned(outer.get(start..end)?);
         let bits = bits >> (self.offset % 8);
         let mask = u64::MAX >> (64 - self.width.min(64));
         let mut bytes = (bits & mask).to_le_bytes().to_vec();

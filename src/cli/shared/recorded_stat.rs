@@ -13,6 +13,7 @@ use crate::cli::error::CliError;
 /// The counts of a recording, and the data shown with them.
 pub(crate) struct RecordedStat<'d> {
     data: &'d PerfData<'d>,
+    /// Collects the counts up to each STAT_ROUND record.
     rounds: RecordedCounts,
     events: Vec<CountedEvent>,
     threads: BTreeMap<u32, String>,
@@ -29,7 +30,8 @@ impl<'d> RecordedStat<'d> {
             let mut counted = counted_event(&event.name, &event.attr);
             // Without counter ids, no counter of the event was opened.
             counted.supported = !event.ids.is_empty();
-            // Uncore PMUs of one kind are recorded as several events of one name.
+            // An event of several uncore PMUs, such as all memory controllers, is recorded as several events of one name, each
+            // with the number (`attr.kind`) of its PMU.
             counted.merged_into = described
                 .iter()
                 .take(index)
@@ -148,6 +150,7 @@ fn counted_event(name: &str, attr: &Attr) -> CountedEvent {
     };
     let mut event = CountedEvent::new(name, attr);
     event.cgroup = cgroup;
+    // The attr of a tool event, such as `user_time`, is that of a dummy event and does not determine the role.
     if Tool::of_recorded(name, attr).is_some() {
         event.role = Role::Time;
     }

@@ -20,9 +20,9 @@ use crate::profile::{CodeKind, Profile, ProfileEvent, ProfileSample};
 
 /// Field number of the packets in a `Trace`.
 const PACKET: u32 = 1;
-/// `SEQ_INCREMENTAL_STATE_CLEARED`.
+/// `SEQ_INCREMENTAL_STATE_CLEARED`: the tables of the packet's sequence are empty before it.
 const CLEARED: u32 = 1;
-/// `SEQ_NEEDS_INCREMENTAL_STATE`.
+/// `SEQ_NEEDS_INCREMENTAL_STATE`: the packet adds to the tables of its sequence or refers to them.
 const NEEDS_STATE: u32 = 2;
 /// Maximum number of table entries in a packet, for packets of some kilobytes.
 const CHUNK: usize = 256;
@@ -62,8 +62,8 @@ impl<W: Write> Writer<'_, W> {
         self.out.write_all(&self.buffer)
     }
 
-    /// Writes the names of processes and threads. Readers use the last name of a thread, so the names of a thread are in order of
-    /// their last samples.
+    /// Writes the names of processes and threads. A profile has an entry for each name of a thread. Readers use the last one, so
+    /// the entries of a thread are ordered by their last samples.
     fn write_threads(&mut self) -> io::Result<()> {
         let mut last_times = vec![0; self.profile.threads.len()];
         for track in &self.profile.tracks {
@@ -166,6 +166,7 @@ impl<W: Write> Writer<'_, W> {
     }
 }
 
+/// Returns the packet's sample for `row`, a sample of the profile. `count` is the number of events so far, its own included.
 fn sample(
     row: &ProfileSample,
     pid: u32,
@@ -381,11 +382,13 @@ mod tests {
             tracks: vec![
                 track(0, vec![row(100, 1), row(300, 0)]),
                 track(1, vec![row(400, 1)]),
+                // The name of the earlier sample is listed last, so the names must be sorted.
                 track(2, vec![row(200, 1)]),
             ],
         }
     }
 
+    /// Also checks the names of processes and threads, which are in the first packet.
     #[test]
     fn samples_are_ordered_and_follow_their_interned_data() {
         let mut bytes = Vec::new();
@@ -397,9 +400,10 @@ mod tests {
         let mut seen = Vec::new();
         for packet in &packets {
             for data in packet.interned.iter() {
-                let names = data.function_names.iter();
+                let function_names = data.function_names.iter();
                 functions.extend(
-                    names.map(|name| (name.iid, String::from_utf8_lossy(&name.text).into_owned())),
+                    function_names
+                        .map(|name| (name.iid, String::from_utf8_lossy(&name.text).into_owned())),
                 );
                 frames.extend(data.frames.iter().map(|frame| (frame.iid, frame.function)));
                 stacks.extend(
@@ -413,14 +417,14 @@ mod tests {
             let Some(sample) = &packet.sample else {
                 continue;
             };
-            let names = stacks[&sample.callstack.unwrap()].iter();
-            let names: Vec<&str> = names
+            let stack_frames = stacks[&sample.callstack.unwrap()].iter();
+            let stack_names: Vec<&str> = stack_frames
                 .map(|frame| functions[&frames[frame]].as_str())
                 .collect();
             seen.push((
                 packet.timestamp,
                 sample.tid,
-                names.join(";"),
+                stack_names.join(";"),
                 sample.timebase_count,
             ));
         }
@@ -436,12 +440,12 @@ mod tests {
             panic!("{tree:?}");
         };
         assert_eq!(process.cmdline, ["service"]);
-        let names: Vec<_> = tree
+        let thread_names: Vec<_> = tree
             .threads
             .iter()
             .map(|thread| (thread.tid, &*thread.name))
             .collect();
-        assert_eq!(names, [(7, "app"), (8, "before"), (8, "after")]);
+        assert_eq!(thread_names, [(7, "app"), (8, "before"), (8, "after")]);
     }
 
     #[test]

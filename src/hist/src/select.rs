@@ -1,4 +1,4 @@
-//! Selection of samples, implemented by users of this crate.
+//! Selection of samples: by [`SampleCriteria`], or as users of this crate implement it.
 
 use rperf_replay::{Sample, World};
 use rperf_resolve::{Frame, Resolver, SampleCriteria};
@@ -14,7 +14,7 @@ pub enum SampleTreatment {
     Ignored,
 }
 
-/// Selects samples.
+/// Selects samples. The `world` has the processes and mappings, by time.
 pub trait SelectSamples: Sync {
     /// Returns how a sample is treated according to its record. Called for every sample, so it should be fast. Of the recorded
     /// fields, only address, task, time, CPU and period are always decoded.

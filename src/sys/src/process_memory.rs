@@ -38,7 +38,7 @@ mod tests {
     use super::read_process_memory;
 
     #[test]
-    fn own_memory_is_read_up_to_its_end() {
+    fn own_memory_is_read_but_no_unmapped_address_or_unknown_process() {
         let bytes: Vec<u8> = (0..=255).cycle().take(10_000).collect();
         let mut copy = vec![0; bytes.len()];
         let pid = std::process::id();

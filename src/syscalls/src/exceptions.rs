@@ -4,6 +4,9 @@ use crate::ArgumentKind;
 use crate::constants::{self as names, files, system};
 
 /// Returns the kind of an argument that its type and name do not determine; `None` for other arguments.
+///
+/// The functions below only divide a long list: the arguments of a call may be in several of them, but each argument is in one.
+/// If it is 0, an [`ArgumentKind::Value`] is printed; an [`ArgumentKind::NonZeroValue`] is omitted by default.
 pub(crate) fn exception(call: &str, name: &str) -> Option<ArgumentKind> {
     memory_exception(call, name)
         .or_else(|| file_exception(call, name))
@@ -108,6 +111,7 @@ fn task_exception(call: &str, name: &str) -> Option<ArgumentKind> {
     use ArgumentKind as Kind;
     Some(match (call, name) {
         ("clone", "clone_flags") => Kind::Flags(&names::CLONE),
+        // Unlike in clone(2), the low byte is no signal: it may have `CLONE_NEWTIME`.
         ("unshare", "unshare_flags") | ("setns", "flags") => Kind::Flags(&system::CLONE3),
         ("waitid", "which") => Kind::Value(&names::WAIT_ID),
         ("futex" | "futex_time64", "op") => Kind::FutexOp,
@@ -180,6 +184,7 @@ fn mount_exception(call: &str, name: &str) -> Option<ArgumentKind> {
     use ArgumentKind as Kind;
     Some(match (call, name) {
         ("umount" | "umount2", "flags") => Kind::Flags(&files::UMOUNT),
+        // The only flag, `FSOPEN_CLOEXEC`, has the number of `FSMOUNT_CLOEXEC`.
         ("fsopen", "flags") => Kind::Flags(&names::FSMOUNT),
         ("open_tree" | "open_tree_attr", "flags") => Kind::Flags(&files::OPEN_TREE),
         _ => return None,

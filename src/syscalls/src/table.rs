@@ -146,6 +146,7 @@ const TRACEPOINT_NAMES: [(&str, &str); 6] = [
 fn parse_row(row: &'static str, abi: Abi) -> Option<(u32, Syscall)> {
     let mut fields = row.split('|');
     let name = fields.next()?;
+    // The columns are in the order of [`Abi::ALL`]. A call that the architecture does not have has a `-`.
     let number = fields.clone().nth(abi as usize)?.parse().ok()?;
     // The arguments follow the columns of numbers.
     let arguments = match fields.nth(Abi::ALL.len())? {

@@ -31,7 +31,7 @@ pub struct LeakDetail {
     pub stack: Vec<u64>,
 }
 
-/// The allocations of one stack.
+/// The allocations that one stack made from one allocator.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StackMemory {
     /// The allocator.
@@ -137,6 +137,7 @@ struct LiveAllocation {
     pid: u32,
 }
 
+/// The allocations of one allocator and stack so far.
 #[derive(Debug)]
 struct StackState {
     allocator: Allocator,
@@ -232,6 +233,7 @@ impl LiveMemory {
 
     /// Adds the bytes of an allocation to the live bytes of its stack if `is_new`; otherwise subtracts them.
     fn change(&mut self, time: u64, allocation: LiveAllocation, is_new: bool) {
+        // A time beyond the last interval doubles the width of the intervals, so the changes of all stacks are merged.
         let changes = self.stacks.iter_mut().map(|stack| &mut stack.changes);
         let interval = self.intervals.add_time(time, changes);
         if let Some(stack) = self.stacks.get_mut(allocation.stack as usize) {
@@ -314,6 +316,7 @@ impl LiveMemory {
 
 impl Observer<LeakDetail> for LiveMemory {
     fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, detail: LeakDetail) {
+        // False if the record is damaged (its CPU number is too high).
         if !self.losses.usable_event(at) {
             return;
         }
@@ -345,6 +348,7 @@ impl Observer<LeakDetail> for LiveMemory {
                 }
             }
             TypedEvent::MmPageFree(event) => {
+                // As [`allocated_page`], but a free cannot fail.
                 let page = event.pfn().or(event.page()).unwrap_or_default();
                 self.free(at, Allocator::Page, page);
             }

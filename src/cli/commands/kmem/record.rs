@@ -102,10 +102,11 @@ mod tests {
     use crate::cli::options::value;
 
     #[test]
-    fn words_of_the_workload_are_kept() {
+    fn options_before_the_workload_are_taken_and_its_words_kept() {
         let command = Command::new("record")
             .arg(value("output", "file").short('o'))
             .args(crate::cli::commands::kmem::allocators());
+        // Options may be abbreviated, and the last one applies. `--page` after `-o` is the name of a file.
         for (words, kept) in [
             ("--slab program --page", "program --page"),
             ("--slab program --page -- x", "program --page -- x"),

@@ -27,6 +27,7 @@ fn default_events() -> Vec<CountedEvent> {
     ]
 }
 
+/// A reading of a counter that ran all the time.
 fn reading(cpu: u32, value: u64) -> CounterReading {
     multiplexed(cpu, value, 1000, 1000)
 }
@@ -50,6 +51,7 @@ fn metric_texts(table: &CountTable) -> Vec<String> {
         crate::NumberFormat::Rate => format!("{:.3} {}", metric.value, metric.unit),
         crate::NumberFormat::Ratio => format!("{:.2} {}", metric.value, metric.unit),
         crate::NumberFormat::Percent => format!("{:.2}% {}", metric.value, metric.unit),
+        // `FinePercent`: the tests have no metrics of other formats.
         _ => format!("{:.3} % {}", metric.value, metric.unit),
     };
     metrics.map(text).collect()
@@ -297,7 +299,7 @@ fn multiplexed_counters_are_scaled_separately() {
 }
 
 #[test]
-fn runs_give_means_with_their_deviation() {
+fn runs_give_means_with_their_standard_error() {
     let rules = AggregationRules::default();
     let mut aggregator = Aggregator::new(default_events()[..2].to_vec(), &rules);
     for (millis, count) in [(10, 4), (20, 6), (30, 8)] {
@@ -315,6 +317,7 @@ fn runs_give_means_with_their_deviation() {
     let CountState::Counted(faults) = table.rows[1].state else {
         panic!("{table:?}")
     };
+    // The standard error of the mean in percent of the mean: the standard deviation is 2 in 3 runs, and the mean is 6.
     let expected = 100.0 * 2.0 / 3.0_f64.sqrt() / 6.0;
     assert!((faults.error_percent - expected).abs() < 1e-9, "{faults:?}");
     assert_eq!(metric_texts(&table)[0], "1.000 CPUs utilized");

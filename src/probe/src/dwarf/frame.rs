@@ -15,8 +15,8 @@ type Bytes<'a> = EndianSlice<'a, RunTimeEndian>;
 /// The call frame information of one object.
 #[derive(Debug)]
 pub(crate) struct Frames<'a> {
-    /// The content of the object.
-    file: &'a [u8],
+    /// The content of the object file.
+    content: &'a [u8],
     endian: RunTimeEndian,
     /// The size of an address in bytes.
     address_size: u8,
@@ -28,7 +28,7 @@ pub(crate) struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    /// Finds the tables of `file`, parsed from `bytes`. It is the executed file: tables of a separate debug file are not used.
+    /// Finds the tables of `file`, parsed from `bytes`. `file` is the executed file: a separate debug file is not used.
     pub(crate) fn new(file: &object::File<'a>, bytes: &'a [u8]) -> Self {
         let endian = match file.is_little_endian() {
             true => RunTimeEndian::Little,
@@ -47,7 +47,7 @@ impl<'a> Frames<'a> {
             .set_text(address(".text"))
             .set_got(address(".got"));
         Self {
-            file: bytes,
+            content: bytes,
             endian,
             address_size: if file.is_64() { 8 } else { 4 },
             eh_frame: eh_frame.unwrap_or_default(),
@@ -70,7 +70,7 @@ impl<'a> Frames<'a> {
 
     fn debug_frame(&self) -> &[u8] {
         self.debug_frame.get_or_init(|| {
-            let content = section_content(self.file, ".debug_frame");
+            let content = section_content(self.content, ".debug_frame");
             content.map(Cow::into_owned).unwrap_or_default()
         })
     }

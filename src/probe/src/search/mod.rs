@@ -144,6 +144,8 @@ pub fn find(
     if let Point::Address { address, is_return } = definition.point {
         return symbols::at_address(object, definition, address, is_return);
     }
+    // Tried in this order, until there are probe points: the debug information, the symbol table, the function's other name in
+    // the debug information (alias), PLT entries.
     let mut points = ProbePoints::default();
     if object.inputs.info.is_some() {
         points = in_debug_info(object, definition, options)?;

@@ -1,4 +1,4 @@
-//! Searches units by functions. Searches by lines are in [`super::lines`].
+//! Searches compilation units for probe points in functions given by name. Searches by lines are in [`super::lines`].
 
 use std::cell::LazyCell;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use crate::dwarf::{CompileUnit, Die, FunctionInstances, Functions};
 use crate::error::Error;
 use crate::object::{ProbeObject, SymbolRange};
 
-/// A search of units, with the results so far.
+/// A search of compilation units, with the results so far.
 pub(super) struct UnitSearch<'s> {
     pub(super) object: &'s ProbeObject<'s>,
     pub(super) definition: &'s Definition,
@@ -77,7 +77,7 @@ impl<'s> UnitSearch<'s> {
                 declared.is_some_and(|declared| is_path_end(&declared, file))
             })
         };
-        // Each function once, without its instances.
+        // Each function once: the abstract origin of its instances, or the function itself if it has no origin.
         let mut roots: Vec<Die<'_, '_>> = Vec::new();
         for die in functions.with_wanted_name() {
             let root = abstract_origin(&die);
@@ -227,6 +227,7 @@ impl<'s> UnitSearch<'s> {
         if self.has_probe_at(address) {
             return Ok(());
         }
+        // Ends the search early. The final number is checked by [`super::find`].
         let limit = self.options.max_probes;
         if self.candidates.len() > limit {
             return Err(Error::TooMany { limit });
@@ -308,6 +309,7 @@ impl<'s> UnitSearch<'s> {
                 });
             }
         }
+        // Replaces values that only some of the probe points lack by placeholders.
         argument::complete(&definition.arguments, &mut candidates, &mut notes)?;
         let probes = candidates.into_iter().map(|candidate| {
             let fields = candidate

@@ -26,7 +26,7 @@ fn argument_after(print_fmt: &str, title: &str) -> Option<usize> {
         match part {
             FormatPart::Literal(text) => before.extend(text),
             FormatPart::Conversion(conversion) => {
-                // The title must be a whole word: `alloc_order=` does not end with the title `order=`.
+                // The title must be a whole word: the title `order=` is not found in `alloc_order=`.
                 let start = before.strip_suffix(title.as_bytes());
                 if start.is_some_and(|start| matches!(start.last(), None | Some(b' '))) {
                     return (!conversion.takes_star).then_some(argument_index);
@@ -43,6 +43,7 @@ fn argument_after(print_fmt: &str, title: &str) -> Option<usize> {
 fn value(node: &Node) -> Option<i64> {
     match node {
         Node::Cast { operand, .. } => value(operand),
+        // `constant` does not evaluate `?`, whose right side is the operation `:` of both branches.
         Node::Operation(operation) if operation.operator == "?" => {
             let Node::Operation(branches) = &operation.right else {
                 return None;
@@ -52,6 +53,7 @@ fn value(node: &Node) -> Option<i64> {
                 _ => value(&branches.left),
             }
         }
+        // To `constant`, enumerators would be 0.
         _ if has_only_numbers(node) => constant(node),
         _ => None,
     }
@@ -63,6 +65,7 @@ fn has_only_numbers(node: &Node) -> bool {
         Node::Cast { operand, .. } => has_only_numbers(operand),
         Node::Operation(operation) => {
             let left = &operation.left;
+            // A unary operator has no left side.
             (matches!(left, Node::Null) || has_only_numbers(left))
                 && has_only_numbers(&operation.right)
         }
@@ -76,7 +79,8 @@ mod tests {
 
     fn printed(print_fmt: &str, name: &str) -> Option<i64> {
         let text = format!("name: x\nID: 1\nformat:\n\nprint fmt: {print_fmt}\n");
-        let format = Format::parse(&text, 8).expect("a description");
+        let long_size = 8;
+        let format = Format::parse(&text, long_size).expect("a description");
         format.printed_constant(name)
     }
 

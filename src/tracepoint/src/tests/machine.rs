@@ -27,8 +27,8 @@ impl TracefsEvent {
     }
 }
 
-/// Content of the fields of a record. With every fill, dynamic data are random, and so are numbers with `len` in their name,
-/// unless they have a number of [`Fill::Small`] or an address.
+/// Content of the fields of a record. Two kinds of fields are random with every fill: dynamic data, and numbers with `len` in
+/// their name (below 32). Only [`Fill::Small`] and [`Fill::Addresses`] apply to such numbers, too.
 #[derive(Debug, Clone, Copy)]
 enum Fill {
     Zeros,
@@ -178,12 +178,12 @@ struct Comparison {
     scratch: Scratch,
     tracepoints: Vec<TracefsEvent>,
     /// `header_page`, `header_event` and `printk_formats`.
-    texts: [String; 3],
+    tracefs_files: [String; 3],
 }
 
 impl Comparison {
     fn new(perf: PathBuf, tracefs: &Path) -> Self {
-        let texts = [
+        let names = [
             "events/header_page",
             "events/header_event",
             "printk_formats",
@@ -192,13 +192,13 @@ impl Comparison {
             perf,
             scratch: Scratch::new(),
             tracepoints: tracepoints(tracefs),
-            texts: texts.map(|name| read(tracefs.join(name)).unwrap_or_default()),
+            tracefs_files: names.map(|name| read(tracefs.join(name)).unwrap_or_default()),
         }
     }
 
     /// Addresses of the strings in `printk_formats`.
     fn addresses(&self) -> Vec<u64> {
-        let [_, _, printk] = &self.texts;
+        let [_, _, printk] = &self.tracefs_files;
         let lines = printk.lines();
         lines
             .filter_map(|line| u64::from_str_radix(line.split_once(" : ")?.0.get(2..)?, 16).ok())
@@ -235,7 +235,7 @@ impl Comparison {
     /// The texts that perf prints for a file of the samples in `range`, which is also the range of their tracepoints; `None` if
     /// perf fails or does not print all events.
     fn perf_batch(&self, samples: &[Sample], range: Range<usize>) -> Option<Vec<Vec<u8>>> {
-        let [page, event, printk] = &self.texts;
+        let [page, event, printk] = &self.tracefs_files;
         let file = build(&samples[range.clone()], [page, event, printk]);
         let file = self.scratch.write("perf.data", file).expect("scratch file");
         let mut perf = Command::new(&self.perf);
@@ -250,7 +250,7 @@ impl Comparison {
 
     /// The records whose text differs from perf's, unless only by signs ([`differs_only_in_sign`]), with both texts.
     fn differences(&self, fill: Fill) -> Vec<String> {
-        let [_, _, printk] = &self.texts;
+        let [_, _, printk] = &self.tracefs_files;
         let printk = PrintkFormats::parse(printk);
         let context = PrintContext {
             symbols: &NoSymbols,
@@ -351,5 +351,6 @@ fn all_tracepoints_read_as_in_perf() {
         comparison.tracepoints.len(),
         differences.join("\n")
     );
+    // A kernel has many hundreds: fewer than this were not all found.
     assert!(comparison.tracepoints.len() > 100, "few tracepoints here");
 }

@@ -108,6 +108,7 @@ impl CounterKernel for FakeKernel {
     }
 
     fn number(&self, _counter: &FakeCounter) -> i32 {
+        // A descriptor, for messages only.
         3
     }
 }
@@ -178,6 +179,7 @@ fn opened(
         on_cpus,
         counts_programs: false,
         all_cpus: &(0..CPUS).collect(),
+        // Tracepoints of CPUs may be opened in bundles: groups that are enabled and read at once.
         bundles: true,
     };
     let mut reported = ReportedNotices::default();
@@ -185,6 +187,7 @@ fn opened(
     (opened, reported.0)
 }
 
+/// BPF programs sum up the counts of an event with `:b`, from counters on all CPUs.
 #[test]
 fn summed_events_of_a_task_are_open_on_all_cpus_once() {
     let mut specs = parse("cycles:b,cycles,instructions:b", &Catalogue::default()).unwrap();
@@ -192,12 +195,13 @@ fn summed_events_of_a_task_are_open_on_all_cpus_once() {
     specs.insert(1, specs[0].clone());
     let (opened, _) = opened(FakeKernel::default(), specs, FOR_TASK);
     let places = opened.events.iter().map(|event| {
-        let cpus = event.counters.iter().map(|slot| slot.cpu);
+        let cpus = event.counters.iter().map(|counter| counter.cpu);
         (event.summed_from, cpus.collect::<Vec<_>>())
     });
     let all: Vec<Option<u32>> = (0..CPUS).map(Some).collect();
     let expected = [
         (Some(0), all.clone()),
+        // The counters of the equal event before are used.
         (Some(0), Vec::new()),
         (None, vec![None]),
         (Some(3), all),
@@ -303,6 +307,7 @@ fn the_refused_part_of_a_counter_is_reported() {
     assert_eq!(
         reported,
         [
+            // This flag is left out first, as kernels that refuse it report the same error.
             "without exclude_guest",
             "cycles/config1=7/ grouped=false",
             "refused config1 0x7"
@@ -388,10 +393,11 @@ fn with_tracepoints(number: u64) -> Vec<EventSpec> {
 }
 
 #[test]
-fn many_system_wide_tracepoints_are_enabled_and_read_as_groups() {
+fn many_tracepoints_are_enabled_and_read_as_groups_on_cpus_only() {
     let refuses = true;
-    // The expected ioctls per CPU or for the task: one for cycles, and one for each bundle or single tracepoint.
-    for (number, on_cpus, refuses_members, requests) in [
+    // The expected ioctls per CPU or for the task: one for cycles, and one for each bundle or single tracepoint. Bundles are used
+    // for 16 tracepoints or more on CPUs, and have at most 256.
+    for (number, on_cpus, refuses_members, ioctls) in [
         (600, ON_CPUS, !refuses, 1 + 3),
         (16, ON_CPUS, !refuses, 1 + 1),
         (15, ON_CPUS, !refuses, 1 + 15),
@@ -405,15 +411,16 @@ fn many_system_wide_tracepoints_are_enabled_and_read_as_groups() {
         let (opened, reported) = opened(kernel, with_tracepoints(number), on_cpus);
         assert_eq!(reported, [""; 0]);
         let counters = if on_cpus { CPUS as usize } else { 1 };
-        let calls = Cell::new(0);
+        let ioctl_count = Cell::new(0);
         let count = |_: &FakeCounter| {
-            calls.set(calls.get() + 1);
+            ioctl_count.set(ioctl_count.get() + 1);
             Ok(())
         };
         opened.for_each_leader("enable", count).unwrap();
-        assert_eq!(calls.get(), requests * counters, "{number} {on_cpus}");
+        assert_eq!(ioctl_count.get(), ioctls * counters, "{number} {on_cpus}");
         let readings = opened.read();
         assert!(readings.supported.iter().all(|supported| *supported));
+        // The last CPU counts 1000 cycles times the number of CPUs; a task counts 1000.
         let last = |cells: &Vec<CounterReading>| cells.last().map(|cell| cell.counts.value);
         let values: Vec<Option<u64>> = readings.cells.iter().skip(1).map(last).collect();
         let expected = (0..number).map(|config| Some(1000 * counters as u64 * (config + 1)));
