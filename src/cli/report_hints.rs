@@ -10,7 +10,8 @@ use rperf_resolve::Resolver;
 /// The minimum percentage of the samples, or of the user callchains, for a hint.
 const MIN_PERCENT: u64 = 5;
 
-/// Examines some of the samples accepted by `select`; returns a line, without a newline, for each problem.
+/// Examines the samples accepted by `select`, of a long recording only some of them; returns a line, without a newline, for each
+/// problem.
 pub(crate) fn diagnose(
     replay: &Replay<'_>,
     resolver: &Resolver<'_>,
@@ -25,22 +26,26 @@ pub(crate) fn diagnose(
     lines(&survey, resolver.world())
 }
 
+/// Returns the hints for the problems that the survey found.
 fn lines(survey: &Completeness, world: &World) -> Vec<String> {
     let name = |dso: &DsoId| world.dso(*dso).short_name.as_str();
     let mut lines = Vec::new();
-    if let Some((share, object)) = share(&survey.truncated, survey.callchains) {
+    if let Some((share, object)) = share_and_object(&survey.truncated, survey.callchains) {
         lines.push(format!(
             "{share}% of the user callchains are truncated, most of them in {}: record with --call-graph dwarf if code has no frame pointers",
             name(object)
         ));
-    } else if let Some((share, object)) = share(&survey.hidden_callers, survey.callchains) {
+    } else if let Some((share, object)) =
+        share_and_object(&survey.hidden_callers, survey.callchains)
+    {
+        // Only without truncated callchains: one hint to use --call-graph dwarf is enough.
         lines.push(format!(
             "{share}% of the user callchains may lack the caller of a leaf function, most of them in {}: record with --call-graph dwarf for \
 all callers",
             name(object)
         ));
     }
-    if let Some((share, object)) = share(&survey.unnamed, survey.samples) {
+    if let Some((share, object)) = share_and_object(&survey.unnamed, survey.samples) {
         let remedy = match world.dso(*object).kind {
             DsoKind::PerfMap(_) | DsoKind::Memory => {
                 "let the runtime write a perf map (java -XX:+DumpPerfMapAtExit, node --perf-basic-prof)"
@@ -63,7 +68,7 @@ with -k"
 
 /// Returns the sum of `counts` in percent of `total`, and the object with the highest count; `None` if the percentage needs no
 /// hint.
-fn share(counts: &ObjectCounts, total: u64) -> Option<(u64, &DsoId)> {
+fn share_and_object(counts: &ObjectCounts, total: u64) -> Option<(u64, &DsoId)> {
     let share = percent(counts.values().sum(), total)?;
     let (object, _) = counts.iter().max_by_key(|(_, count)| **count)?;
     Some((share, object))

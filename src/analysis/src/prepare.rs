@@ -5,8 +5,8 @@ use rperf_resolve::{Resolver, SampleCriteria};
 use rperf_tracepoint::typed::TypedEvent;
 use rperf_wire::SampleType;
 
-/// Selects samples, and computes an analysis's data for each. For a recording it runs on several threads, in no particular order; for
-/// live ring buffers on one thread, in order of time.
+/// Selects samples, and computes an analysis's data for each. The samples of a recording are prepared on several threads, in no
+/// particular order; those of live ring buffers on one thread, in order of time.
 pub trait PrepareSamples: Sync {
     /// The data passed with a sample to the [`Observer`](crate::Observer): a symbol, the key of a stack; `()` if not needed.
     type Detail: Send;
@@ -17,7 +17,8 @@ pub trait PrepareSamples: Sync {
         SampleType::ALL
     }
 
-    /// Returns the data of a sample; `None` skips the sample. `event` is its decoded raw data, if the layouts of the pass declare a typed event.
+    /// Returns the data of a sample; `None` skips the sample. `world` contains the processes and mappings at its time. `event` is
+    /// its decoded raw data; `None` unless its event has a layout in the [`EventLayouts`](crate::EventLayouts) of the pass.
     fn prepare(
         &self,
         world: &World,

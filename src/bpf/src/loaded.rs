@@ -62,7 +62,7 @@ pub(crate) struct MapEntry {
 }
 
 impl LoadedPrograms {
-    /// Creates the maps, unless this process is in a PID namespace other than the initial one.
+    /// Creates the maps, unless this process is in a PID namespace other than the initial one, whose thread ids the programs see.
     ///
     /// # Errors
     /// [`Error::KernelFile`], [`Error::PidNamespace`], [`Error::Map`], [`Error::NoBpf`] and [`Error::NotPermitted`].
@@ -111,7 +111,7 @@ impl LoadedPrograms {
         for thread in threads {
             let mut value = [0; slot::SIZE];
             let (words, _) = value.as_chunks_mut::<4>();
-            // The times, four words, remain 0.
+            // The times, two words each, remain 0; no system call is open.
             if let [_, _, _, _, call, awaits_exec] = words {
                 *call = slot::NONE.to_ne_bytes();
                 *awaits_exec = u32::from(from_exec).to_ne_bytes();
@@ -131,8 +131,8 @@ impl LoadedPrograms {
         }
     }
 
-    /// Sets the only value of `map`, which programs copy for each new key of another map: `size` bytes, all 0 except for the
-    /// minimum at the offset `min`, which is `u64::MAX`.
+    /// Sets the only value of `map`, a template: the programs copy it as the first value of each new key of another map. It has
+    /// `size` bytes, all 0 except for the minimum at the offset `min`, which is `u64::MAX`.
     pub(crate) fn set_template(&self, map: MapId, size: usize, min: i16) -> Result<(), Error> {
         let mut template = vec![0; size];
         let min = usize::try_from(min).unwrap_or_default();

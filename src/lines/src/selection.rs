@@ -69,7 +69,7 @@ struct ClassFields {
     /// Whether any `-F` applied to this class.
     user_set: bool,
     /// After a `-F`, whether the class may have no events. As in perf, false only if the `-F` names the class but no fields.
-    wildcard: bool,
+    may_lack_events: bool,
     /// Whether the defaults were replaced: a `-F` listed all fields, instead of adding or removing
     /// some.
     replaced: bool,
@@ -96,7 +96,7 @@ impl Default for FieldSelection {
                 requested: LineFields::default(),
                 removed: LineFields::default(),
                 user_set: false,
-                wildcard: false,
+                may_lack_events: false,
                 replaced: false,
             }),
             warnings: Vec::new(),
@@ -179,7 +179,7 @@ impl FieldSelection {
         self.of(EventClass::of(attr.kind)).fields
     }
 
-    /// Whether branch samples show their target: always, unless `-F` listed fields without `addr` or removed it.
+    /// Whether branch samples show their target: always, unless a `-F` listed fields without `addr`, or removed `addr`.
     #[must_use]
     pub fn shows_targets(&self, attr: &Attr) -> bool {
         let choice = self.of(EventClass::of(attr.kind));
@@ -202,10 +202,13 @@ impl FieldSelection {
         let all_branches = has_all_branches(events.clone());
         for class in EventClass::ALL {
             let first = first_of(events.clone(), class);
-            let choice = self.choice(class);
+            let choice = self.of_mut(class);
             match first {
                 // Recordings have no events of the class `Synthesized`.
-                None if choice.user_set && !choice.wildcard && class != EventClass::Synthesized => {
+                None if choice.user_set
+                    && !choice.may_lack_events
+                    && class != EventClass::Synthesized =>
+                {
                     return Err(Error::NoSuchEvents { class });
                 }
                 Some((attr, name)) if !choice.fields.is_empty() => {
@@ -218,7 +221,7 @@ impl FieldSelection {
             .filter(|(attr, _)| EventClass::of(attr.kind) == EventClass::Tracepoint)
             .any(|(attr, _)| attr.sample_type.contains(SampleType::CALLCHAIN));
         let hidden = self.callchains_hidden;
-        let choice = self.choice(EventClass::Tracepoint);
+        let choice = self.of_mut(EventClass::Tracepoint);
         if tracepoint_chains && !choice.user_set && !hidden {
             for field in [
                 LineField::Ip,
@@ -251,7 +254,7 @@ impl FieldSelection {
             let Some((attr, name)) = first_of(events.clone(), class) else {
                 continue;
             };
-            let choice = self.choice(class);
+            let choice = self.of_mut(class);
             choice.fit_to(attr, name, all_branches)?;
             for field in [LineField::Ip, LineField::Sym] {
                 if chains && !choice.removed.has(field) {
@@ -266,7 +269,7 @@ impl FieldSelection {
         &self.choices[class.index()]
     }
 
-    fn choice(&mut self, class: EventClass) -> &mut ClassFields {
+    fn of_mut(&mut self, class: EventClass) -> &mut ClassFields {
         &mut self.choices[class.index()]
     }
 
@@ -277,10 +280,10 @@ impl FieldSelection {
                 if self.of(class).user_set {
                     self.warnings.push(FieldWarning::Overrides(class));
                 }
-                let choice = self.choice(class);
+                let choice = self.of_mut(class);
                 choice.fields = LineFields::default();
                 choice.user_set = true;
-                choice.wildcard = false;
+                choice.may_lack_events = false;
                 choice.replaced = true;
             }
             None => {
@@ -290,7 +293,7 @@ impl FieldSelection {
                 for choice in &mut self.choices {
                     choice.fields = LineFields::default();
                     choice.user_set = true;
-                    choice.wildcard = true;
+                    choice.may_lack_events = true;
                     choice.replaced = true;
                 }
             }
@@ -307,21 +310,21 @@ impl FieldSelection {
                 return Err(Error::NotOfClass { field, class });
             }
             Some(class) => {
-                let choice = self.choice(class);
+                let choice = self.of_mut(class);
                 choice.fields.set(field, add);
                 choice.removed.set(field, !add);
                 choice.user_set = true;
-                choice.wildcard = true;
+                choice.may_lack_events = true;
             }
             None => {
                 for class in EventClass::ALL {
                     if is_valid(field, class) {
-                        let choice = self.choice(class);
+                        let choice = self.of_mut(class);
                         choice.fields.set(field, add);
                         choice.requested.set(field, add);
                         choice.removed.set(field, !add);
                         choice.user_set = true;
-                        choice.wildcard = true;
+                        choice.may_lack_events = true;
                     }
                 }
             }
@@ -366,12 +369,12 @@ impl ClassFields {
     fn fit_to(&mut self, attr: &Attr, event: &str, all_branches: bool) -> Result<(), Error> {
         let addresses = [SampleType::IP, SampleType::ADDR];
         let no_address = !addresses.iter().any(|bit| attr.sample_type.contains(*bit));
-        let mut need = |field, bits, name| self.need(attr, event, field, bits, name);
-        need(LineField::Ip, SampleType::IP, "IP")?;
-        need(LineField::Addr, SampleType::ADDR, "ADDR")?;
-        need(LineField::DataSrc, SampleType::DATA_SRC, "DATA_SRC")?;
+        let mut fit = |field, bits, name| self.fit_field(attr, event, field, bits, name);
+        fit(LineField::Ip, SampleType::IP, "IP")?;
+        fit(LineField::Addr, SampleType::ADDR, "ADDR")?;
+        fit(LineField::DataSrc, SampleType::DATA_SRC, "DATA_SRC")?;
         let weights = SampleType::WEIGHT | SampleType::WEIGHT_STRUCT;
-        need(LineField::Weight, weights, "WEIGHT")?;
+        fit(LineField::Weight, weights, "WEIGHT")?;
         if self.fields.has(LineField::Sym) && no_address {
             return Err(Error::NoAddressForSymbols);
         }
@@ -390,26 +393,26 @@ impl ClassFields {
         if self.fields.has_any(CODE_FLOW_FIELDS) && !all_branches {
             return Err(Error::NotAllBranches);
         }
-        let mut need = |field, bits, name| self.need(attr, event, field, bits, name);
-        need(LineField::Tid, SampleType::TID, "TID")?;
-        need(LineField::Pid, SampleType::TID, "TID")?;
-        need(LineField::Time, SampleType::TIME, "TIME")?;
-        need(LineField::Cpu, SampleType::CPU, "CPU")?;
-        need(LineField::Iregs, SampleType::REGS_INTR, "IREGS")?;
-        need(LineField::Uregs, SampleType::REGS_USER, "UREGS")?;
-        need(LineField::PhysAddr, SampleType::PHYS_ADDR, "PHYS_ADDR")?;
+        let mut fit = |field, bits, name| self.fit_field(attr, event, field, bits, name);
+        fit(LineField::Tid, SampleType::TID, "TID")?;
+        fit(LineField::Pid, SampleType::TID, "TID")?;
+        fit(LineField::Time, SampleType::TIME, "TIME")?;
+        fit(LineField::Cpu, SampleType::CPU, "CPU")?;
+        fit(LineField::Iregs, SampleType::REGS_INTR, "IREGS")?;
+        fit(LineField::Uregs, SampleType::REGS_USER, "UREGS")?;
+        fit(LineField::PhysAddr, SampleType::PHYS_ADDR, "PHYS_ADDR")?;
         let (data, code) = (SampleType::DATA_PAGE_SIZE, SampleType::CODE_PAGE_SIZE);
-        need(LineField::DataPageSize, data, "DATA_PAGE_SIZE")?;
-        need(LineField::CodePageSize, code, "CODE_PAGE_SIZE")?;
+        fit(LineField::DataPageSize, data, "DATA_PAGE_SIZE")?;
+        fit(LineField::CodePageSize, code, "CODE_PAGE_SIZE")?;
         let weight_struct = SampleType::WEIGHT_STRUCT;
-        need(LineField::InsLat, weight_struct, "WEIGHT_STRUCT")?;
-        need(LineField::RetireLat, weight_struct, "WEIGHT_STRUCT")?;
-        need(LineField::Cgroup, SampleType::CGROUP, "CGROUP")
+        fit(LineField::InsLat, weight_struct, "WEIGHT_STRUCT")?;
+        fit(LineField::RetireLat, weight_struct, "WEIGHT_STRUCT")?;
+        fit(LineField::Cgroup, SampleType::CGROUP, "CGROUP")
     }
 
     /// Removes `field` if the event has none of `bits`, which have the name `attribute` in messages; an error if the field was
     /// requested.
-    fn need(
+    fn fit_field(
         &mut self,
         attr: &Attr,
         event: &str,

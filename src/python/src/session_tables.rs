@@ -38,10 +38,11 @@ impl TableRequest {
             whole = Some(table);
             Ok(())
         })?;
+        // Not an error in practice: with `ALL_ROWS`, a table is passed even without samples.
         whole.ok_or_else(|| value_error("the recording was not read"))
     }
 
-    /// Passes tables of at least `rows` rows to `function`; the last may have fewer.
+    /// Passes tables of at least `rows` rows to `function`; the last may have fewer. Without samples, none is passed.
     pub(crate) fn parts(
         &self,
         session: &Bound<'_, PySession>,
@@ -56,8 +57,8 @@ impl TableRequest {
         })
     }
 
-    /// Reads the samples and passes them to `each` in tables of at least `rows` rows; the last may have fewer. Without samples,
-    /// one empty table is passed if `rows` is [`ALL_ROWS`], otherwise none.
+    /// Reads the samples and passes them to `each` in tables of at least `rows` rows, since blocks of samples are not divided;
+    /// the last table may have fewer. Without samples, one empty table is passed if `rows` is [`ALL_ROWS`], otherwise none.
     fn collect(
         &self,
         session: &Bound<'_, PySession>,
@@ -71,7 +72,7 @@ impl TableRequest {
                 let mut collector = self.collector(analysis)?;
                 let renderer = self.renderer(analysis)?;
                 let mut failed = None;
-                let mut take = |block: &mut ColumnBlock| {
+                let mut add_block = |block: &mut ColumnBlock| {
                     collector.add(block);
                     let done = Python::attach(|py| {
                         py.check_signals()?;
@@ -88,7 +89,9 @@ impl TableRequest {
                         }
                     }
                 };
-                let ordered = analysis.replay.ordered(analysis.jobs, &renderer, &mut take);
+                let ordered = analysis
+                    .replay
+                    .ordered(analysis.jobs, &renderer, &mut add_block);
                 if let Some(error) = failed {
                     return Err(error);
                 }

@@ -41,6 +41,7 @@ pub fn timestamp_counter() -> Option<u64> {
     counter
 }
 
+/// Returns `time` in nanoseconds; if the call that wrote it failed with `result`, the error of that call.
 fn nanoseconds(result: i32, time: libc::timespec) -> io::Result<u64> {
     if result < 0 {
         return Err(io::Error::last_os_error());
@@ -54,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_timestamp_counter_increases() {
+    fn only_x86_64_has_a_timestamp_counter_and_it_does_not_decrease() {
         let first = timestamp_counter();
         assert_eq!(first.is_some(), cfg!(target_arch = "x86_64"));
         assert!(timestamp_counter() >= first);

@@ -74,6 +74,7 @@ impl Step {
         frame: &FrameState<'_>,
     ) -> Result<Option<Registers>, TruncationCause> {
         let arch = frame.arch;
+        // Expressions for the canonical frame address start with an empty stack, others with that address on it.
         let no_initial_value = None;
         let cfa = match &self.cfa {
             Cfa::Register { register, offset } => frame.register_plus(*register, *offset)?,
@@ -81,10 +82,10 @@ impl Step {
         };
         let mut caller = *frame.registers;
         caller.set(arch.stack_pointer(), arch.truncate(cfa));
-        for (register, place) in &self.saved {
+        for (register, location) in &self.saved {
             let is_needed =
                 *register == self.return_address_register || *register == arch.stack_pointer();
-            match place.value(frame, cfa) {
+            match location.value(frame, cfa) {
                 Ok(Some(value)) => caller.set(*register, arch.truncate(value)),
                 Ok(None) if *register == self.return_address_register => return Ok(None),
                 Err(cause) if is_needed => return Err(cause),

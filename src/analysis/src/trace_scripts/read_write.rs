@@ -1,4 +1,4 @@
-//! Bytes read and written, by thread and by file descriptor.
+//! Bytes read and written: by thread (`rw-by-pid`, `rwtop`) and by file descriptor (`rw-by-file`).
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ impl TaskReadWrite {
 
     /// Adds a call or its return.
     pub fn sample(&mut self, sample: &ScriptSample<'_>) {
-        // `kind` is the index in `EVENTS`.
+        // `kind` is the index in `EVENTS`; samples of other events, without an index, are not passed.
         let (is_call, by_id) = match sample.kind {
             Some(0) => (true, &mut self.reads),
             Some(1) => (false, &mut self.reads),
@@ -107,6 +107,7 @@ impl TaskReadWrite {
     }
 }
 
+/// Returns ids and sums, those with the largest `key` first.
 fn rows(by_id: &FirstSeen<i64, IoSums>, key: fn(&IoSums) -> u64) -> Vec<(i64, &IoSums)> {
     let mut rows: Vec<_> = by_id.iter().map(|(id, io)| (*id, io)).collect();
     rows.sort_by_key(|(id, io)| (Reverse(key(io)), *id));
@@ -161,7 +162,7 @@ impl FileIo {
         if sample.comm != self.comm {
             return;
         }
-        // `kind` is the index in `EVENTS`.
+        // `kind` is the index in `EVENTS`; samples of other events, without an index, are not passed.
         let by_id = match sample.kind {
             Some(0) => &mut self.reads,
             _ => &mut self.writes,

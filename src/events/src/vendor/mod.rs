@@ -1,10 +1,10 @@
 //! Vendor tables: events and metrics that neither the kernel nor sysfs has names for.
 //!
-//! The tables are loaded from a [`TableFolder`], in the layouts of their publishers:
+//! The tables are loaded from a [`TableFolder`], on disk or built in, in one of these repositories' layouts:
 //!
 //! - perf's `tools/perf/pmu-events`: `mapfile.csv` maps each processor to a folder of JSON files;
-//! - Intel's `perfmon`: `mapfile.csv` maps each processor to single files;
-//! - Arm's `data`: one file in `pmu` for each processor, which contains its CPUID.
+//! - Intel's `perfmon`: each line of `mapfile.csv` maps a processor to one file;
+//! - Arm's `data`: the folder `pmu` has one file for each processor; the file contains the processor's CPUID.
 //!
 //! Loading never fails: unusable parts are skipped and reported as [`TableFinding`]s.
 

@@ -31,7 +31,7 @@ pub struct MetaInputs<'a> {
 /// The categories of code and their colours, by the index that [`category`] returns.
 const CATEGORIES: [(&str, &str); 3] = [("User", "yellow"), ("Kernel", "orange"), ("JIT", "green")];
 
-/// Index of the category `Other`, which markers have.
+/// Index of the category `Other`, which markers have; [`Meta::new`] appends it to [`CATEGORIES`].
 pub(super) const OTHER: usize = CATEGORIES.len();
 
 /// Index of the category of this type of code.
@@ -86,7 +86,7 @@ struct MarkerField {
     format: &'static str,
 }
 
-/// The type of markers for samples of other events.
+/// The type of markers, which show the samples of events other than the main one.
 pub(super) const MARKER: &str = "sample";
 
 #[derive(Serialize)]
@@ -128,9 +128,11 @@ impl<'p> Meta<'p> {
             profiling_start_time: 0.0,
             // Exclusive: the profiler omits samples at this time.
             profiling_end_time: view.milliseconds(view.end) + interval,
+            // The main process.
             process_type: 0,
             product: about.product,
             imported_from: about.exporter,
+            // Samples have stacks.
             stackwalk: 1,
             debug: false,
             version: GECKO_VERSION,
@@ -157,6 +159,7 @@ impl<'p> Meta<'p> {
                     _ => "ns",
                 },
             },
+            // As Firefox reports on Linux.
             platform: "X11",
             oscpu: about.arch.map(|arch| format!("Linux {arch}")),
             cpu_name: about.cpu,
@@ -209,8 +212,8 @@ impl<'p> Lib<'p> {
     }
 }
 
-/// Breakpad's id for a build-id: its first 16 bytes as a GUID, whose first three numbers are
-/// little-endian, and age 0.
+/// Breakpad's id for a build-id: its first 16 bytes, padded with zeros if it is shorter, as a GUID, whose first three numbers are
+/// little-endian, and the age 0.
 fn breakpad(build_id: &[u8]) -> String {
     let mut guid = [0; 16];
     for (place, byte) in guid.iter_mut().zip(build_id) {

@@ -11,7 +11,7 @@ impl Style for IntelFormatter {
         if is_long_move(insn) {
             name.replace_range(name.len() - "mov".len().., "movabs");
         } else if is_string_operation(insn) {
-            // The size is printed with the memory operand.
+            // Removes the suffix for the size, which is printed with the memory operand.
             name.pop();
         }
     }
@@ -22,6 +22,7 @@ impl Style for IntelFormatter {
             return;
         }
         self.format_all_operands(insn, operands);
+        // The formatter omits some implied operands that objdump prints.
         if pops_in_place(insn) && operands.is_empty() {
             operands.push_str("st(1),st");
         } else if hides_top(insn) {

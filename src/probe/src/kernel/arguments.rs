@@ -1,4 +1,4 @@
-//! Fetch arguments of probes in the running kernel, with types from BTF.
+//! The arguments that probes in the running kernel fetch, with types from BTF.
 
 use super::Kernel;
 use crate::definition::{Argument, ArgumentValue};
@@ -26,6 +26,7 @@ pub(super) type Signature<'b> = (Vec<Parameter<'b>>, Option<BtfShape<'b>>);
 impl Kernel<'_> {
     /// Returns the signature of a function from BTF.
     pub(super) fn signature(&self, function: &str) -> Result<Signature<'_>, Error> {
+        // Without BTF, only debug information of the kernel has the parameters.
         let types = self.types.ok_or(Error::NoKernelImage)?;
         // Only the exact name is looked up: variants made by the compiler, such as f.isra.0, may have other parameters.
         let mut prototypes = types.prototypes(function);
@@ -147,11 +148,11 @@ impl FetchPoint<'_, '_> {
         index: usize,
     ) -> Result<ProbeField, Error> {
         let ArgumentValue::Variable { name, members } = &argument.value else {
-            // Callers only pass variables.
+            // Never returned: callers only pass variables.
             return Err(Error::NoKernelImage);
         };
         let (base, reads) = self
-            .place(parameters, index)
+            .location(parameters, index)
             .ok_or_else(|| Error::NoVariable {
                 name: name.clone(),
                 place: self.function.to_owned(),
@@ -177,7 +178,7 @@ impl FetchPoint<'_, '_> {
     /// Returns the location of a parameter in the calling convention: a register, or memory at an offset from the stack
     /// pointer. `None` on architectures other than x86_64 and arm64, or if this or an earlier parameter has an unknown size, is
     /// larger than a pointer, or is a structure passed by value.
-    fn place(
+    fn location(
         &self,
         parameters: &[Parameter<'_>],
         index: usize,
@@ -196,8 +197,8 @@ impl FetchPoint<'_, '_> {
         if let Some(register) = register::parameter(architecture, index + 1) {
             return Some((register.to_owned(), Vec::new()));
         }
-        let (first_offset, in_registers) = register::stack_parameters(architecture)?;
-        let stack_index = i64::try_from(index.checked_sub(in_registers)?).ok()?;
+        let (first_offset, register_count) = register::stack_parameters(architecture)?;
+        let stack_index = i64::try_from(index.checked_sub(register_count)?).ok()?;
         let read = Dereference {
             // On x86_64 and arm64, each parameter has a stack slot of 8 bytes.
             offset: first_offset + stack_index * 8,

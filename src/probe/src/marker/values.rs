@@ -17,7 +17,7 @@ pub(super) struct Values<'a> {
 }
 
 impl Values<'_> {
-    /// Returns `arg1`, `arg2`, …: the arguments that the kernel can fetch.
+    /// Returns `arg1`, `arg2`, …, without those that the kernel cannot fetch.
     pub(super) fn recordable_fields(&self) -> Vec<ProbeField> {
         let words = self.words();
         let fields = words.iter().zip(1..).filter_map(|(word, number)| {
@@ -33,7 +33,8 @@ impl Values<'_> {
     /// all arguments for `$params` and `$vars`.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for other names and arguments that can't be fetched, and the errors of raw values.
+    /// [`Error::Unsupported`] for other names, for members and for arguments that the kernel cannot fetch; for registers and
+    /// memory, the errors of [`raw_fields`].
     pub(super) fn requested(
         &self,
         arguments: &[Argument],
@@ -85,7 +86,7 @@ impl Values<'_> {
     /// Returns the field for an argument in assembler syntax; `None` if the kernel cannot fetch it.
     fn fetched(&self, word: &str) -> Option<ProbeField> {
         let operand = operand::parse(self.object.architecture(), word)?;
-        let symbol_memory = |name: &str| {
+        let symbol_offset = |name: &str| {
             let address = self.object.symbol(name)?;
             self.object.memory_offset(address, self.marker.address)
         };
@@ -94,8 +95,8 @@ impl Values<'_> {
             base: match operand.base {
                 operand::OperandBase::Known(text) => text,
                 operand::OperandBase::Symbol(name, offset) => {
-                    let memory = symbol_memory(&name)?;
-                    format!("@+{:#x}", memory.wrapping_add_signed(offset))
+                    let start = symbol_offset(&name)?;
+                    format!("@+{:#x}", start.wrapping_add_signed(offset))
                 }
             },
             reads: operand.reads,
@@ -103,6 +104,7 @@ impl Values<'_> {
         })
     }
 
+    /// Returns the marker's arguments in assembler syntax, such as `-4@%edi`.
     fn words(&self) -> Vec<&str> {
         operand::split(&self.marker.arguments)
     }
@@ -133,7 +135,7 @@ impl Values<'_> {
 }
 
 /// Applies the type that `argument` requests. A string or an array is at the address that the marker's argument contains; `u`,
-/// `s` and `x` have the size of the marker's argument.
+/// `s` and `x` without a number have the size of the marker's argument.
 fn typed(mut field: ProbeField, argument: &Argument) -> ProbeField {
     let Some(kind) = &argument.kind else {
         return field;

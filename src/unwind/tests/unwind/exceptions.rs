@@ -1,4 +1,4 @@
-//! `.ARM.exidx` and `.ARM.extab`, in each of their formats.
+//! Writes the index `.ARM.exidx` and the table `.ARM.extab` of a test file, with entries in each of their formats.
 
 use super::elf::{
     ARM_EXIDX_NAME, ARM_EXTAB_NAME, Entry, File, PT_ARM_EXIDX, Part, Parts, SHT_ARM_EXIDX,
@@ -17,7 +17,7 @@ enum Placement {
     Inline,
     /// In the table, short form; at most three bytes.
     Short,
-    /// In the table, long form with the number of words.
+    /// In the table, long form, with the number of further words.
     Long,
     /// In the table, after the address of a custom personality routine.
     CustomRoutine,
@@ -88,7 +88,7 @@ fn put_instructions(file: &mut File, entry: &Entry, placement: Placement) -> Enc
         Placement::Short => put_words(file, &[&[0x80], code].concat()),
         Placement::Long => put_counted(file, &[0x81], code),
         Placement::CustomRoutine => {
-            // The address of the routine, which the unwinder does not call: any code.
+            // The address of the routine: that of any code, here of the function itself, since the unwinder does not call it.
             put_offset(file, entry.start);
             put_counted(file, &[], code);
         }
@@ -119,7 +119,7 @@ fn words(bytes: &[u8]) -> Vec<u32> {
     bytes.chunks(4).map(word).collect()
 }
 
-/// Writes the offset from here to `place`, in 31 bits.
+/// Writes the distance from here to `place`, an offset in the file, in 31 bits.
 fn put_offset(file: &mut File, place: u64) {
     let distance = place.wrapping_sub(file.next_offset()) & 0x7fff_ffff;
     file.put(distance, 4);

@@ -51,7 +51,7 @@ pub enum Simpleperf<'a> {
         pid: u32,
         /// Thread.
         tid: u32,
-        /// 0 unwound after recording, 1 unwound by another process; 2 as 0 and 3 as 1, but joined with other callchains.
+        /// Origin: 0 unwound after recording, 1 unwound by another process; 2 and 3 are joined callchains of the origins 0 and 1.
         kind: u64,
         /// Time of the sample in nanoseconds.
         time: u64,
@@ -303,7 +303,7 @@ impl<'a> UnwindingDetails<'a> {
     }
 }
 
-/// Appends a 32-bit size, the bytes, and zeros that pad the bytes, without the size, to a multiple of `align`.
+/// Appends a 32-bit size, the bytes, and zeros up to a multiple of `align`, counted from the first of the bytes, after the size.
 fn put_sized(bytes: &[u8], align: usize, to: &mut Encoder<'_>) {
     to.u32(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
     to.bytes(bytes);

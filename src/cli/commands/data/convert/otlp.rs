@@ -16,13 +16,13 @@ use crate::cli::error::CliError;
 use crate::cli::output_file::write_to;
 
 impl DataConversion<'_> {
-    /// Writes a file; compressed if its name ends in `.gz`.
+    /// `--to-otlp`: writes a file, compressed if its name ends in `.gz`.
     pub(super) fn write_otlp(
         &self,
         target: &ConversionTarget<'_>,
         profile: &Profile,
     ) -> Result<(), CliError> {
-        let bytes = self.otlp(profile);
+        let bytes = self.encoded_otlp(profile);
         write_to(
             Path::new(target.destination),
             self.analysis.context,
@@ -30,7 +30,7 @@ impl DataConversion<'_> {
         )
     }
 
-    /// Sends the profile to a collector; returns the size of the request in bytes.
+    /// `--otlp`: sends the profile to a collector; returns the size of the request in bytes.
     pub(super) fn send_otlp(
         &self,
         target: &ConversionTarget<'_>,
@@ -39,7 +39,7 @@ impl DataConversion<'_> {
         let url = service_url(target.destination)?;
         let context = self.analysis.context;
         let mut body = GzEncoder::new(Vec::new(), Compression::fast());
-        body.write_all(&self.otlp(profile))?;
+        body.write_all(&self.encoded_otlp(profile))?;
         let body = body.finish()?;
         let upload = Upload {
             url: &url,
@@ -66,7 +66,7 @@ impl DataConversion<'_> {
     }
 
     /// Encodes the profile: the content of a file, or the uncompressed body of a request to a collector.
-    fn otlp(&self, profile: &Profile) -> Vec<u8> {
+    fn encoded_otlp(&self, profile: &Profile) -> Vec<u8> {
         let recording = self.analysis.metadata();
         let features = recording.features;
         let host = features.hostname().unwrap_or_default();
@@ -101,7 +101,7 @@ impl DataConversion<'_> {
     }
 }
 
-/// The address of the profiles service of the collector at `address`.
+/// The address of the profiles service of the collector at `address`, which may already be that of the service.
 ///
 /// # Errors
 ///
