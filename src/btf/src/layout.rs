@@ -185,8 +185,8 @@ impl LayoutReader<'_> {
         TypeLayout { size, kind }
     }
 
-    /// Returns the layout of a type by its id, without typedefs and aliases (qualifiers and type tags). `depth` is that of the type
-    /// that refers to it.
+    /// Returns the layout of a type by its id, without typedefs and aliases (qualifiers and type tags). `depth` is that of the
+    /// type that refers to it.
     fn referred(&mut self, mut id: u32, depth: usize) -> TypeLayout {
         for _ in 0..MAX_ALIASES {
             match self.btf.type_with_id(id) {
