@@ -7,7 +7,8 @@ use rperf_replay::{DsoId, Fold, Replay, Sample, World};
 use rperf_resolve::{AddressContext, Frame, LeafCallerCheck, Resolver, chain};
 use rperf_wire::{CpuMode, SampleType};
 
-/// Approximately the minimum number of samples selected from a recording that has more; the maximum is twice that.
+/// Of a recording with fewer than twice as many samples, all are examined; of others one of every N, with N (a whole number) such
+/// that about this number to half as many again are examined.
 const EXAMINED_SAMPLES: u64 = 20_000;
 /// Functions at which a complete user stack may end: the start code of programs and threads.
 const THREAD_ENTRIES: [&str; 16] = [

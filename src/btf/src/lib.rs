@@ -82,7 +82,7 @@ impl<'a> Btf<'a> {
         Ok(btf)
     }
 
-    /// Adds the types of a module, `/sys/kernel/btf/MODULE`. Only one module can be added: each continues the ids of the kernel.
+    /// Adds the types of a module, `/sys/kernel/btf/MODULE`. Only one can be added: the ids of two would be equal.
     ///
     /// # Errors
     ///

@@ -31,6 +31,7 @@ const STDOUT: &str = "-";
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let options = HistogramRequest::new(matches)?;
     let source = NumberSource::new(matches)?;
+    // A temporary recording, if one was requested; it is removed at the end of this function.
     let recorded = Recorded::new(matches, &source, context)?;
     // If the workload failed, its exit status is returned after printing.
     let exit = recorded
@@ -46,6 +47,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         histogram.trim();
     }
     options.write(&source, &histogram, context)?;
+    // The error if not all records could be read.
     damage?;
     Ok(exit)
 }
@@ -60,6 +62,7 @@ enum HistogramFormat {
 
 /// The options that select ranges and output.
 struct HistogramRequest {
+    /// The lowest value of each range but the first. They are `i128`, since values may be `i64` or `u64`.
     edges: Vec<i128>,
     /// Whether empty ranges at the upper end are also shown: if `--edges` or `--max` is given.
     keeps_empty_ranges: bool,

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn users_are_found_by_full_name() {
+    fn only_whole_user_names_are_found() {
         let passwd = "root:x:0:0:root:/root:/bin/bash\nbroken\ndaemon:x:1:1::/:/bin/sh\n";
         assert_eq!(lookup(passwd, "daemon"), Some(1));
         assert_eq!(lookup(passwd, "root"), Some(0));

@@ -4,7 +4,7 @@ use rperf_replay::Epoch;
 use rperf_resolve::{AddressContext, Frame, Resolver};
 use rperf_wire::CpuMode;
 
-/// Number of addresses that a worker keeps; a power of two.
+/// Number of addresses that each worker (thread) keeps; a power of two.
 const SLOTS: usize = 1 << 13;
 /// An odd multiplier that spreads addresses over the slots: 2^64 divided by the golden ratio.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -14,6 +14,8 @@ const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 struct CachedFrame {
     ip: u64,
     mode: CpuMode,
+    /// The number of that state: the part of an [`Epoch`] for the process or, in kernel mode, for the kernel. It is unique among
+    /// all processes and kernels.
     epoch: u64,
     frame: Frame,
 }
@@ -25,8 +27,8 @@ pub(crate) struct RecentFrames {
 }
 
 impl RecentFrames {
-    /// The frame of `address`, as [`Resolver::locate`] finds it; `epoch` is that of the sample's process at the time of the
-    /// sample.
+    /// The frame of `address`, as [`Resolver::locate`] finds it. `epoch` is the state of the mappings of the sample's process and
+    /// of its kernel, at the time of the sample.
     pub(crate) fn locate(
         &mut self,
         resolver: &Resolver<'_>,
@@ -36,7 +38,7 @@ impl RecentFrames {
     ) -> Frame {
         let ModeAddress { mode, ip } = address;
         let epoch = epoch.of_mode(mode);
-        // All unknown processes and kernels have this epoch: it does not identify their mappings.
+        // All unknown processes and kernels have this number: it does not identify their mappings.
         if epoch == Epoch::UNKNOWN {
             return resolver.locate(at, mode, ip);
         }

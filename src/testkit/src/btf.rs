@@ -104,12 +104,12 @@ pub fn kernel() -> Blob {
     let array = blob.add("", ARRAY, 0, &[character, int, 16]);
     let row = blob.add("", ARRAY, 0, &[int, int, 4]);
     let table = blob.add("", ARRAY, 0, &[row, int, 3]);
-    let names = ["name", "table", "flag"].map(|name| blob.text(name));
+    let [name, table_name, flag] = ["name", "table", "flag"].map(|name| blob.text(name));
     // `flag` is a bit field: 3 bits at offset 5.
-    let inner_members = [names[2], int, 3 << 24 | 5];
+    let inner_members = [flag, int, 3 << 24 | 5];
     let inner = blob.add("", STRUCT | 1 << 31 | 1, 4, &inner_members);
     // Name, type and offset in bits of each member; the last member, the struct with `flag`, has no name.
-    let members = [names[0], array, 64, names[1], table, 192, 0, inner, 0];
+    let members = [name, array, 64, table_name, table, 192, 0, inner, 0];
     let file = blob.add("file", STRUCT | 3, 72, &members);
     let const_file = blob.add("", CONST, file, &[]);
     let pointer = blob.add("", POINTER, const_file, &[]);

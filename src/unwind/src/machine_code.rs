@@ -97,7 +97,7 @@ pub(crate) fn signal_return(arch: Arch, code: Instructions<'_>) -> Option<Step> 
             let is_return = code.begin_with(AARCH64_SIGNAL_RETURN)
                 || code.has_before(4, AARCH64_SIGNAL_RETURN)
                 || code.has_before(8, AARCH64_SIGNAL_RETURN);
-            // In both orders: x0 to x30, the stack pointer, the program counter.
+            // DWARF's numbers and the kernel's structure have the same order: x0 to x30, the stack pointer, the program counter.
             let all = (0..=AARCH64_PC).zip(0..);
             let saved = all.map(|(register, index): (u8, i64)| (register, AARCH64_X0 + index * 8));
             is_return.then(|| signal_frame(arch, saved, AARCH64_PC))

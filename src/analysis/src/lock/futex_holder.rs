@@ -9,7 +9,7 @@ use super::user::{COMMAND, FutexAction, is_private};
 pub const BEFORE_FUTEX: usize = 16;
 /// The number of bytes from a futex on that [`FutexMemory`] has; the first [`MUTEX_MEMORY`] are enough for mutexes of glibc.
 pub const FROM_FUTEX: usize = 48;
-/// The number of bytes from a futex on that tell the owner of a mutex of glibc.
+/// The number of bytes of a mutex of glibc from its futex on, up to and including `__spins`: enough to find the owner.
 pub const MUTEX_MEMORY: usize = 24;
 
 /// `FUTEX_WAITERS`: other threads wait.
@@ -124,7 +124,7 @@ impl FutexCall {
     }
 
     /// Returns the holder of the futex. `memory` is that of a 64-bit program in this machine's byte order; `is_thread_id` tells
-    /// whether the futex is the word of a thread that is cleared when the thread ends.
+    /// whether the futex is the word with a thread's id that the kernel clears when this thread ends (for pthread_join(3)).
     ///
     /// `None` if the memory does not tell it. The number found may be no thread: the caller checks whether the process has a
     /// thread of this id or, if the futex may be shared, whether any process has one.
@@ -137,8 +137,9 @@ impl FutexCall {
             6 | 13 => held(word & TID, FutexObject::PriorityInheritance),
             // WAIT, WAIT_BITSET.
             0 | 9 => match self.value {
-                // The first arm, since in a PID namespace the id may be 2 or 3, which the next arms match. Only calls that are
-                // not private wait for the end of a thread: the kernel wakes them as for memory shared by processes.
+                // The first arm, since in a PID namespace the id may be 2 or 3: CONTENDED and WAITED_FOR of the next arms. Only
+                // calls that are not private wait for the end of a thread: the kernel wakes them as for memory that processes
+                // share.
                 value if is_thread_id && value == word && self.is_shared() => {
                     held(word, FutexObject::Thread)
                 }
@@ -147,7 +148,7 @@ impl FutexCall {
                 // A mutex whose word contains the owner's id: a robust one of glibc, or one of musl.
                 value
                     if value & word & WAITERS != 0
-                        && (!self.is_shared() || is_shared_with_owner(memory)) =>
+                        && (!self.is_shared() || word_has_owner(memory)) =>
                 {
                     held(word & TID, FutexObject::Mutex)
                 }
@@ -191,11 +192,11 @@ fn mutex_owner(memory: &FutexMemory, is_shared: bool) -> Option<u32> {
     is_mutex.then_some(owner)
 }
 
-/// Whether a futex whose word has the bit [`WAITERS`] is that of a mutex with the owner's id in the word, if the call is not
-/// private. Such a mutex is a robust one of glibc, whose kind is 16 bytes after the word, or one of musl that processes share,
-/// whose kind precedes the word. Calls for robust mutexes of glibc are never private, since the kernel wakes the next thread as
-/// for shared memory when an owner ends.
-fn is_shared_with_owner(memory: &FutexMemory) -> bool {
+/// Whether the futex of a call that is not private, a word with the bit [`WAITERS`], is that of a mutex with the owner's id in
+/// the word. Such a mutex is a robust one of glibc, whose kind is 16 bytes after the word, or one of musl that processes share, whose
+/// kind precedes the word. Calls for robust mutexes of glibc are never private, since the kernel wakes the next thread as for
+/// shared memory when an owner ends.
+fn word_has_owner(memory: &FutexMemory) -> bool {
     let [glibc, musl] = [16, -4].map(|offset| memory.word(offset));
     let is_glibc = glibc & !ROBUST_KINDS == 0 && glibc & ROBUST != 0;
     is_glibc || (musl & !MUSL_KINDS == SHARED && musl & MUSL_KINDS != 0)
@@ -221,7 +222,7 @@ mod tests {
         holder.map(|holder| holder.tid)
     }
 
-    /// As [`tid`], if the futex is the id of a thread that is cleared when the thread ends.
+    /// As [`tid`], if the futex is the word with a thread's id that the kernel clears when this thread ends.
     fn joined_tid(wait: FutexCall, words: [u32; 6]) -> Option<u32> {
         let is_thread_id = true;
         let holder = wait.holder(&memory(words), is_thread_id);
@@ -236,7 +237,7 @@ mod tests {
         };
         let owner = |words| tid(wait, words);
         assert_eq!(owner([2, 0, 77, 1, 0, 0]), Some(77));
-        // Recursive, error checking, without elision.
+        // Recursive; then error checking and without elision.
         assert_eq!(owner([2, 3, 77, 1, 1, 0]), Some(77));
         assert_eq!(owner([2, 0, 77, 1, 0x202, 0]), Some(77));
         // Shared by processes, as the call has to say.
@@ -281,8 +282,8 @@ mod tests {
         const LOCK: [u32; 14] = [9, 1, 3, 1, 0, 0, 77, 0, 0, 0, 0, 0, 0, 0];
         // `place` is the index of the word in the lock that is waited for.
         let writer = |operation, lock: [u32; 14], place: usize| {
-            let around = [[0; 4].as_slice(), &lock, &[0; 4]].concat();
-            let memory = FutexMemory::around(&bytes(&around[place..place + 16]));
+            let padded = [[0; 4].as_slice(), &lock, &[0; 4]].concat();
+            let memory = FutexMemory::around(&bytes(&padded[place..place + 16]));
             let wait = FutexCall {
                 operation,
                 value: 3,
@@ -338,7 +339,7 @@ mod tests {
         // Its owner died: no thread holds it.
         assert_eq!(tid(robust, [WAITERS | 1 << 30, 0, 0, 0, 0, 0]), None);
         assert_eq!(tid(robust, [0, 0, 0, 0, 0, 0]), None);
-        // A word that processes may share needs to be in a mutex with an owner: of glibc, or of musl.
+        // If processes may share the word, the kind of a mutex must tell that the word has the owner: one of glibc, or of musl.
         let shared = FutexCall {
             operation: 0,
             ..robust

@@ -48,6 +48,7 @@ impl Hash {
         let threads = TimedThreads {
             threads: words.len(),
             duration: self.duration,
+            // As in perf, each thread stays on one CPU.
             bound: true,
         };
         let (counts, time) = threads.run(|number, stop| {

@@ -113,9 +113,11 @@ pub(super) fn address_context(process: Option<u32>) -> (AddressContext, CpuMode)
     }
 }
 
-/// Computes the details of waits and of captured waits; for `--holders` also of context switches and of samples of clocks.
+/// Computes the details of waits and of captured waits (samples that BPF programs write, with the data of the lock); for
+/// `--holders` also of context switches and of samples of clocks (`cpu-clock`, `task-clock`).
 pub(super) struct LockDetails<'r> {
     resolver: &'r Resolver<'r>,
+    /// The processes and mappings of the recording.
     world: &'r World,
     query: &'r LockQuery,
     functions: LockFunctions<'r, 'r>,
@@ -136,7 +138,7 @@ pub(super) struct LockDetails<'r> {
 }
 
 impl PrepareSamples for LockDetails<'_> {
-    /// `None` for events that need no detail, such as the ends of waits.
+    /// `None` for events that need no detail, such as the ends of waits; their samples are not skipped.
     type Detail = Option<Arc<LockDetail>>;
 
     fn prepare(
@@ -145,6 +147,7 @@ impl PrepareSamples for LockDetails<'_> {
         sample: &Sample<'_>,
         event: Option<&TypedEvent<'_>>,
     ) -> Option<Self::Detail> {
+        // Without a typed event, the sample is one of a clock or of captured waits. Others are skipped.
         let Some(event) = event else {
             let detail = match self.clocks.contains(&sample.event) {
                 true => LockDetail {
@@ -337,10 +340,10 @@ impl<'r> LockDetails<'r> {
         }
     }
 
-    fn frames(&self, sample: &Sample<'_>, most: usize) -> Vec<Frame> {
+    fn frames(&self, sample: &Sample<'_>, max_frames: usize) -> Vec<Frame> {
         let (at, mut frames) = (AddressContext::of(sample), Vec::new());
         if let Some(chain) = sample.wire.callchain {
-            self.resolver.callchain(at, chain, most, &mut frames);
+            self.resolver.callchain(at, chain, max_frames, &mut frames);
         }
         frames
     }
@@ -362,7 +365,7 @@ fn whole_stack(sample: &Sample<'_>) -> LockStack {
     }
 }
 
-/// Returns the addresses of user frames from the innermost outside the C library on; all if there is none outside.
+/// Returns the addresses of user frames without the innermost ones that are in the C library; of all frames if all are in it.
 pub(super) fn user_callers(world: &World, frames: &[Frame]) -> Vec<u64> {
     let outside = frames.iter().position(|frame| !is_c_library(world, frame));
     let callers = frames.iter().skip(outside.unwrap_or_default());

@@ -9,7 +9,8 @@ use super::sections::Sections;
 use super::{CpuPages, at, take_text};
 use crate::Error;
 
-/// Id of the last option in a section of options, which refers to the next such section; also the id of these sections.
+/// Id of the option that ends a section of options. In version 7, it has the offset of the next such section, and these sections
+/// have the same id.
 pub(super) const DONE: u16 = 0;
 pub(super) const BUFFER: u16 = 3;
 pub(super) const TRACECLOCK: u16 = 4;
@@ -31,11 +32,12 @@ pub(super) struct Options {
     clock: Option<String>,
     /// Names of the instances, without the top instance.
     pub(super) instances: Vec<String>,
-    /// The option BUFFER of the top instance: offset of the section that contains the option, and the option's content.
+    /// The option BUFFER of the top instance: offset of the section that contains the option, and the option's content. Only in
+    /// version 7.
     top: Option<(u64, Vec<u8>)>,
     /// Id and first 8 bytes of each option other than BUFFER, TRACECLOCK and UNAME. In options that refer to a section, the bytes
     /// are the section's offset.
-    sections: Vec<(u16, u64)>,
+    section_offsets: Vec<(u16, u64)>,
     /// Whether the clock's name follows the table of CPUs. Only in version 6.
     has_clock_after_cpus: bool,
 }
@@ -48,7 +50,7 @@ impl Options {
             clock: None,
             instances: Vec::new(),
             top: None,
-            sections: Vec::new(),
+            section_offsets: Vec::new(),
             has_clock_after_cpus: false,
         }
     }
@@ -141,35 +143,35 @@ impl Options {
             }
             _ => {
                 if let Some(offset) = self.endian.u64_at(content, 0) {
-                    self.sections.push((id, offset));
+                    self.section_offsets.push((id, offset));
                 }
             }
         }
     }
 
-    /// Returns the content of a section with descriptions; `empty` if the file lacks it.
+    /// Returns the content of a section of version 7 that describes events; `empty` if no option refers to such a section.
     pub(super) fn section<'d>(
         &self,
         sections: &Sections<'d>,
         id: u16,
         empty: &'static [u8],
     ) -> Result<Cow<'d, [u8]>, Error> {
-        let section = self.sections.iter().find(|(known, _)| *known == id);
+        let section = self.section_offsets.iter().find(|(known, _)| *known == id);
         match section {
             Some((_, offset)) => sections.read(id, *offset),
             None => Ok(Cow::Borrowed(empty)),
         }
     }
 
-    /// Returns the pages of each CPU in the top instance, and keeps the name of its clock.
+    /// Returns the pages of each CPU in the top instance of version 7, and keeps the name of its clock.
     pub(super) fn read_cpus<'d>(
         &mut self,
         sections: &Sections<'d>,
     ) -> Result<Vec<CpuPages<'d>>, Error> {
-        let Some((section, content)) = &self.top else {
+        let Some((section_offset, content)) = &self.top else {
             return Err(Error::Empty);
         };
-        let start = usize::try_from(*section).unwrap_or(usize::MAX);
+        let start = usize::try_from(*section_offset).unwrap_or(usize::MAX);
         let failed = at(start, "option for the events");
         let mut from = Cursor::new(content, self.endian);
         from.u64("offset of the section").map_err(&failed)?;

@@ -20,8 +20,8 @@ use crate::{Error, Target};
 struct SummedEvent {
     /// The index of the event.
     event: usize,
-    /// The index of its counters in the list that the programs read.
-    counters: usize,
+    /// The index of its counters in the list of all counters that the programs read.
+    counters_index: usize,
     /// The index of its cgroup among those for which the programs have separate sums; 0 without cgroups.
     cgroup: usize,
 }
@@ -29,7 +29,7 @@ struct SummedEvent {
 /// The programs, and the events that they sum up.
 #[derive(Debug)]
 pub(super) struct KernelSums {
-    counters: KernelCounters,
+    programs: KernelCounters,
     events: Vec<SummedEvent>,
     /// The CPUs with counters.
     cpus: Vec<u32>,
@@ -55,12 +55,13 @@ impl KernelSums {
         let mut cgroups = Vec::new();
         let (mut sources, mut events) = (Vec::new(), Vec::new());
         for (index, event) in summed {
+            // Of several equal events, such as those for several cgroups, only the first has counters. `sources` are such events.
             let source = event.summed_from.unwrap_or(index);
             let requested = request.events.get(index);
             let cgroup = requested.and_then(|event| event.cgroup.as_deref());
             events.push(SummedEvent {
                 event: index,
-                counters: index_of(&mut sources, source),
+                counters_index: index_of(&mut sources, source),
                 cgroup: cgroup.map_or(0, |cgroup| index_of(&mut cgroups, cgroup)),
             });
         }
@@ -71,7 +72,7 @@ impl KernelSums {
         let cpus: BTreeSet<u32> = counters.iter().flatten().map(|at| at.cpu).collect();
         let scope = scope(request, &cgroups, cpu_tasks)?;
         Ok(Some(Self {
-            counters: KernelCounters::start(&scope, &counters)?,
+            programs: KernelCounters::start(&scope, &counters)?,
             events,
             cpus: cpus.into_iter().collect(),
             by_cpu: matches!(request.target, Target::Cpus(_)),
@@ -80,16 +81,17 @@ impl KernelSums {
 
     /// Replaces the readings of the summed events by their sums.
     pub(super) fn fill(&self, readings: &mut EventReadings) -> Result<(), Error> {
-        let sums_by_cgroup = self.counters.read(&self.cpus)?;
+        let sums_by_cgroup = self.programs.read(&self.cpus)?;
         for SummedEvent {
             event,
-            counters,
+            counters_index,
             cgroup,
         } in &self.events
         {
             let sums = sums_by_cgroup.get(*cgroup);
-            let sums = sums.and_then(|by_counters| by_counters.get(*counters));
+            let sums = sums.and_then(|by_counters| by_counters.get(*counters_index));
             let sums = sums.map(Vec::as_slice).unwrap_or_default();
+            // The readings of the event: one for each CPU, or only one.
             let Some(cells) = readings.cells.get_mut(*event) else {
                 continue;
             };
@@ -111,7 +113,7 @@ impl KernelSums {
 
     /// Returns the number of tasks that could not be observed.
     pub(super) fn lost_tasks(&self) -> Result<u64, Error> {
-        Ok(self.counters.lost_tasks()?)
+        Ok(self.programs.lost_tasks()?)
     }
 }
 
@@ -155,10 +157,12 @@ fn scope(
     let threads = cpu_tasks.tasks.iter();
     Ok(CountedScope::Tasks(TaskSet::Threads {
         threads: threads.map(|task| task.unsigned_abs()).collect(),
+        // Children are found by the offset of `task_struct::pid`, which is unknown without BTF.
         follow: match request.inherit {
             true => Some(request.bpf.task_pid.ok_or(rperf_bpf::Error::NoBtf)?),
             false => None,
         },
+        // For a workload, [`CountStart::AtOnce`] means its exec; a delay or a control command does not wait for one.
         from_exec: request.target == Target::Workload && request.start == CountStart::AtOnce,
     }))
 }

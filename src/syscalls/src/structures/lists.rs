@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn masks_as_ranges() {
+    fn masks_of_cpus_are_ranges_and_masks_of_nodes_are_numbers() {
         assert_eq!(cpus(&[3, 0], false), "[0, 1]");
         assert_eq!(cpus(&[0xfe, 1, 4], false), "[1-8, 18]");
         assert_eq!(cpus(&[1], true), "[0, ...]");

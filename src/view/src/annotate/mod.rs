@@ -79,8 +79,8 @@ pub struct AnnotatedEvents<'a> {
     pub plural: bool,
     /// The sampling frequency of the first event, if one was requested.
     pub frequency: Option<u64>,
-    /// The samples of all events, and the period of the first event (in `top`, of all events). If a single function was
-    /// requested, only its samples are counted.
+    /// For the heading: the samples of all events, but the period of the first event only (in `top`, of all events). If a single
+    /// function was requested, only its samples are counted.
     pub total: HitCount,
 }
 
@@ -158,8 +158,8 @@ pub fn file_name<'p>(path: &'p str, options: &AnnotateOptions) -> &'p str {
     }
 }
 
-/// Only source lines above this percentage are in the summary, and only instructions above it are printed with their source
-/// location.
+/// For [`AnnotateOptions::print_line`]: only source lines above this percentage are in the summary, and only instructions above
+/// it are printed with their source location. Independent of [`AnnotateOptions::min_percent`].
 const MIN_PERCENT: f64 = 0.5;
 
 /// The maximum number of instruction bytes in a line of output.

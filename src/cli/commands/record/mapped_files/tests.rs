@@ -60,7 +60,7 @@ enum MmapIdentity {
     None,
 }
 
-fn file_id(path: &Path) -> DeviceInode {
+fn device_inode(path: &Path) -> DeviceInode {
     let metadata = fs::metadata(path).unwrap();
     let (major, minor) = device(metadata.dev());
     (major, minor, metadata.ino())
@@ -101,9 +101,10 @@ fn a_file_is_found_below_the_root_of_its_process_and_in_map_files() {
     let mut files = MappedFiles::new(scratch.path().join("proc"));
     let name = here.to_str().unwrap();
     let records = [
-        mapped(7, name, file_id(&here)),
-        mapped(7, "/no/such/program", file_id(&inside)),
-        mapped(7, "/no/such/file (deleted)", file_id(&removed)),
+        mapped(7, name, device_inode(&here)),
+        mapped(7, "/no/such/program", device_inode(&inside)),
+        mapped(7, "/no/such/file (deleted)", device_inode(&removed)),
+        // No file here has this name, so no other file could be used by mistake: no id is generated.
         mapped(7, "/no/such/other", (9, 9, 9)),
         mapped(7, "//anon", (0, 0, 0)),
     ];
@@ -116,16 +117,17 @@ fn a_file_is_found_below_the_root_of_its_process_and_in_map_files() {
 }
 
 #[test]
-fn a_replaced_file_is_not_used() {
+fn a_generated_id_keeps_a_file_from_being_used_for_the_one_that_it_replaced() {
     let scratch = Scratch::new();
     let here = program_copy(&scratch, "here");
     let name = here.to_str().unwrap();
-    let (major, minor, inode) = file_id(&here);
+    let (major, minor, inode) = device_inode(&here);
     let mut files = MappedFiles::new(scratch.path().join("proc"));
-    let other = mapped(7, name, (major, minor, inode + 1));
+    // The mapped file had another inode than the file that has its name now.
+    let replaced = mapped(7, name, (major, minor, inode + 1));
     let id = generated((major, minor, inode + 1)).unwrap();
     let expected = MmapIdentity::Id(id.as_bytes().to_vec());
-    assert_eq!(identities(&mut files, &other), [expected]);
+    assert_eq!(identities(&mut files, &replaced), [expected]);
     assert_eq!(fetched(&files, &id), None);
 }
 
@@ -143,10 +145,10 @@ fn an_object_without_a_build_id_gets_a_generated_id_and_stays_open() {
     fs::write(&text, "no code").unwrap();
     let mut files = MappedFiles::new(scratch.path().join("proc"));
     let records = [
-        mapped(7, path.to_str().unwrap(), file_id(&path)),
-        mapped(7, text.to_str().unwrap(), file_id(&text)),
+        mapped(7, path.to_str().unwrap(), device_inode(&path)),
+        mapped(7, text.to_str().unwrap(), device_inode(&text)),
     ];
-    let id = generated(file_id(&path)).unwrap();
+    let id = generated(device_inode(&path)).unwrap();
     let expected = [
         MmapIdentity::Id(id.as_bytes().to_vec()),
         MmapIdentity::Inode,
