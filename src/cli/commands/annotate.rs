@@ -50,6 +50,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let browses = browse::is_wanted(matches, context)?;
     let analysis = Analysis::open(&input, &data, jobs, context)?;
     let resolver = analysis.resolver(&symbols);
+    // Only `script` has `--reltime`.
     let are_times_relative = false;
     let criteria = filters.filter(data.metadata(), are_times_relative)?;
     let criteria = criteria.non_empty();

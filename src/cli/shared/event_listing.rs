@@ -107,7 +107,7 @@ impl MachineEvents {
         MatchingEvents {
             rows,
             metrics: chosen_metrics.chosen,
-            metric_listing: chosen_metrics.form,
+            metric_listing: chosen_metrics.metric_listing,
             has_unmatched_word,
         }
     }
@@ -160,7 +160,7 @@ pub(crate) fn metrics(context: &Context) -> Vec<String> {
 struct ChosenMetrics<'m> {
     all: Vec<&'m VendorMetric>,
     chosen: Vec<&'m VendorMetric>,
-    form: MetricListing,
+    metric_listing: MetricListing,
 }
 
 impl<'m> ChosenMetrics<'m> {
@@ -168,18 +168,18 @@ impl<'m> ChosenMetrics<'m> {
         Self {
             all,
             chosen: Vec::new(),
-            form: MetricListing::Alone,
+            metric_listing: MetricListing::Alone,
         }
     }
 
-    fn select_all(&mut self, form: MetricListing) {
+    fn select_all(&mut self, metric_listing: MetricListing) {
         self.chosen.clone_from(&self.all);
-        self.form = form;
+        self.metric_listing = metric_listing;
     }
 
     /// Selects all metrics if `word` is `metric[s]` or `metricgroup[s]`; returns whether it is one of them.
     fn add_kind(&mut self, word: &str, context: &Context) -> bool {
-        let form = match word {
+        let metric_listing = match word {
             "metric" | "metrics" => MetricListing::Alone,
             "metricgroup" | "metricgroups" => MetricListing::Groups,
             _ => return false,
@@ -187,8 +187,12 @@ impl<'m> ChosenMetrics<'m> {
         if self.all.is_empty() {
             context.note("no metrics: the event tables have none for the PMUs of this machine");
         }
-        let both = !self.chosen.is_empty() && self.form != form;
-        self.select_all(if both { MetricListing::InGroups } else { form });
+        let both = !self.chosen.is_empty() && self.metric_listing != metric_listing;
+        self.select_all(if both {
+            MetricListing::InGroups
+        } else {
+            metric_listing
+        });
         true
     }
 
@@ -201,9 +205,9 @@ impl<'m> ChosenMetrics<'m> {
             .filter(|metric| wanted.matches_metric(metric));
         self.chosen.extend(matching);
         let has_match = self.chosen.len() > before;
-        // The form of an earlier `metric` or `metricgroup` is kept.
+        // The listing of an earlier `metric` or `metricgroup` is kept.
         if has_match && before == 0 {
-            self.form = MetricListing::InGroups;
+            self.metric_listing = MetricListing::InGroups;
         }
         has_match
     }
@@ -243,7 +247,7 @@ pub(crate) enum OpenPermission {
 }
 
 impl OpenPermission {
-    /// Opens an event for this process, on all CPUs, to find out. `None` also if the error is not one of permission.
+    /// Opens an event for this process, on all CPUs, to find out. [`Self::None`] also if the error is not one of permission.
     pub(crate) fn query(attr: &Attr) -> Self {
         let mut attr = Attr {
             flags: AttrFlags::DISABLED,

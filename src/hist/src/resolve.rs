@@ -224,6 +224,7 @@ impl RecordingNames for RecordingSymbols<'_, '_> {
 
     fn dso(&self, dso: DsoId) -> &str {
         let dso = self.resolver.world().dso(dso);
+        // `--verbose` shows both addresses and paths.
         match self.shows_addresses {
             true => &dso.long_name,
             false => &dso.short_name,
@@ -247,6 +248,7 @@ impl RecordingNames for RecordingSymbols<'_, '_> {
     }
 
     fn shares_its_address(&self, symbol: SymbolId) -> bool {
+        // Memory of JIT-compiled code can be used again for another function.
         let dso = self.resolver.world().dsos().get(symbol.dso.0 as usize);
         dso.is_some_and(|dso| dso.has_functions)
     }

@@ -17,16 +17,16 @@ fn mix(a: u64, b: u64) -> u64 {
 pub fn hash(seed: u64, bytes: &[u8]) -> u64 {
     let word = |bytes: [u8; 8]| u64::from_le_bytes(bytes);
     let (words, rest) = bytes.as_chunks::<8>();
-    let (pairs, odd) = words.as_chunks::<2>();
+    let (pairs, unpaired) = words.as_chunks::<2>();
     let hash = pairs.iter().fold(seed ^ HASH_SEED, |hash, [one, two]| {
         mix(word(*one) ^ hash, word(*two) ^ SECOND_SEED)
     });
-    let mut last = [0; 8];
-    for (to, from) in last.iter_mut().zip(rest) {
+    let mut padded_rest = [0; 8];
+    for (to, from) in padded_rest.iter_mut().zip(rest) {
         *to = *from;
     }
-    let odd = odd.first().map_or(0, |bytes| word(*bytes));
-    let hash = mix(odd ^ hash, word(last) ^ HASH_SEED);
+    let unpaired = unpaired.first().map_or(0, |bytes| word(*bytes));
+    let hash = mix(unpaired ^ hash, word(padded_rest) ^ HASH_SEED);
     mix(hash ^ bytes.len() as u64, SECOND_SEED)
 }
 
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_the_length_and_the_seed_count() {
+    fn each_byte_the_length_and_the_seed_change_the_hash() {
         let bytes: Vec<u8> = (0..64).collect();
         let mut seen = HashSet::new();
         for len in 0..bytes.len() {

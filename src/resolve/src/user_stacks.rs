@@ -49,8 +49,8 @@ pub struct StackOptions {
     pub machine: String,
     /// Byte order of its records.
     pub endian: Endian,
-    /// Maximum number of kernel frames and, separately, of unwound user frames of each callchain; without a stack copy, of all
-    /// recorded frames. No other limit applies to the resulting chains. `None` leaves recorded chains unchanged.
+    /// Maximum number of kernel frames of each callchain and, separately, of its unwound user frames; of all recorded frames, if
+    /// the sample has no stack copy. No other limit applies to the resulting chains. `None` leaves recorded chains unchanged.
     pub limit: Option<usize>,
     /// Whether the outermost kernel frames of a chain with more than `limit` of them are kept instead of the innermost,
     /// as in perf if graphs start with callers.
@@ -90,8 +90,8 @@ pub struct TruncatedStacks {
     pub cause: TruncationCause,
     /// How many there are.
     pub stacks: u64,
-    /// The object in which most of them end, if the reason is related to objects. Merged statistics have the object of the first
-    /// of them that has this cause.
+    /// The object in which most of them end, if the reason is related to objects. After [`StackSummary::merge`], the object in
+    /// the first of the merged summaries that has this cause.
     pub object: Option<String>,
 }
 
@@ -219,8 +219,8 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         }
     }
 
-    /// The callchain of `sample` with user frames, truncated to the limit; `None` if the recorded
-    /// chain needs no change.
+    /// The callchain of `sample` with user frames, shortened to [`StackOptions::limit`]; `None` if the
+    /// recorded chain needs no change.
     pub fn chain<'s>(
         &self,
         sample: &Sample<'_>,
@@ -246,7 +246,7 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         }
         let chain = &mut scratch.chain;
         chain.clear();
-        // A corrupted kernel part doesn't affect the user part.
+        // A corrupted kernel part is left out; the user part is kept.
         if self.options.keeps_outermost {
             chain::write_outermost(recorded, limit, chain);
         } else {
@@ -279,6 +279,7 @@ impl<'r, 'w> UserStacks<'r, 'w> {
                 stack: StackBytes {
                     start: registers.stack_pointer(arch),
                     bytes: copy.bytes,
+                    // The copy is only the top of the stack.
                     may_continue: true,
                     endian: self.options.endian,
                 },
@@ -380,6 +381,7 @@ const NO_MODULE: Option<ModuleId> = None;
 pub(crate) struct UserSpace<'r, 'w> {
     resolver: &'r Resolver<'w>,
     at: AddressContext,
+    /// The number of this state of the user mappings, from the World (the processes and mappings at each time).
     epoch: u64,
 }
 

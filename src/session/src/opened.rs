@@ -64,8 +64,8 @@ impl OpenedEvents {
         first.map_or(SampleType::default(), |event| event.event.attr.sample_type)
     }
 
-    /// Returns the sample fields for the statistics: those of the first event, without the time if another event has none
-    /// (`-e EVENT/time=0/`) or has it at another offset.
+    /// Returns the sample fields for the statistics of records: those of the first event, without the time if another event has
+    /// none (`-e EVENT/time=0/`) or has it at another offset.
     pub(crate) fn statistics_fields(&self) -> SampleType {
         let types = self.events.iter().map(|event| event.event.attr.sample_type);
         statistics_fields(self.sample_type(), types)
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_is_read_only_if_all_samples_have_it_at_one_place() {
+    fn the_time_is_used_if_all_samples_have_it_at_the_same_offset() {
         let with_time = SampleType::IP | SampleType::TID | SampleType::TIME;
         let fields = |types: [SampleType; 2]| statistics_fields(types[0], types.into_iter());
         let more = with_time | SampleType::CPU;

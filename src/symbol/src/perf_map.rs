@@ -4,7 +4,7 @@ use crate::builder::{NewSymbol, TableBuilder};
 use crate::symbol::{Binding, NameForm, SymbolKind};
 use crate::table::{AddressKind, SymbolTable};
 
-/// Maximum length of a line: a hole in a sparse file is a line of any length.
+/// Maximum length of a line. Longer lines are not text: a hole in a sparse file, for example, reads as one line of NUL bytes.
 const MAX_LINE: usize = 1 << 20;
 /// Entries whose name has at most this many bytes are ignored, as in perf.
 const IGNORED_NAME_LEN: usize = 2;
@@ -12,8 +12,8 @@ const IGNORED_NAME_LEN: usize = 2;
 /// A parsed perf map.
 #[derive(Debug)]
 pub struct PerfMap {
-    /// Its symbols, at run-time addresses. Overlapping entries are neither shortened nor removed: the search order selects one of
-    /// them, as in perf.
+    /// Its symbols, at run-time addresses. Overlapping entries are neither shortened nor removed: [`SymbolTable::find`]
+    /// selects one of them, as perf does.
     pub table: SymbolTable,
     /// Number of lines that are malformed or too long; empty lines do not count.
     pub bad_lines: usize,
@@ -52,8 +52,8 @@ pub fn parse(text: &[u8]) -> PerfMap {
     }
 }
 
-/// Returns a table for kernel code generated at run time: one function of `size` bytes at address 0. Addresses in the table
-/// are thus offsets in the code.
+/// Returns a table for kernel code generated at run time: one function of `size` bytes at address 0. Although the table has
+/// [`AddressKind::Runtime`], its addresses are thus offsets in the code.
 pub fn kernel_function_table(size: u64, name: &[u8]) -> SymbolTable {
     let demangle = false;
     let mut builder = TableBuilder::new(demangle);
@@ -76,7 +76,7 @@ fn parse_line(line: &[u8]) -> Option<(u64, u64, &[u8])> {
     (!name.is_empty()).then_some((start, size, name))
 }
 
-/// The number at the start of `text`, after blanks, and the rest; `None` if there is none, or it has more than 64 bits.
+/// The number at the start of `text`, after blanks, and the rest; `None` if there is no number, or it has more than 64 bits.
 fn hexadecimal(text: &[u8]) -> Option<(u64, &[u8])> {
     let text = text.trim_ascii_start();
     let digits = text

@@ -164,6 +164,7 @@ mod tests {
         let mut histogram = ValueHistogram::new(power_edges(4, 1000));
         let numbers = (0..40).map(|_| 20).chain([-3, 0, 5]);
         numbers.for_each(|number| histogram.add(number));
+        // Merges the empty ranges from 64 on.
         histogram.trim();
         histogram
     }

@@ -57,8 +57,8 @@ impl fmt::Display for Percent {
     }
 }
 
-/// A number of samples in thousands, millions or billions: `452 `, `12K`, `3M`, rounded down. 1000 of a
-/// unit are not shortened.
+/// A number of samples in thousands, millions or billions: `452 `, `12K`, `3M`, rounded down. The larger unit is
+/// used above 1000 of the smaller one: `1000 `, not `1K`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ShortCount(pub(crate) u64);
 
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_have_two_decimals() {
+    fn percentages_have_two_decimals() {
         assert_eq!(Percent::of(1, 3).to_string(), "33.33%");
         assert_eq!(Percent::of(0, 0).to_string(), "0.00%");
         assert_eq!(Percent::of(u64::MAX, u64::MAX).to_string(), "100.00%");

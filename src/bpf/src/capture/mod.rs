@@ -33,7 +33,7 @@ pub struct CaptureOptions<'a> {
     pub cgroups: &'a [BorrowedFd<'a>],
     /// Numbers of system calls and the plan of each. Numbers from 512 on are ignored.
     pub plans: &'a [(u32, CapturePlan)],
-    /// The maximum size in bytes of a buffer, and of a text other than a path.
+    /// The maximum number of bytes copied of the buffer of an argument, and of a text other than a path.
     pub string_size: u32,
 }
 
@@ -41,7 +41,7 @@ pub struct CaptureOptions<'a> {
 #[derive(Debug)]
 pub struct ArgumentCapture(LoadedPrograms);
 
-/// The maximum number of tasks that wait for a second attempt to read their memory.
+/// The maximum number of tasks in calls whose memory could not be read at the begin and is read again at the return.
 const MAX_RETRIES: u32 = 4096;
 
 impl ArgumentCapture {
@@ -53,6 +53,7 @@ impl ArgumentCapture {
     /// # Errors
     /// [`Error`], such as for missing rights or kernel support, a rejected program, or an unsupported architecture.
     pub fn start(options: &CaptureOptions<'_>) -> Result<Self, Error> {
+        // The offset of `task_struct::pid`, if new tasks are followed.
         let task_pid = options.tasks.follow_offset()?;
         let known_tasks_only = options.tasks.is_limited();
         let context = CaptureContext {
@@ -71,8 +72,8 @@ impl ArgumentCapture {
             .iter()
             .filter(|(number, _)| is_capturable(*number))
         {
-            let at_return = number + CALL_LIMIT.unsigned_abs();
-            for (key, captures) in [(*number, &plan.at_entry), (at_return, &plan.at_return)] {
+            let return_key = number + CALL_LIMIT.unsigned_abs();
+            for (key, captures) in [(*number, &plan.at_entry), (return_key, &plan.at_return)] {
                 let value = encode(captures, options.string_size);
                 loaded.set(programs::PLANS, &key.to_ne_bytes(), &value)?;
             }
@@ -196,6 +197,7 @@ fn encode(captures: &[Capture], string_size: u32) -> Vec<u8> {
         plan.push(argument);
         plan.extend(unit.to_ne_bytes());
         plan.extend(limit.to_ne_bytes());
+        // Unused.
         plan.extend([0; 4]);
     }
     plan.resize(plan_size, 0);

@@ -47,7 +47,7 @@ mod record {
     pub(super) const VALUE: i16 = 20;
     /// The memory around the futex, from 16 bytes before it on.
     pub(super) const MEMORY: i16 = 24;
-    /// The memory from [`super::THREAD_ID`] bytes before the futex on: the beginning of `struct pthread`, if the futex is its
+    /// The memory from [`super::PTHREAD_TID`] bytes before the futex on: the beginning of `struct pthread`, if the futex is its
     /// `tid`, which pthread_join(3) waits for.
     pub(super) const PTHREAD_START: i16 = 88;
     pub(super) const PTHREAD_START_SIZE: i16 = 24;
@@ -59,7 +59,7 @@ mod record {
 }
 
 /// The offset of `tid` in glibc's `struct pthread` on x86-64.
-const THREAD_ID: i32 = 0x2d0;
+const PTHREAD_TID: i32 = 0x2d0;
 
 /// The value of [`OPEN`]: offsets in bytes. The one of the current thread is also on the stack, at [`WAIT`].
 mod open {
@@ -151,7 +151,7 @@ fn enter(options: &FutexCaptureOptions, number: u32) -> Result<ProgramBuilder, E
     b.address(R0, R10, i32::from(WAIT));
     for index in 0..MAX_WAITS_OF_RECORD {
         let wait = record::HEADER + index * record::WAIT_SIZE;
-        copy_call(&mut b, wait);
+        copy_wait(&mut b, wait);
         read_futex(&mut b, wait);
         b.store(Word, R8, record::COUNT, i32::from(index) + 1);
         // The size of the record up to the end of this wait.
@@ -235,7 +235,7 @@ fn add_open(b: &mut ProgramBuilder) {
 
 /// Copies the wait at `R0`, laid out as [`open`], and the thread at [`INDEX`] to the offset `wait` of the buffer. Sets `R7` to
 /// the address of the futex.
-fn copy_call(b: &mut ProgramBuilder, wait: i16) {
+fn copy_wait(b: &mut ProgramBuilder, wait: i16) {
     b.load(Double, R7, R0, open::ADDRESS);
     b.store(Double, R8, wait + record::ADDRESS, R7);
     for (from, to) in [
@@ -251,7 +251,7 @@ fn copy_call(b: &mut ProgramBuilder, wait: i16) {
 }
 
 /// Returns where the call and the memory of the wait at this offset of the buffer are.
-fn place(wait: i16) -> CallPlace {
+fn call_place(wait: i16) -> CallPlace {
     CallPlace {
         base: R8,
         operation: wait + record::OPERATION,
@@ -262,10 +262,10 @@ fn place(wait: i16) -> CallPlace {
 
 /// Reads the memory around the futex `R7`, and that of `struct pthread`, to the wait at this offset of the buffer.
 fn read_futex(b: &mut ProgramBuilder, wait: i16) {
-    futexes::read_memory(b, place(wait));
+    futexes::read_memory(b, call_place(wait));
     b.address(R1, R8, i32::from(wait + record::PTHREAD_START));
     b.set(R2, i32::from(record::PTHREAD_START_SIZE));
-    b.address(R3, R7, -THREAD_ID);
+    b.address(R3, R7, -PTHREAD_TID);
     // What cannot be read is 0.
     b.call(Helper::ProbeReadUser);
 }
@@ -274,7 +274,7 @@ fn read_futex(b: &mut ProgramBuilder, wait: i16) {
 /// address of its own open wait in `R0`. Goes to `end` if the owner is unknown, is the current thread, or does not wait for a
 /// futex in this process. The owner's id is not translated from other PID namespaces, whose threads are therefore not found.
 fn wait_of_owner(b: &mut ProgramBuilder, wait: i16, end: Label) {
-    futexes::owner(b, place(wait));
+    futexes::owner(b, call_place(wait));
     b.jump_if(Equal, R0, -1, end);
     b.load(Word, R1, R10, TASK);
     b.jump_if(Equal, R0, R1, end);

@@ -62,20 +62,21 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn non_samples_have_the_order_of_a_serial_replay(events in events(), size in 1_usize..3000) {
+    fn non_samples_have_the_order_of_a_serial_replay(events in events(), read_size in 1_usize..3000) {
         let (file, delivered) = record(&events);
         let expected: Vec<u64> = delivered.iter().map(|(position, _)| *position).collect();
         let places = Places(KINDS.to_vec());
         prop_assert_eq!(&ordered(&file, &places, 1), &expected);
         prop_assert_eq!(&ordered(&file, &places, 2), &expected);
-        let (bytes, moved) = piped(&file);
+        // Positions in the pipe are lower than those in the file by `shift`.
+        let (bytes, shift) = piped(&file);
         let fails = false;
-        let mut stream = stream(&bytes, size, fails).with_records(&KINDS);
+        let mut stream = stream(&bytes, read_size, fails).with_records(&KINDS);
         let mut one_worker = [()];
         let mut seen = Vec::new();
         while stream.advance().expect("not compressed") {
             let mut take = |block: &mut Vec<u64>| {
-                seen.extend(block.iter().map(|position| position + moved));
+                seen.extend(block.iter().map(|position| position + shift));
                 FoldControl::Continue
             };
             stream.deliver(&places, &mut one_worker, &mut take);
@@ -84,7 +85,8 @@ proptest! {
     }
 
     #[test]
-    fn records_are_in_file_order_if_rounds_are_selected(events in events()) {
+    fn records_are_in_file_order_if_finished_rounds_are_wanted(events in events()) {
+        // Together with samples, the wanted types are all types in the file: every record is rendered, unsorted.
         let (file, delivered) = record(&events);
         let mut kinds = KINDS.to_vec();
         kinds.push(RecordKind::FINISHED_ROUND);

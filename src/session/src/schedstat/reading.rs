@@ -134,13 +134,13 @@ impl SchedstatReading {
         Some(())
     }
 
-    /// Appends the records of the CPUs in `cpus`, or of all CPUs if `None`.
+    /// Appends the records of the CPUs in `cpus`, or of all CPUs if `None`, to `records`.
     pub(super) fn put(&self, cpus: Option<&CpuList>, records: &mut RecordBuffer) {
         let (version, timestamp) = (self.version, self.timestamp);
         let all = self.cpus.iter();
         for reading in all.filter(|reading| cpus.is_none_or(|cpus| cpus.contains(reading.cpu))) {
             let cpu = reading.cpu;
-            put(
+            append(
                 records,
                 &UserRecord::SchedstatCpu(SchedstatCpu {
                     timestamp,
@@ -158,7 +158,7 @@ impl SchedstatReading {
                     domain: u16::try_from(domain.number).unwrap_or(u16::MAX),
                     counters: Schedstat::Known(*counters),
                 };
-                put(records, &UserRecord::SchedstatDomain(record));
+                append(records, &UserRecord::SchedstatDomain(record));
             }
         }
     }
@@ -182,7 +182,7 @@ impl SchedstatReading {
     }
 }
 
-fn put(records: &mut RecordBuffer, record: &UserRecord<'_>) {
+fn append(records: &mut RecordBuffer, record: &UserRecord<'_>) {
     records.user(record.kind(), |to| record.encode_body(to));
 }
 

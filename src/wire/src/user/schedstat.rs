@@ -14,7 +14,8 @@ const BUSY_FIRST: u16 = 16;
 /// From this version on, imbalance is split by kind.
 const IMBALANCE_BY_KIND: u16 = 17;
 
-/// Bytes of counters in a domain record, padding included: recorders reserve space for the latest version.
+/// Bytes of counters in a domain record of any version: the 180 bytes of version 17, which has the most, rounded up to a multiple
+/// of 8.
 const DOMAIN_SIZE: usize = 184;
 
 /// `PERF_RECORD_SCHEDSTAT_CPU`: scheduler statistics of a CPU.
@@ -140,7 +141,7 @@ pub struct Moves {
     pub fork: [u32; 3],
     /// Tasks woken on a CPU other than the previous one.
     pub ttwu_wake_remote: u32,
-    /// Tasks moved to the waking CPU because they were not cache-hot on their own CPU.
+    /// Tasks moved to the waking CPU because they were not cache-hot on their previous CPU.
     pub ttwu_move_affine: u32,
     /// Wake-ups that started passive balancing.
     pub ttwu_move_balance: u32,
