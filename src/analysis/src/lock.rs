@@ -78,7 +78,7 @@ impl LockSelection {
     }
 }
 
-/// The missing record of a wait for a lock of the kernel.
+/// A wait for a lock of the kernel without a record (a sample of [`LOCK_WAITS`]).
 const NO_RECORD: Option<&CapturedLock> = None;
 
 /// The lock that a thread begins to wait for, with the flags of the wait.
@@ -109,7 +109,7 @@ pub struct LockContention {
     run_queue: RunQueueTimes,
     separates_run_queue: bool,
     threads: FxHashSet<u32>,
-    /// Where records were lost.
+    /// Where records of any type were lost.
     pub losses: LostStretches,
 }
 
@@ -283,6 +283,7 @@ impl LockContention {
         }
         let key = LockKey::Caller(detail.stack.clone());
         let row = self.row(key, |key| LockRow::new(key, address, flags, detail));
+        // A detail that nothing else refers to does not come again.
         if Arc::strong_count(detail) > 1 {
             self.by_detail.insert(identity, (Arc::clone(detail), row));
         }
@@ -292,6 +293,7 @@ impl LockContention {
     fn futex(&mut self, at: &EventContext, address: u64, operation: u32, detail: &Arc<LockDetail>) {
         match FutexAction::of(operation) {
             FutexAction::Wait(flags) => {
+                // `None` if the wait is not captured so far, `Some(None)` if its holder is unknown.
                 let captured = self.owners.take_pending(at, address);
                 let holder = captured.flatten().map(|holder| holder.tid);
                 // Locks of user programs have no name.
@@ -350,6 +352,7 @@ impl LockContention {
     }
 
     fn end(&mut self, at: &EventContext, address: u64) {
+        // The wait was not begun yet if it still awaits its record, which then does not come any more.
         let records = self.lock_records.as_mut();
         if let Some(begin) = records.and_then(|records| records.take_begin(at, address)) {
             self.begin_now(&begin, NO_RECORD);
@@ -358,6 +361,7 @@ impl LockContention {
         self.sequences.step(Step::End, event, &mut self.rows);
     }
 
+    /// Handles an event of lockdep. The selection does not apply: `lock contention`, which has one, does not read these events.
     fn lockdep(&mut self, at: &EventContext, step: Step, address: u64, class: &[u8]) {
         let key = match self.aggregation {
             LockAggregation::Thread => LockKey::Thread(at.task.tid),

@@ -104,7 +104,7 @@ pub(crate) fn write_trace(
     }
 }
 
-/// Returns the threads of the recording, except those whose thread id is unknown (-1).
+/// Returns the threads in `world` (the processes and mappings of the recording), except those whose thread id is unknown (-1).
 fn threads(world: &World) -> Vec<SchedThread> {
     let threads = world.threads().filter(|thread| thread.tid != u32::MAX);
     let threads = threads.map(|thread| SchedThread {
@@ -115,7 +115,7 @@ fn threads(world: &World) -> Vec<SchedThread> {
     threads.collect()
 }
 
-/// Passes events to a trace; events without a CPU are skipped.
+/// Passes events, each with its `common_flags`, to a trace; events without a CPU are skipped.
 struct TracedEvents<W> {
     writer: SchedTraceWriter<W>,
     content: TraceContent,
@@ -224,9 +224,9 @@ impl<W: Write> Observer<Option<u32>> for TracedEvents<W> {
         let (Some(cpu), true) = (at.cpu, self.result.is_ok()) else {
             return;
         };
-        let (first, last) = self.content.range;
+        let (range_start, range_end) = self.content.range;
         let time = at.time();
-        if !(first..=last).contains(&time) {
+        if !(range_start..=range_end).contains(&time) {
             return;
         }
         let context = SchedEventContext {

@@ -38,7 +38,8 @@ impl<T: Clone + Eq + Hash> Interner<T> {
         &self.items
     }
 
-    /// Adds the items of `later`, converted by `renumber`, and returns their numbers in this interner.
+    /// Adds `later`, the items of an interner of a later part of the recording, and returns their numbers in this interner. If
+    /// items contain numbers of other interners, `renumber` replaces these by the merged ones.
     pub(crate) fn merge(&mut self, later: &[T], renumber: impl Fn(&T) -> T) -> Vec<u32> {
         let items = later.iter().map(renumber);
         items.map(|item| self.number(item)).collect()

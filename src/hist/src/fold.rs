@@ -347,7 +347,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         }
         let last = &mut self.last[slot_of(sample)];
         let (number, flat) = match last {
-            Some(last) if last.head == sample_key => (last.number, last.flat),
+            Some(last) if last.key == sample_key => (last.number, last.flat),
             _ => (self.own.raw.sample_keys.intern(sample_key), None),
         };
         *last = Some(LastKey {
@@ -357,7 +357,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
             },
             version: world.version(),
             span,
-            head: sample_key,
+            key: sample_key,
             number,
             flat,
         });

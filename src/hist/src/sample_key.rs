@@ -12,9 +12,10 @@ pub(crate) struct UsedParts {
     pub(crate) comm: bool,
     pub(crate) thread: bool,
     pub(crate) cpu: bool,
+    /// The data of a tracepoint, as one text or single fields.
     pub(crate) payload: bool,
     pub(crate) chain: bool,
-    /// Branches before the callchain.
+    /// Sampled branches, shown as the first frames of the callchain.
     pub(crate) branches: bool,
 }
 
@@ -41,6 +42,7 @@ pub(crate) struct SampleKey {
     pub(crate) event: u32,
     /// The CPU mode, without other flags.
     pub(crate) misc: Misc,
+    /// The state of the mappings: samples with equal epochs see the same mappings.
     pub(crate) epoch: Epoch,
     pub(crate) comm: Option<CommId>,
     pub(crate) thread: Thread,
@@ -50,7 +52,8 @@ pub(crate) struct SampleKey {
 }
 
 impl SampleKey {
-    /// The key of a sample whose thread is in this state, without properties.
+    /// The key, without properties, of a sample whose thread is in this state. The comm is the one at the sample, or the thread's
+    /// first later one.
     pub(crate) fn new(used: UsedParts, state: ThreadState, sample: &Sample<'_>) -> Self {
         let (pid, tid) = (sample.pid, sample.tid);
         let thread = Thread { pid, tid };
@@ -83,12 +86,12 @@ pub(crate) const LAST_KEYS: usize = 64;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LastKey {
     pub(crate) thread: Thread,
-    /// The version of the World for which `span` is valid.
+    /// The version of the World (the processes and mappings of the recording) for which `span` is valid.
     pub(crate) version: u64,
-    /// The range of the order in which the thread has the same state.
+    /// The range of the recording's order (time, then position) in which the thread's mappings and comm do not change.
     pub(crate) span: OrderRange,
-    pub(crate) head: SampleKey,
-    /// The index of `head` among the sample keys.
+    pub(crate) key: SampleKey,
+    /// The index of `key` among all sample keys.
     pub(crate) number: u32,
     /// The address of the sample and the index of its stack's weight; only for reports with `SampleFold::is_flat`.
     pub(crate) flat: Option<(u64, usize)>,
@@ -104,9 +107,9 @@ impl LastKey {
             tid: sample.tid,
         };
         self.thread == thread
-            && self.head.event == sample.event.0
-            && self.head.misc == mode_of(sample)
-            && (!used.cpu || self.head.cpu == sample.cpu)
+            && self.key.event == sample.event.0
+            && self.key.misc == mode_of(sample)
+            && (!used.cpu || self.key.cpu == sample.cpu)
             && self.version == world.version()
             && self.span.contains(sample.order)
     }

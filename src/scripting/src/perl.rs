@@ -49,7 +49,7 @@ impl PerlWriter {
 
     /// Writes the length of a string of bytes, and the string.
     pub fn string(&mut self, bytes: &[u8]) {
-        // A record has less than 64 KB, and the named values of an event's fields less than 4 GB.
+        // Always less than 4 GB: a record has less than 64 KB, and other strings are names and words of a command line.
         self.u32(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
         self.bytes.extend_from_slice(bytes);
     }
@@ -98,6 +98,7 @@ impl ScriptCalls {
             bytes: vec![DESCRIPTION],
         };
         for call in &self.events {
+            // In Perl, `Direct` is an event without a handler.
             let handler = call.as_ref().filter(|call| call.kind != CallKind::Direct);
             to.nested(|to| {
                 if let Some(call) = handler {
@@ -153,6 +154,7 @@ impl EventEncoder<'_, '_> {
             sample,
             ..
         } = *perl_sample;
+        // Each event has two calls, as in `perl_description`: the even number is that of the handler.
         if call.kind != CallKind::Direct {
             to.call(2 * number, |to| self.handler_values(perl_sample, to));
         }
@@ -178,16 +180,16 @@ impl EventEncoder<'_, '_> {
     fn handler_values(&self, perl_sample: &PerlSample<'_>, to: &mut PerlWriter) {
         let (call, sample) = (perl_sample.call, perl_sample.sample);
         let raw = sample.wire.raw.unwrap_or_default();
-        let number = |reader: &rperf_tracepoint::FieldReader| reader.i64(raw);
+        let read = |reader: &rperf_tracepoint::FieldReader| reader.i64(raw);
         for common in &call.context_readers {
-            let value = common.as_ref().and_then(number).unwrap_or_default();
+            let value = common.as_ref().and_then(read).unwrap_or_default();
             to.u32(value as u32);
         }
         let time = sample.wire.time.unwrap_or(u64::MAX);
         to.u32(sample.cpu);
         to.u64(time / NANOSECONDS);
         to.u64(time % NANOSECONDS);
-        let pid = call.common_pid.as_ref().and_then(number);
+        let pid = call.common_pid.as_ref().and_then(read);
         to.u32(pid.unwrap_or_default() as u32);
         to.string(perl_sample.comm.as_bytes());
         to.nested(|to| self.perl_callchain(call, perl_sample.frames, to));
@@ -222,6 +224,7 @@ impl EventEncoder<'_, '_> {
             let mut write = |named: ResolvedAddress<'_>| {
                 to.nested(|to| self.perl_frame(frame, &named, to));
             };
+            // Without an option, frames of events with copies of user stacks include inlined functions.
             match self.inlines.unwrap_or(call.has_stack_copies) {
                 true => self.lines.expand(frame, write),
                 false => write(self.lines.resolved(frame)),
@@ -231,6 +234,7 @@ impl EventEncoder<'_, '_> {
 
     fn perl_frame(&self, frame: &Frame, named: &ResolvedAddress<'_>, to: &mut PerlWriter) {
         let symbol = frame.symbol.and_then(|id| self.resolver.symbol(id));
+        // The name can be that of an inlined function; start, end and binding are those of the symbol that contains it.
         let symbol = named.symbol.zip(symbol);
         to.u64(named.ip);
         to.bytes.push(u8::from(symbol.is_some()));
@@ -293,7 +297,7 @@ fn sample_structure(call: &EventCall, sample: &Sample<'_>, to: &mut PerlWriter) 
     // No virtual CPU.
     to.u32(u32::MAX);
     let mode = sample.misc.mode_bits().0;
-    // 0: the length of the instruction, which is not read.
+    // 0: the length of the instruction, which is not read. The mode has one byte, and one of padding after it.
     for value in [0, mode, sample.misc.0, latency] {
         to.bytes.extend_from_slice(&value.to_le_bytes());
     }

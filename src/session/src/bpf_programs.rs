@@ -49,13 +49,13 @@ impl BpfPrograms {
         Some((program, self.types.get(&program.btf_id(Endian::NATIVE))))
     }
 
-    /// Adds the programs and types of another part of the recording.
+    /// Adds the programs and types of another file of the same recording.
     pub(crate) fn add(&mut self, other: Self) {
         self.programs.extend(other.programs);
         self.types.extend(other.types);
     }
 
-    /// Adds the features that are not empty.
+    /// Adds the features BPF_PROG_INFO and BPF_BTF, each only if it is not empty.
     pub(crate) fn add_features(&self, set: &mut FeatureSet) {
         if !self.programs.is_empty() {
             set.bpf_programs(&self.programs.values().cloned().collect::<Vec<_>>());

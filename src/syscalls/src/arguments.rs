@@ -70,8 +70,8 @@ impl CallArguments<'_> {
         index.map_or(0, |index| self.value(index))
     }
 
-    /// Returns the memory of an argument, sorted by item. If an item was read twice, the first reading is returned, unless
-    /// that failed.
+    /// Returns the memory of an argument, sorted by item (the index in a list of texts or buffers). If an item was read twice,
+    /// the first reading is returned, unless that failed.
     fn captured(&self, index: usize) -> Vec<&CapturedBytes<'_>> {
         let mut of_argument: Vec<&CapturedBytes<'_>> = self
             .captured
@@ -208,6 +208,7 @@ fn write_one(
         true => write_value(to, call, argument.kind, argument.c_type, *value, task),
         false => {
             write_captured(to, call, shown, options)?;
+            // Memory that was read after the call had begun may have changed.
             match shown.captured.iter().any(|captured| captured.is_late) {
                 true => to.write_all(b" (late)"),
                 false => Ok(()),

@@ -232,9 +232,9 @@ impl<'a> RawRecord<'a> {
         let mut rest = bytes;
         std::iter::from_fn(move || {
             let (raw, size) = Self::split(rest, endian)?;
-            let (record, after) = rest.split_at(size);
+            let (record_bytes, after) = rest.split_at(size);
             rest = after;
-            Some((raw, record))
+            Some((raw, record_bytes))
         })
     }
 
@@ -320,12 +320,13 @@ mod tests {
         for endian in [Endian::Little, Endian::Big] {
             let mut bytes = vec![1];
             let (kind, misc) = (RecordKind::COMM, Misc(2));
-            let of_length = |out: &mut Vec<u8>, length| {
-                RecordHeader::encode_record(kind, misc, out, endian, |to| to.zeros(length))
+            let encode_with_body = |out: &mut Vec<u8>, body_length| {
+                RecordHeader::encode_record(kind, misc, out, endian, |to| to.zeros(body_length))
             };
-            assert!(!of_length(&mut bytes, 0xffff - 7));
+            // The header has 8 bytes.
+            assert!(!encode_with_body(&mut bytes, 0xffff - 7));
             assert_eq!(bytes, [1]);
-            assert!(of_length(&mut bytes, 0xffff - 8));
+            assert!(encode_with_body(&mut bytes, 0xffff - 8));
             let (record, size) = RawRecord::split(&bytes[1..], endian).unwrap();
             assert_eq!(
                 (record.kind, record.misc, size),
@@ -339,6 +340,7 @@ mod tests {
         let mut bytes = Vec::new();
         let header = RecordHeader {
             kind: RecordKind::SIMPLEPERF_TRACING_DATA,
+            // The high 16 bits of the size.
             misc: Misc(1),
             size: 16,
         };

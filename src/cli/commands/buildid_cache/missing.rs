@@ -17,6 +17,7 @@ pub(super) fn print(
     cache: &Cache,
     context: &Context,
 ) -> Result<(), CliError> {
+    // `complete`: a pipe is read to its end first.
     let input =
         OpenedInput::named(Some(recording.to_owned()), force, context)?.complete(context)?;
     let data = input.parse(context)?;

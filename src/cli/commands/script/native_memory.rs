@@ -1,4 +1,5 @@
-//! The script `mem-phys-addr`: samples by the region of physical memory that contains their data.
+//! The script `mem-phys-addr`, which runs without an interpreter: samples by the region of physical memory that contains their
+//! data.
 
 use std::ffi::OsString;
 
@@ -23,7 +24,7 @@ const IOMEM: &str = "/proc/iomem";
 const LOADS: &str = "cpu/event=0xd0,umask=0x81,name=mem_inst_retired.all_loads/P";
 const INTEL_CPUID_PREFIX: &str = "GenuineIntel-6-";
 
-/// Prints the table of a recording.
+/// Prints the table of a recording. `words` are those after the script's name.
 ///
 /// # Errors
 ///

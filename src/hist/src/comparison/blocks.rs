@@ -117,7 +117,7 @@ mod tests {
             differences(&compare_blocks(&[present(), present(), None])),
             [[Some(0), None]]
         );
-        // A function that the baseline lacks has no differences.
+        // The baseline lacks the function: the only other file is compared with itself.
         assert_eq!(
             differences(&compare_blocks(&[None, present()])),
             [[Some(0)], [Some(0)]]

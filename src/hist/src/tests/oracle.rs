@@ -27,7 +27,7 @@ struct Tree {
     children: Vec<(CodeSite, Tree)>,
 }
 
-/// The rows of `samples` ordered by sort keys, not by weight.
+/// The rows of `samples`, in the order of their sort keys, not of their weights.
 pub(crate) fn rows(
     fake: &Fake,
     options: &HistogramOptions,
@@ -72,6 +72,7 @@ fn count<'n>(
     weights.own += sample.period;
     weights.samples += 1;
     weights.total += sample.period;
+    // Samples of the tests are in the kernel (index 0) or in user space (index 1).
     weights.modes[usize::from(sample.level == Level::User)] += sample.period;
     entries[leaf_entry]
         .tree
@@ -111,6 +112,7 @@ fn find<'n>(
         context: &sample.context,
         site: &site,
         level,
+        // No effect: the weights that are multiplied by it are 0 in these tests, and no key is a tracepoint field.
         samples: 0,
         field_number: 0,
     };
@@ -219,6 +221,7 @@ impl Tree {
     }
 }
 
+/// The order of branches with equal periods: by object, then by address, each descending.
 fn rank(fake: &Fake, site: &CodeSite) -> Reverse<(Option<DsoId>, u64)> {
     let start = site.symbol.map(|symbol| fake.range(symbol).0);
     Reverse((site.dso, start.unwrap_or(site.address)))

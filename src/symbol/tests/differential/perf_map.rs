@@ -54,9 +54,12 @@ fn overlapping_and_damaged_lines_have_perfs_symbols() {
             kernel: false,
             start: CODE,
             len: 0x10000,
+            // The same as `start`: a perf map has the addresses of the process, not offsets in a file.
             pgoff: CODE,
             name: "//anon",
         };
-        assert_no_differences("perf map", &differences(&loaded, &dir, &mapping, &[]));
+        let script_options: &[&str] = &[];
+        let found = differences(&loaded, &dir, &mapping, script_options);
+        assert_no_differences("perf map", &found);
     }
 }

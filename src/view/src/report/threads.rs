@@ -44,6 +44,7 @@ fn normal(counted: &ThreadCounts) -> Table {
 fn raw(counted: &ThreadCounts) -> Table {
     let mut table = Table::new(["PID", "TID", "Name", "Raw", "Count"].map(Column::right));
     for thread in &counted.threads {
+        // `Raw` is the index of the event in the recording, in hexadecimal.
         for ((name, index), count) in counted.events.iter().zip(&thread.counts) {
             table.push([
                 thread.pid.into(),

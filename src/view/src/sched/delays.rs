@@ -24,6 +24,7 @@ struct TimeColumn {
     value: fn(&LatencySums) -> Option<u64>,
 }
 
+/// The columns after the number of waits. The argument of `percentile` is in thousandths.
 const TIMES: [TimeColumn; 7] = [
     TimeColumn {
         title: "Runtime ms",
@@ -33,6 +34,7 @@ const TIMES: [TimeColumn; 7] = [
     TimeColumn {
         title: "Mean delay ms",
         key: "mean_delay_ns",
+        // Each wait ends with a switch.
         value: |sums| (sums.switches > 0).then(|| sums.average()),
     },
     TimeColumn {
@@ -129,6 +131,7 @@ fn cells(row: &LatencyRow) -> Vec<Cell> {
         comm_cell(row),
         thread_cell(row),
         row.tasks.into(),
+        // The waits, each of which ended with a switch.
         row.sums.switches.into(),
     ];
     cells.extend(TIMES.iter().map(|column| match (column.value)(&row.sums) {

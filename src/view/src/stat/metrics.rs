@@ -51,6 +51,7 @@ pub fn write_metrics(
             StatFormat::Text { .. } => {
                 write!(out, "{}", text::leading_columns(line))?;
                 for (name, value) in columns.iter().zip(values) {
+                    // Without the padding for the table of events: the columns are wider here.
                     let value = value.map(|metric| number::padded(metric).trim().to_owned());
                     let width = name.chars().count().max(COLUMN);
                     let value = value.unwrap_or_default();

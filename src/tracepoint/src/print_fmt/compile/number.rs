@@ -25,7 +25,7 @@ impl Compiler<'_> {
     }
 
     /// Appends an instruction that pops `pops` values from the stack and pushes one. Unary and binary
-    /// operations on constants are folded, and an array element with a constant index becomes a load.
+    /// operations on constants are folded, and an element of a static array with a constant index becomes a load.
     fn emit(&mut self, instruction: Instruction, pops: usize) {
         self.depth = (self.depth + 1).saturating_sub(pops);
         self.max_depth = self.max_depth.max(self.depth);
@@ -89,6 +89,7 @@ impl Compiler<'_> {
 
     fn operation(&mut self, operation: &Operation) {
         match (operation.operator.as_str(), &operation.right) {
+            // The right side of `?` is the operation `:`, which has both results.
             ("?", Node::Operation(branches)) => {
                 self.emit_value(&operation.left);
                 self.emit_value(&branches.left);
