@@ -193,9 +193,9 @@ fn mutex_owner(memory: &FutexMemory, is_shared: bool) -> Option<u32> {
 }
 
 /// Whether the futex of a call that is not private, a word with the bit [`WAITERS`], is that of a mutex with the owner's id in
-/// the word. Such a mutex is a robust one of glibc, whose kind is 16 bytes after the word, or one of musl that processes share, whose
-/// kind precedes the word. Calls for robust mutexes of glibc are never private, since the kernel wakes the next thread as for
-/// shared memory when an owner ends.
+/// the word. Such a mutex is a robust one of glibc, whose kind is 16 bytes after the word, or one of musl that processes share,
+/// whose kind precedes the word. Calls for robust mutexes of glibc are never private, since the kernel wakes the next thread as
+/// for shared memory when an owner ends.
 fn word_has_owner(memory: &FutexMemory) -> bool {
     let [glibc, musl] = [16, -4].map(|offset| memory.word(offset));
     let is_glibc = glibc & !ROBUST_KINDS == 0 && glibc & ROBUST != 0;
