@@ -214,7 +214,7 @@ fn rates_beyond_the_limit_are_lowered_and_ring_sizes_rounded_or_refused() {
     );
     assert!(outcome.stderr.starts_with(&warning), "{}", outcome.stderr);
     assert_eq!(outcome.status, 0);
-    let outcome = record(&scratch, &["-e", "cpu-clock", "-F", "max", "true"]);
+    let outcome = record(&scratch, &["-e", "cpu-clock", "-F", "Max", "true"]);
     assert!(outcome.stderr.starts_with(&format!(
         "info: Using a maximum frequency rate of {limit} Hz\n"
     )));

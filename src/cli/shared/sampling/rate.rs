@@ -20,7 +20,8 @@ pub(crate) fn sampling(
     context: &Context,
     sysctl: &Sysctl,
 ) -> Result<Sampling, CliError> {
-    let limit = sysctl.perf_event_max_sample_rate().unwrap_or(u64::MAX);
+    let known_limit = sysctl.perf_event_max_sample_rate();
+    let limit = known_limit.unwrap_or(u64::MAX);
     let period = matches.get_one::<u64>("count").copied();
     let Some(word) = matches.get_one::<String>("freq") else {
         return Ok(match period {
@@ -38,11 +39,8 @@ pub(crate) fn sampling(
             "cannot set frequency and period at the same time",
         ));
     }
-    if word == "max" {
-        context.note(format_args!(
-            "info: Using a maximum frequency rate of {limit} Hz"
-        ));
-        return Ok(Sampling::Frequency(limit));
+    if word.eq_ignore_ascii_case("max") {
+        return maximum(known_limit, context);
     }
     let frequency: u64 = word.parse().map_err(|_| {
         CliError::usage(format!(
@@ -70,4 +68,16 @@ pub(crate) fn sampling(
             Ok(Sampling::Frequency(limit))
         }
     }
+}
+
+/// Returns the rate for `-F max`.
+fn maximum(limit: Option<u64>, context: &Context) -> Result<Sampling, CliError> {
+    let Some(limit) = limit else {
+        let message = format!("-F max: the limit in {LIMIT} cannot be read");
+        return Err(CliError::message(BAD_RATE, message).hint("give -F samples per second"));
+    };
+    context.note(format_args!(
+        "info: Using a maximum frequency rate of {limit} Hz"
+    ));
+    Ok(Sampling::Frequency(limit))
 }

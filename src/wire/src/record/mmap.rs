@@ -87,8 +87,8 @@ const IDENTITY_SIZE: usize = 24;
 /// kernel may leave the flag set in the records of the other events, which have device and inode.
 ///
 /// A build-id follows its size, which is not 0, and three zeros. The bytes of device and inode look so, too, if the major number is
-/// at most 20. The minor number is then where the build-id begins: the last three of its four bytes are 0 if it is below 256, and
-/// in one of 16 million build-ids.
+/// at most 20. No device with files has a major number of 16 to 20. With a lower one, the minor number is where the build-id begins:
+/// the last three of its four bytes are 0 if it is below 256, and in one of 16 million build-ids of such a size.
 fn is_build_id(identity: &[u8; IDENTITY_SIZE]) -> bool {
     let is_zero = |range: Range<usize>| {
         let mut part = identity.iter().take(range.end).skip(range.start);
@@ -99,7 +99,8 @@ fn is_build_id(identity: &[u8; IDENTITY_SIZE]) -> bool {
         0 => false,
         // Zeros follow a build-id of less than five bytes, where the inode number would be.
         1..=4 => is_zero(4 + usize::from(size)..IDENTITY_SIZE),
-        _ => size <= MAX_BUILD_ID && !is_zero(5..8),
+        5..=15 => !is_zero(5..8),
+        _ => size <= MAX_BUILD_ID,
     };
     is_content && is_zero(1..4)
 }
