@@ -220,13 +220,11 @@ impl<'s> UnitSearch<'s> {
             return Ok(());
         }
         self.check(&function, &symbol, entry, offset)?;
-        let Some(file_offset) = self.object.offset_of(address) else {
+        // Instances of one function may start at the same address.
+        let file_offset = self.object.offset_of(address);
+        let Some(file_offset) = file_offset.filter(|_| !self.has_probe_at(address)) else {
             return Ok(());
         };
-        // Instances of one function may start at the same address.
-        if self.has_probe_at(address) {
-            return Ok(());
-        }
         // Ends the search early. The final number is checked by [`super::find`].
         let limit = self.options.max_probes;
         if self.candidates.len() > limit {
