@@ -31,11 +31,12 @@ pub enum CaptureSource {
     Texts,
     /// `struct iovec[]`. The argument with this index is the number of elements.
     Vectors(u8),
-    /// `struct user_msghdr` as the item [`crate::captured_record::HEADER_ITEM`], the socket address (`msg_name`) as
-    /// [`crate::captured_record::ADDRESS_ITEM`], and the buffers of `msg_iov`.
+    /// `struct user_msghdr`. Its parts are captured one by one, as items with numbers: the structure as
+    /// [`crate::captured_record::HEADER_ITEM`], the socket address (`msg_name`) as [`crate::captured_record::ADDRESS_ITEM`], and
+    /// the buffers of `msg_iov` as the items from 0 on.
     Message,
-    /// `struct mmsghdr[]`, at most [`crate::captured_record::MAX_MESSAGES`], each like [`CaptureSource::Message`]: the items of
-    /// message n begin at n times [`crate::captured_record::MESSAGE_ITEMS`]. The number of elements is the argument with this
+    /// `struct mmsghdr[]`, at most [`crate::captured_record::MAX_MESSAGES`], each like [`CaptureSource::Message`]: the numbers of
+    /// the items of message n begin at n times [`crate::captured_record::MESSAGE_ITEMS`]. The number of elements is the argument with this
     /// index when the call begins, and the call's result when it returns.
     Messages(u8),
 }
@@ -124,6 +125,7 @@ impl Syscall {
                 let capture = Capture {
                     argument: index,
                     source: CaptureSource::Bytes(CaptureLength::Fixed(4)),
+                    // Any limit of at least 4 serves.
                     limit: CaptureLimit::Bytes(MAX_STRUCTURE),
                 };
                 plan.at_entry.push(capture);

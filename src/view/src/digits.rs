@@ -109,8 +109,8 @@ pub(crate) fn push_two_decimals(out: &mut String, value: f64) {
         return;
     };
     push_decimal(out, hundredths / 100);
+    // `text` has no padding: any byte serves, and a leading zero is written here.
     let digits = Digits::decimal(hundredths % 100, b'0');
-    // `text` has no padding: a leading zero is written here.
     out.push_str(if hundredths % 100 < 10 { ".0" } else { "." });
     out.push_str(digits.text());
 }

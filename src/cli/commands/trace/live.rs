@@ -129,7 +129,7 @@ fn warn_of_losses(context: &Context, lost: u64, uncaptured_tasks: u64) {
     }
 }
 
-/// Runs `-s` with the programs of `summary`. The `dummy` event of `request` serves only to notice when tasks end: the records in
+/// Runs `-s` with `summary`, the BPF programs that count calls. The `dummy` event of `request` serves only to notice when tasks end: the records in
 /// its rings are discarded.
 fn sum_up(
     request: &RecordRequest,
@@ -143,7 +143,7 @@ fn sum_up(
     let explained = |error| explain_start(context, "dummy", error);
     let mut observation = Observation::open(request, &mut reporter).map_err(explained)?;
     let failed = |error: rperf_bpf::Error| CliError::message(255, error.to_string());
-    // The first thread of a command runs this program until its exec.
+    // Until its exec, the process of a command runs the code of this program: these calls are not counted.
     let from_exec = request.observe.target == Target::Workload;
     let threads = capture::observed_threads(&observation, request);
     summary.add_threads(&threads, from_exec).map_err(failed)?;
@@ -263,6 +263,7 @@ impl LiveTrace<'_> {
         // Records are delivered one read later, so the second read delivers what the first one has found.
         self.read(observation);
         self.read(observation);
+        // The BPF programs have captured arguments during the delay, too: of calls that are not in the trace.
         self.observer.forget_memory();
         self.read_files(observation, request, settings);
         Ok(observation.set_enabled(true)?)
@@ -363,7 +364,7 @@ fn enumerations(request: &RecordRequest) -> BTreeSet<String> {
     names
 }
 
-/// Returns the formats of the tracepoints among `events`, the opened events. An event has the same index there and in `request`.
+/// Returns the formats of the requested tracepoints, which are all open: `events` are the opened events, the requested ones first.
 fn formats(request: &RecordRequest, events: &[EventDesc]) -> Formats {
     let mut formats = Formats::default();
     let tracefs: &Tracefs = &request.roots.tracefs;

@@ -109,7 +109,8 @@ fn encoded(words: &[u64], endian: Endian) -> Vec<u8> {
     bytes
 }
 
-/// The expected samples by recorded time, each with whether its deferred callchain is missing.
+/// The expected samples, each with whether its deferred callchain is missing, in the order of a file: by recorded time. (A stream
+/// delivers a sample when the record with its user frames arrives.)
 fn expected(steps: &[ThreadStep]) -> Vec<(bool, RenderedSample)> {
     let mut expected = Vec::new();
     for (index, (tid, _, step)) in steps.iter().enumerate() {

@@ -172,11 +172,14 @@ impl FlameScreen {
             return InputResult::Unchanged;
         }
         let row = mouse.row.checked_sub(self.area.y);
+        let column = mouse.column.checked_sub(self.area.x);
         let is_hit = |number: &usize| {
             let columns = self.columns(*number);
             row.is_some()
                 && self.line(*number) == row
-                && columns.is_some_and(|(start, end)| (start..end).contains(&mouse.column))
+                && columns
+                    .zip(column)
+                    .is_some_and(|((start, end), column)| (start..end).contains(&column))
         };
         match (0..self.flame.frames.len()).find(is_hit) {
             Some(number) if number == self.cursor => self.key(KeyCode::Enter.into()),
