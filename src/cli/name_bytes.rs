@@ -40,6 +40,7 @@ impl<W: Write> NameBytes<W> {
         while let Some(at) = memchr::memchr(LEAD_BYTE, bytes) {
             let (before, rest) = bytes.split_at(at);
             self.inner.write_all(before)?;
+            // `bytes` is UTF-8: the three bytes after this lead byte belong to its character.
             let Some(character) = rest.first_chunk::<LENGTH>() else {
                 self.started.extend_from_slice(rest);
                 return Ok(());

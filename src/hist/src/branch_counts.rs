@@ -5,9 +5,10 @@ use rperf_wire::BranchEntry;
 /// Number of branches by type, of conditional branches also by direction, and of branches to another page.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BranchCounts {
-    /// By `PERF_BR_*`.
+    /// By kind: `type` in the flags of a branch (`PERF_BR_*`).
     kinds: [u64; 16],
-    /// By `PERF_BR_NEW_*`, for branches of type `PERF_BR_EXTEND_ABI`.
+    /// By `PERF_BR_NEW_*`, for branches of type `PERF_BR_EXTEND_ABI`. Only those in [`NEW_TYPES`] have a name; [`Self::total`]
+    /// contains all.
     new_types: [u64; 16],
     forward: u64,
     backward: u64,
@@ -101,7 +102,7 @@ impl BranchCounts {
         self.across_large_pages += other.across_large_pages;
     }
 
-    /// Number of branches of known type.
+    /// Number of branches of known type and source address.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.kinds.iter().chain(&self.new_types).sum()
@@ -142,6 +143,7 @@ impl BranchCounts {
 mod tests {
     use super::*;
 
+    /// Also covers page crossings, branches that are not counted, and [`BranchCounts::merge`].
     #[test]
     fn conditional_branches_are_also_counted_by_direction() {
         let branch = |from, to, kind: u64| BranchEntry {

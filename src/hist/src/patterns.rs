@@ -11,7 +11,9 @@ use crate::stacks::Interner;
 /// The patterns of a report.
 pub(crate) struct ReportPatterns<'w, 'a> {
     resolver: &'a Resolver<'w>,
+    /// The functions for the key `parent` (`--parent`).
     parent: Option<Pattern>,
+    /// The functions whose callees are removed (`--ignore-callees`). The one found in a callchain is its root.
     root: Option<Pattern>,
     direction: Direction,
 }
@@ -19,9 +21,9 @@ pub(crate) struct ReportPatterns<'w, 'a> {
 /// Matches in a callchain.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PatternMatches {
-    /// The function shown by the key `parent`: the first match in call graph order.
+    /// The function shown by the key `parent`: the first match in call graph order, which depends on the direction.
     pub(crate) parent: Option<SymbolId>,
-    /// The site to which the samples of its callees are attributed (`--ignore-callees`).
+    /// Index of the site to which the samples of its callees are attributed (`--ignore-callees`).
     pub(crate) root: Option<u32>,
 }
 

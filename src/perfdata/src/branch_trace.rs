@@ -79,7 +79,7 @@ impl PerfData<'_> {
         let event_of_record = None;
         trace.replace(self, event_of_record, &mut records);
         writer.write_data(&records)?;
-        // Without the offset of unchanged records, features that locate or describe the old data are omitted.
+        // `None`, since the records differ from the old ones: features that locate or describe the old data are omitted.
         let data_offset = None;
         let (_, file) = writer.finish(&self.features_for(data_offset))?;
         Ok(Some(file.into_inner()))

@@ -52,7 +52,7 @@ impl StatRoundEvent {
 }
 
 /// Returns a STAT or STAT_ROUND record as a Python object, and for STAT the id of the counted event; `None` for other records and
-/// if the record cannot be decoded.
+/// if the record cannot be decoded. `id` is the sample id of the record, not the event's id.
 pub(crate) fn event_from_stat_record(
     py: Python<'_>,
     raw: &RawRecord<'_>,

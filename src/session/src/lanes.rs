@@ -24,20 +24,22 @@ use crate::thread_layout::ThreadShare;
 
 /// The rings of one thread.
 pub(crate) struct Lane {
+    /// The CPU affinity of the thread.
     runs_on: CpuList,
+    /// The rings with their files, the parts of the recording.
     parts: Vec<LaneRing>,
 }
 
 /// A ring and its file.
 struct LaneRing {
     cpu: i32,
-    /// The set of this one ring.
+    /// A set that contains only this ring.
     rings: RingSet,
     sink: CountedOutput,
 }
 
 /// Creates the lanes of a recording, each with the rings of its share. The n-th ring is written to the n-th of
-/// `files`. Without shares, `rings` is unchanged.
+/// `files`. Without shares, `rings` is unchanged; otherwise it is empty until [`Lane::merge`].
 pub(crate) fn lanes(
     shares: Vec<ThreadShare>,
     rings: &mut RingSet,
@@ -57,6 +59,7 @@ pub(crate) fn lanes(
         })
         .collect();
     let lane = |share: ThreadShare| {
+        // The shares together contain the CPUs of all rings, so that each ring is in a lane.
         let is_in_share = |part: &mut LaneRing| {
             u32::try_from(part.cpu).is_ok_and(|cpu| share.drains.contains(cpu))
         };
@@ -197,7 +200,8 @@ impl<'e> LaneShared<'e> {
     /// Adds bytes written by a lane, and wakes the main thread if the total thereby reaches the maximum size.
     fn add(&self, bytes: u64) {
         let before = self.lane_events.bytes.fetch_add(bytes, Ordering::Relaxed);
-        // With a maximum of 0, each call wakes the main thread until bytes have been added.
+        // A maximum of 0 counts as 1 here, since `before` is never less than 0: each call then wakes the main thread until bytes
+        // have been added.
         let reached_now = |most: u64| before < most.max(1) && before + bytes >= most;
         if self.limits.max_size.is_some_and(reached_now) {
             self.wake();
@@ -246,6 +250,7 @@ pub(crate) fn with_lanes<T>(
         for (number, lane) in lanes.iter_mut().enumerate() {
             let thread = Builder::new().name(format!("rings-{number}"));
             let thread = thread.spawn_scoped(scope, || lane.run(&shared));
+            // An error returns from this closure, which drops `over_writer` and so ends the threads started before.
             threads.push(thread.map_err(Error::Thread)?);
         }
         let done = work(Some(&shared.lane_events));

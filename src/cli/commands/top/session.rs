@@ -129,6 +129,7 @@ impl TopSession {
         let end = timeout.map(|timeout| Instant::now() + timeout);
         loop {
             let now = Instant::now();
+            // Both times may have passed: then the earlier one counts.
             if end.is_some_and(|end| end <= now && end < self.due) {
                 return Ok(StepEnd::Idle);
             }
@@ -163,7 +164,7 @@ impl TopSession {
         self.due = Instant::now();
     }
 
-    /// Reads all available records, and ends the round if there are any.
+    /// Reads all available records, and if there are any, ends the round, which is the records of one pass over the rings.
     fn drain(&mut self) {
         let live = &mut self.live;
         if self
@@ -179,7 +180,8 @@ impl TopSession {
         self.drain();
         self.drain();
         // The records of a round are used only after the next round has ended. The first call ends a round that is still open, if
-        // any; the second ends an empty round: then all records read so far are used.
+        // any: the start of the observation adds records without ending their round. The second call ends an empty round: then
+        // all records read so far are used.
         self.live.end_round();
         self.live.end_round();
         // Ends the interval before the symbol lookup, whose time belongs to the next one.
@@ -244,8 +246,8 @@ impl TopSession {
         })
     }
 
-    /// The frequency of the only event, or its period if `-c` gave it. `None` for other periods, if there are several events,
-    /// and if `number` is not that event's table.
+    /// The frequency of the only event, or its period if `-c` gave it. `None` for a period that was not given, such as that of
+    /// tracepoints, if there are several events, and if `number` is not that event's table.
     pub(super) fn rate(&self, number: usize) -> Option<DisplayedRate> {
         let [events] = &self.groups[..] else {
             return None;

@@ -35,8 +35,8 @@ pub(super) struct TraceSettings {
     pub(super) options: TraceOptions,
     pub(super) layout: TraceLayout,
     pub(super) summary: SummaryOptions,
-    /// Numbers of the calls that are recorded: those that are shown, and those from which the names of descriptors
-    /// follow. `None` for all.
+    /// Numbers of the calls that are recorded: those that are shown, and those that change what file descriptors refer to, whose
+    /// names lines show. `None` for all.
     pub(super) recorded_calls: Option<BTreeSet<u32>>,
     /// The time from the start until events are enabled; `None` if they are enabled at once.
     pub(super) delay: Option<Duration>,
@@ -126,6 +126,7 @@ fn options(
         switch: event_switch(matches)?,
         sums_run_times: on("sched"),
         event_limits: selection.limits.clone().into_iter().collect(),
+        // The trace ends with the limits (`nr=`) of its events only if every event that it shows has one.
         ends_with_limits: !selection.traces_calls
             && !stacks.shows_faults()
             && selection
@@ -140,6 +141,7 @@ fn options(
             .any(|event| shown_name(event) == RUN_TIME_EVENT),
         arguments: ArgumentOptions {
             show_zeros: setting("trace.show_zeros") == Some(true),
+            // The tree finds arguments and fields of structures by their names.
             hides_names: !is_tree && setting("trace.show_arg_names") == Some(false),
             ..ArgumentOptions::default()
         },
@@ -164,6 +166,7 @@ fn layout(matches: &ArgMatches, selection: &Selection, context: &Context) -> Tra
         shows_comm: flag(matches, "comm") != Some(false),
         shows_task: !is_one_thread,
         shows_time: setting("trace.show_timestamp") != Some(false),
+        // A page fault has a duration, 0; other events have none.
         shows_duration: (selection.traces_calls || is_given(matches, "pf"))
             && setting("trace.show_duration") != Some(false),
         result_column: result_column(context),
@@ -339,7 +342,8 @@ pub(super) fn build(
     selection.attach_filters(matches, &machine.tracefs)?;
     let mut settings = TraceSettings::new(matches, abi, &selection, context)?;
     settings.options.names_files = sees_all_threads(&target, matches);
-    // The kernel's filter excludes only the first thread of this process, but its other threads read /proc.
+    // The filter of `task_filter` excludes only the first thread of this process. Calls of its other threads, which read /proc,
+    // are recorded, but not shown.
     settings.options.hidden_process =
         matches!(target, Target::Cpus(_) | Target::User(_)).then(std::process::id);
     let events = all_events(&selection, &settings, &target, &catalogue)?;
@@ -400,7 +404,7 @@ fn details(matches: &ArgMatches, settings: &TraceSettings) -> RecordDetails {
     }
 }
 
-/// Returns an event that never happens, for a trace whose calls are not read from rings.
+/// Returns an event that never happens, for a trace whose calls are summed up in the kernel (`--bpf-summary`).
 pub(super) fn dummy_event(context: &Context) -> Result<Vec<EventSpec>, CliError> {
     let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let pmus = machine_pmus(context);
@@ -470,6 +474,7 @@ fn add_switches(
         if !events.iter().any(|event| event.name == *name) {
             events.extend(parsed(name, catalogue)?);
         }
+        // Still missing: `name` is short for another name, or stands for several events.
         if !events.iter().any(|event| event.name == *name) {
             return Err(CliError::usage(format!(
                 "--switch-on and --switch-off take the full name of one event, such as sched:sched_switch, and '{name}' is none"

@@ -228,7 +228,7 @@ pub(super) fn put_text(out: &mut Vec<u8>, text: &[u8]) {
     out.push(0);
 }
 
-/// Appends the number of numbers, and the `size` low bytes of each.
+/// Appends the 32-bit count of the numbers, and the `size` low bytes of each.
 fn put_sequence(out: &mut Vec<u8>, size: u8, numbers: impl Iterator<Item = u64>) {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
