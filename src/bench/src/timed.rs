@@ -63,6 +63,7 @@ impl TimedThreads {
             gate.wait_for(threads.len());
             let begin = Instant::now();
             gate.open();
+            // Sleeps in steps, to notice soon that a thread has failed.
             while begin.elapsed() < self.duration && !stop.load(Ordering::Relaxed) {
                 let rest = self.duration.saturating_sub(begin.elapsed());
                 thread::sleep(rest.min(Duration::from_millis(100)));

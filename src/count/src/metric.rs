@@ -13,7 +13,7 @@ pub struct MetricValue {
     pub format: NumberFormat,
 }
 
-/// Number format of a metric.
+/// Number format of a metric. Formats with the same decimals are padded differently in tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NumberFormat {
     /// Three decimals: rates, frequencies and CPU utilization.

@@ -43,7 +43,7 @@ impl LeafCallerCheck {
 
 impl UserStacks<'_, '_> {
     /// The callchain of a sample without a stack copy, truncated to `limit` recorded frames, and with the missing caller
-    /// inserted; `None` if the recorded chain needs no change.
+    /// inserted, which does not count for the limit; `None` if the recorded chain needs no change.
     pub(crate) fn chain_without_stack_copy<'s>(
         &self,
         sample: &Sample<'_>,
@@ -57,6 +57,7 @@ impl UserStacks<'_, '_> {
         }
         let endian = self.endian();
         let bytes = recorded.as_bytes();
+        // Empty if the chain is corrupted.
         let size = chain::bytes_within(recorded, limit).unwrap_or_default();
         let within_limit = bytes.get(..size).unwrap_or_default();
         let chain = scratch.empty_chain();

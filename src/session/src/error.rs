@@ -155,7 +155,8 @@ pub enum Error {
         #[source]
         cause: io::Error,
     },
-    /// The output could not be created, completed or renamed, or could not replace the old one.
+    /// The output could not be created, completed or renamed, or could not replace the old one. The text is that of perf for
+    /// the first of these cases.
     #[error("failed to open {}", path.display())]
     Output {
         /// The file.

@@ -79,7 +79,8 @@ impl<'a> ObjectRequest<'a> {
     }
 }
 
-/// Where symbols are searched for. The caller sets the paths according to options, configuration and environment.
+/// Where symbols are searched for, and whether their names are demangled. The caller sets the paths according to options,
+/// configuration and environment.
 #[derive(Debug, Clone)]
 pub struct SearchPaths {
     /// The build-id cache (`~/.debug`, `--buildid-dir`); `None` disables it (`-N`).
@@ -94,7 +95,7 @@ pub struct SearchPaths {
     pub kernel_notes: PathBuf,
     /// `-k FILE`: the kernel image.
     pub vmlinux: Option<PathBuf>,
-    /// Images tried when no [`Self::vmlinux`] is given; empty with `--ignore-vmlinux`.
+    /// Kernel images tried if no [`Self::vmlinux`] is given; empty with `--ignore-vmlinux`.
     pub vmlinux_candidates: Vec<PathBuf>,
     /// `--symfs DIR`: prefix of the paths of objects, debug directories and kernel images.
     pub symfs: Option<PathBuf>,
@@ -110,7 +111,7 @@ pub struct SearchPaths {
 }
 
 impl SearchPaths {
-    /// The default paths, with the build-id cache `cache` (`~/.debug`).
+    /// The default paths, with the build-id cache `cache` (`~/.debug`), but without candidates for the kernel image.
     pub fn new(cache: Option<PathBuf>) -> Self {
         Self {
             build_id_cache: cache,

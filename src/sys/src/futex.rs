@@ -1,4 +1,4 @@
-//! Fast user-space locks (futex(2)).
+//! Fast user-space locks (futex(2)), and locking of a process's memory in RAM.
 
 use std::io;
 use std::ptr;
@@ -142,7 +142,7 @@ struct Arguments<'a> {
     value: u32,
     /// `uaddr2`.
     second: Option<&'a AtomicU32>,
-    /// `val2`: the maximum number of threads that are moved.
+    /// `val2`: the maximum number of threads that are moved. `most` of [`FutexScope::wake`] is passed as `value`.
     most: u32,
     /// `val3`: the value that is expected when threads are moved.
     expected: u32,

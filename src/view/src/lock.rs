@@ -111,14 +111,13 @@ pub struct NamedRow {
     pub row: LockRow,
     /// The caller, the lock, the thread or the path of the cgroup.
     pub name: String,
-    /// The process of the owner, in a row of an owner whose process is known and not that of the first waiting thread. `None` in
-    /// all other rows.
+    /// In a row of an owner, the owner's process, if it is known and is not that of the first waiting thread. Otherwise `None`.
     pub owner_process: Option<u32>,
     /// The container of the cgroup, if it belongs to one.
     pub container: Option<String>,
     /// The frames shown below the row, innermost first.
     pub stack: Vec<String>,
-    /// Threads that ended waits for locks of user programs, most waits first. Empty if not shown.
+    /// For locks of user programs: the threads that ended the waits, most waits first. Empty if not shown.
     pub wakers: Vec<NamedThread>,
     /// Threads that held the locks when waits for them began, most waits first. Empty if unknown or not shown.
     pub owners: Vec<NamedThread>,
@@ -261,8 +260,8 @@ fn thread(key: &LockKey) -> Option<i64> {
     }
 }
 
-/// Returns the text for [`NamedRow::owner_process`]; empty if there is none, or if the owner is the main
-/// thread of that process, whose id is the same.
+/// Returns the text for [`NamedRow::owner_process`]. Empty if it is `None`, or if the owner is the main thread of that process:
+/// the thread id in the row is then also the process id.
 fn owner_process(row: &NamedRow) -> String {
     match row.owner_process {
         Some(pid) if thread(&row.row.key) != Some(i64::from(pid)) => format!(" (process {pid})"),
@@ -379,9 +378,9 @@ pub fn write_report(
 pub struct SequenceChecks {
     /// The number of checked rows with such a sequence.
     pub bad: usize,
-    /// The number of checked rows: all, except that `lock report -E` checks none after the last one shown.
+    /// The number of checked rows: all rows, but `lock report -E N` stops after the Nth one shown.
     pub total: usize,
-    /// Rows of the whole recording with such a sequence, by the event at which it was found.
+    /// The numbers of rows with such a sequence, by the event at which it was found: of all rows, also of those not checked.
     pub sequences: BadSequences,
 }
 

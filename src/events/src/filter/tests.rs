@@ -15,6 +15,7 @@ const FORMAT: &str = "name: made_up\nID: 7\nformat:\n\
 \tfield:const char * filename;\toffset:40;\tsize:8;\tsigned:0;\n\n\
 print fmt: \"%d\", REC->prev_pid\n";
 
+/// Parses a filter for an event that is not one of `syscalls`: it may compare the text of `filename` without `.ustring`.
 fn parse(text: &str) -> Result<EventFilter, FilterError> {
     let format = Format::parse(FORMAT, LONG_SIZE).expect("a format file");
     EventFilter::parse(text, "sys:made_up", &format)
@@ -46,6 +47,7 @@ fn accepted_filters_are_passed_unchanged() {
 
 #[test]
 fn devices_may_be_given_by_their_two_numbers() {
+    // The kernel's number has the major number above the 20 bits of the minor one. 5000 exceeds the 12 bits of the major one.
     let passed = |text| parse(text).map(|filter| filter.as_str().to_owned());
     for text in ["dev == 8:1", "dev == 8,1"] {
         assert_eq!(passed(text).as_deref(), Ok("dev == 8388609"), "{text}");
@@ -77,6 +79,7 @@ fn errors_have_the_position_of_the_word() {
         ("prev_pid >", "", "expected a value"),
         ("CPU & CPUS{}", "CPUS{}", "expected CPU numbers"),
         ("CPU < CPUS{1}", "CPUS{1}", "`<' does not compare with CPUs"),
+        // Without the brace, a word like any other.
         ("CPU & CPUS{1", "CPUS{1", "is a number"),
         ("prev_comm == CPUS{1}", "CPUS{1}", "in quotes"),
         ("prev_pid", "", "expected an operator"),

@@ -60,6 +60,7 @@ pub struct EventTask {
 /// Writes a trace. Events other than system calls are grouped by CPU into packets.
 pub struct SchedTraceWriter<W> {
     out: W,
+    /// The events of each CPU that are not written yet.
     bundles: BTreeMap<u32, FtraceBundle>,
     /// Threads whose track descriptors are written.
     tracks: BTreeSet<i32>,
@@ -161,6 +162,7 @@ impl<W: Write> SchedTraceWriter<W> {
                 wakeup_new: Some(wakeup),
                 ..event(at)
             },
+            // Perfetto's `sched_waking`, also for `sched_wakeup` events.
             false => FtraceEvent {
                 waking: Some(wakeup),
                 ..event(at)

@@ -11,11 +11,12 @@ use crate::prefetch::{BytesRead, Prefetcher};
 use crate::record_counter::RecordCounter;
 use crate::{Error, WorldBuilder};
 
-/// Size of a slice in bytes.
+/// The least size in bytes of a slice, a part of the data that later passes read as a unit. The last one of a
+/// chunk may be smaller.
 const SLICE_SIZE: u64 = 256 << 10;
 
-/// The result of scanning a chunk; `None` if it was not scanned, because its first record could not be guessed or only one thread
-/// reads.
+/// The result of scanning a chunk. `None` if it was not scanned: no record boundary was found at its start, or only one thread
+/// reads, which scans it later from its exact start.
 pub(super) type Scanned<'a> = Option<Result<Chunk<'a>, Error>>;
 
 /// Scans chunks of a file.
@@ -42,22 +43,22 @@ pub(super) struct Chunk<'a> {
     /// File offset of the end of the last record.
     pub(super) end: u64,
     pub(super) tally: RecordCounter,
-    /// Number of samples of each event, without those in `values`.
+    /// Number of samples of each event, without those in `values` and those of unknown events.
     pub(super) samples: Vec<u64>,
     pub(super) slices: Vec<DataSlice>,
     /// The CPU modes of samples, one bit for each.
     pub(super) modes: u8,
     /// The ranges between FINISHED_ROUND records; the first and the last one are limited by the chunk.
     pub(super) segments: Vec<Segment>,
-    /// Records that change the World.
+    /// Records that change the World, the processes and mappings at a time.
     pub(super) world_changes: Vec<(RecordPosition, RawRecord<'a>)>,
-    /// Samples with counter values.
+    /// Samples with counter values (`PERF_SAMPLE_READ`).
     pub(super) values: Vec<(RecordPosition, RawRecord<'a>)>,
-    /// Records with deferred callchains.
+    /// CALLCHAIN_DEFERRED records, each with the key that its samples have, too.
     pub(super) deferred: Vec<(RecordPosition, DeferredKey)>,
 }
 
-/// A range of records within a round.
+/// A range of records within a round, the records between two FINISHED_ROUND records.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Segment {
     pub(super) start: u64,
@@ -106,6 +107,7 @@ impl Segment {
 /// Sums over consecutive samples, which are faster to update than a chunk and its segment.
 #[derive(Debug, Clone, Copy)]
 struct SampleRun {
+    /// Number of all samples, unlike [`Chunk::samples`].
     samples: u64,
     /// As in [`Chunk`].
     modes: u8,
@@ -261,6 +263,7 @@ impl<'e, 'a> ChunkBuilder<'e, 'a> {
         self.segment.add(record);
         if self.events.holds_values(head.event) {
             let values = &mut self.chunk.values;
+            // The description in the error is that of the other lists of records.
             return push(values, (record, at.raw)).map_err(Error::no_room(WORLD_CHANGES));
         }
         if let Some(count) = self.chunk.samples.get_mut(head.event.0 as usize) {
@@ -309,6 +312,7 @@ impl<'e, 'a> ChunkBuilder<'e, 'a> {
             time: self.events.record_time(raw),
         };
         self.segment.add(record);
+        // A record written by perf, not by the kernel.
         if raw.kind.is_user() {
             return Ok(());
         }

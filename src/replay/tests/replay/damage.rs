@@ -161,10 +161,12 @@ fn truncation_at_every_length_keeps_complete_records_or_fails() {
         .collect();
     for length in 0..file.len() {
         let truncated = file.get(..length).expect("shorter");
+        // Files that end before the data are refused; all others are read.
         let Ok((samples, stop)) = read(truncated) else {
             assert!(length < start, "a file with data is read, length {length}");
             continue;
         };
+        // The number of records of which at least one byte is left.
         let started = positions.iter().filter(|&&at| at < length.min(end)).count();
         assert!(samples <= 20);
         if length >= end {

@@ -74,7 +74,8 @@ fn signal_action_size(abi: Abi) -> u32 {
     }
 }
 
-/// Structures, arrays and numbers. Sizes that do not depend on the architecture are those of 64-bit programs.
+/// Structures, arrays and numbers. The fixed sizes are those of 64-bit programs, also for [`Abi::I386`], where some structures
+/// are smaller. Of some long structures (`siginfo`, `sigevent`, the masks of NUMA nodes), only the beginning that is shown.
 pub(super) const SHAPES: &[Shape] = &[
     shape(&["connect"], None, "sockaddr", In, Counted("addrlen", 1)),
     shape(
@@ -116,7 +117,8 @@ pub(super) const SHAPES: &[Shape] = &[
         In,
         Fixed(16),
     ),
-    // In calls.txt, the types of the next four have no `const`.
+    // In calls.txt, the types of the next four have no `const`, so they are selected by name. The array of `utimensat` has two
+    // elements.
     shape(&["nanosleep"], Some("rqtp"), "timespec", In, Fixed(16)),
     shape(&["ppoll"], Some("tsp"), "timespec", In, Fixed(16)),
     shape(&["recvmmsg"], Some("timeout"), "timespec", In, Fixed(16)),

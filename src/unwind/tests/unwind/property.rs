@@ -6,7 +6,8 @@ use rperf_unwind::{Arch, Ending};
 use super::elf::Section;
 use super::program::{Program, Shape};
 
-/// Shapes that every kind of unwind information can describe.
+/// Shapes that every kind of unwind information can describe. `words`, the size of the frame, includes the return address
+/// and, in `Frames` and `Saves`, the saved register.
 fn common_shape() -> impl Strategy<Value = Shape> {
     let words = 2..15_u8;
     prop_oneof![
@@ -16,6 +17,7 @@ fn common_shape() -> impl Strategy<Value = Shape> {
     ]
 }
 
+/// Shapes that DWARF can describe, and functions without unwind information that set up a frame pointer.
 fn shape() -> impl Strategy<Value = Shape> {
     prop_oneof![
         3 => common_shape(),
@@ -36,6 +38,7 @@ pub(crate) fn program() -> impl Strategy<Value = (Program, Vec<usize>)> {
         Just(Section::Headless),
         Just(Section::Debug),
     ];
+    // `.ARM.exidx` and `.ARM.extab`, instead of DWARF.
     let exceptions = Just((Arch::Arm, Section::Exceptions));
     prop_oneof![
         4 => of_functions((arch, section), shape(), NO_CALL),

@@ -75,7 +75,7 @@ pub fn caller(address: u64, names: &CallSiteNames<'_>) -> String {
     }
 }
 
-/// Returns the mean, rounded down; 0 without allocations.
+/// Returns the mean of `hits` allocations, rounded down; 0 if there are none.
 fn per(sum: u64, hits: u64) -> u64 {
     sum.checked_div(hits).unwrap_or_default()
 }
@@ -108,5 +108,6 @@ pub fn write_summary(out: &mut dyn Write, totals: SlabTotals) -> io::Result<()> 
     )?;
     let share = totals.fragmentation();
     writeln!(out, "Internal fragmentation: {share:.6}%")?;
+    // As in perf, "CPU" means the NUMA node of the CPU.
     writeln!(out, "Cross CPU allocations: {other_node}/{allocations}")
 }

@@ -1,5 +1,6 @@
-//! Joins captured memory with system calls. The record of captured memory precedes the record of the call's begin or
-//! return, or follows it if the probe of another tracer runs before ours.
+//! Joins captured memory with system calls. Our BPF program writes the memory to a record of its own. That record precedes the
+//! one of the call's begin or return, which the tracepoint's probe writes; it follows if another tracer attached that probe
+//! before our program.
 
 use rperf_syscalls::SyscallTable;
 
@@ -58,14 +59,16 @@ impl<S: TraceSink> TraceObserver<S> {
         let begun = state.begun.as_mut().filter(|begun| begun.number == number);
         match (begun, is_return) {
             (Some(begun), true) => begun.add_written(self.table, memory),
-            // The probe of another tracer ran first.
+            // The begin was seen before its memory: records of memory follow.
             (Some(begun), false) if begun.memory.is_empty() => {
                 begun.memory = memory;
                 self.memory_follows = true;
             }
+            // The begin is still to come: the thread is in no call with this number, or in one that has its memory.
             (_, false) => state.memory = Some(BegunMemory { number, memory }),
             (None, true) => {
-                // If neither the begin nor the return was seen, the call began before the trace, and its return still follows.
+                // If the return was seen before its memory, records of memory follow. If neither begin nor return was seen, the
+                // call began before the trace, and its return is still to come, in the usual order.
                 self.memory_follows |= state.returned == Some(number);
                 if let Some(held) = state
                     .held
@@ -112,6 +115,7 @@ impl<S: TraceSink> TraceObserver<S> {
             } = held;
             let saved = (std::mem::replace(&mut self.stack, stack), self.is_shallow);
             self.is_shallow = is_shallow;
+            // Shows the return; not the field of the same name.
             self.returned(task, time, Some(&begun), begun.number, result);
             (self.stack, self.is_shallow) = saved;
         }
