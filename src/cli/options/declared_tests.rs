@@ -27,6 +27,7 @@ fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
         let path = entry.expect("an entry of the tree can be read").path();
         match path.is_dir() {
             true => sources(&path, into),
+            // The whole file name is compared: files such as `declared_tests.rs` are read.
             false if path.ends_with("tests.rs") => {}
             false => into.push(path),
         }
@@ -76,6 +77,7 @@ fn every_id_that_is_read_is_declared() {
             }
         }
     }
+    // There are several hundred: fewer would mean that the pattern does not match most of them.
     assert!(
         places > 200,
         "only {places} places that read an option were found"

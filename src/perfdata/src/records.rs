@@ -27,7 +27,8 @@ impl<'a> RecordAt<'a> {
     }
 }
 
-/// The tracepoint formats in the body of a simpleperf record: a 32-bit size, then the formats. `None` for other records.
+/// The tracepoint formats in the body of a simpleperf record: a 32-bit size, then the formats. `None` for other records, also for
+/// those of perf: their body has the size, but not as many bytes after it.
 fn tracing_data_in_body<'a>(raw: &RawRecord<'a>, endian: Endian) -> Option<&'a [u8]> {
     let kinds = [
         RecordKind::HEADER_TRACING_DATA,

@@ -1,4 +1,4 @@
-//! `perf.data`: a recording in a file, a directory or a pipe.
+//! The class `data` of the Python module `perf`: a recording in a file, a directory or a pipe.
 
 use std::fs::Metadata;
 use std::io;
@@ -17,7 +17,7 @@ use rperf_safefs::{Folder, FoundFile, is_trusted_owner};
 
 use crate::error::{file_error, value_error};
 
-/// The default name of a recording.
+/// The default path of a recording.
 const DEFAULT: &str = "perf.data";
 /// The name of the standard input.
 const STDIN: &str = "-";
@@ -29,7 +29,7 @@ const STDIN_PATH: &str = "/proc/self/fd/0";
 pub(crate) struct RecordingFile {
     pub(crate) path: PathBuf,
     bytes: RecordingBytes,
-    /// The files of a directory other than the one with the header; none for a file or pipe.
+    /// If the recording is a directory, its files except the one with the header; otherwise none.
     parts: Vec<DirectoryFile>,
     /// Folder for temporary files.
     temporary: PathBuf,

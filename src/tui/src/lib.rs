@@ -10,8 +10,11 @@
 //! return a [`Reply`] to it. Only the visible rows of a list are rendered, so a paint costs the same for ten rows and for a
 //! million.
 //!
-//! **Invariants.** This crate does not read files or the environment. [`Terminal`]'s modes are restored when it is dropped, when
-//! any thread panics, and when [`Restorer::restore`] is called, such as by a thread that receives signals.
+//! A message of another thread goes to every screen of the stack; other inputs go only to the screen on top.
+//!
+//! **Invariants.** This crate does not read files or the environment. The terminal is restored (raw mode, alternate screen and
+//! mouse capture end) when [`Terminal`] is dropped, when any thread panics, and when [`Restorer::restore`] is called, such as by
+//! a thread that receives signals.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

@@ -126,6 +126,7 @@ impl Readings {
 
     fn cpu(&mut self, record: &SchedstatCpu<'_>) -> Result<(), StatsError> {
         self.note(record.version, record.timestamp)?;
+        // Always known: `note` refuses other versions.
         if let Schedstat::Known(counters) = &record.counters {
             add(
                 &mut self.cpus,
@@ -138,6 +139,7 @@ impl Readings {
 
     fn domain(&mut self, record: &SchedstatDomain<'_>) -> Result<(), StatsError> {
         self.note(record.version, record.timestamp)?;
+        // As for a CPU, always known.
         if let Schedstat::Known(counters) = &record.counters {
             let counters = counters.in_line_order(record.version);
             let counters = counters.into_iter().map(u64::from).collect();

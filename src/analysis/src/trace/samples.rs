@@ -194,7 +194,8 @@ impl TraceSamples {
         self
     }
 
-    /// Calls [`AddressNames::forget_mappings`](super::AddressNames::forget_mappings) of the names, if there are any.
+    /// Calls [`AddressNames::forget_mappings`](super::AddressNames::forget_mappings) of the names, if there are any. `world`
+    /// has the processes and mappings of the recording, by time.
     pub fn forget_mappings(&self, world: &World) {
         if let Some(names) = &self.addresses.names {
             names.forget_mappings(world);
@@ -228,6 +229,7 @@ impl TraceSamples {
 impl PrepareSamples for TraceSamples {
     type Detail = TracedSample;
 
+    /// The fields of samples; those of tracepoints are part of the raw data.
     fn fields(&self) -> SampleType {
         match self.addresses.names {
             None => SampleType::RAW,
@@ -245,6 +247,7 @@ impl PrepareSamples for TraceSamples {
         _: Option<&TypedEvent<'_>>,
     ) -> Option<TracedSample> {
         let record = self.record(world, sample)?;
+        // The stack of a call is that of its return.
         let has_stack = !matches!(
             record,
             TraceRecord::Enter { .. } | TraceRecord::Memory { .. }

@@ -34,6 +34,7 @@ impl SchedRecording {
         if !layouts.has(SWITCH) {
             return Err(no_switches(analysis));
         }
+        // The error's hint names 'sched record', which records these fields.
         require_fields(analysis, |name| name == SWITCH, "sched record")?;
         Ok(Self { layouts })
     }
@@ -65,6 +66,7 @@ fn no_switches(analysis: &Analysis<'_>) -> CliError {
         false => format!("{path}: No trace sample to read. Did you call '{program} record -R'?"),
     };
     let error = CliError::message(255, message);
+    // Another error if tracepoints lack descriptions: sched_switch may be among them.
     without_event(
         analysis,
         error.hint(format!("record with '{program} sched record'")),

@@ -63,7 +63,8 @@ pub(in crate::cli::commands) fn run(
         ));
     }
     let mut times = ReplayTimes::default();
-    // A repetition has a share of 1/`weight` in the running averages.
+    // A repetition has a share of 1/`weight` in the running averages. If repeated until interrupted, the share is that of the
+    // default number.
     let weight = repetitions.unwrap_or(REPETITIONS);
     let mut remaining = repetitions;
     while remaining != Some(0) {
@@ -102,6 +103,7 @@ fn plan(matches: &ArgMatches, context: &Context) -> Result<ReplayPlan, CliError>
     let recording = check_and_dump(&analysis, matches)?;
     let mut recorder = ReplayRecorder::new(&recording.layouts);
     let pass = ObserverPass::new(&recording.layouts, AllSamples).with_tasks();
+    // `analysis.replay` is the reader that delivers the records in time order, not the replay of the tasks.
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut recorder)?;
     let plan = recorder.finish();
     let tasks = plan.tasks.iter();

@@ -91,7 +91,8 @@ pub(in crate::cli::commands) fn run(
     conclude(&analysis, delivered, &losses, matches)
 }
 
-/// Writes rows to stdout.
+/// Writes rows to stdout. The results tell the pass whether to continue ([`FoldControl`]): it stops after an error, which
+/// `result` keeps.
 struct PrintedRows<'a> {
     table: TimeTable,
     is_summary_only: bool,

@@ -34,6 +34,7 @@ pub(super) fn write(
     for line in hottest_instructions::lines(annotation, options) {
         match line {
             Some(line) => printer.line(line)?,
+            // Instructions are left out here.
             None => printer.note("...")?,
         }
     }
@@ -75,7 +76,7 @@ struct BriefPrinter<'p, 'a> {
 }
 
 impl<'a> BriefPrinter<'_, 'a> {
-    /// Prints the title of the numbers, an empty line, and the function's address and name as in objdump.
+    /// Prints the title of the column of numbers, a line of blanks, and the function's address and name as in objdump.
     fn heading(&mut self) -> io::Result<()> {
         let title = LeftAligned(self.options.column.title(), self.numbers_width);
         writeln!(self.out, "{title} {}", Blanks(self.numbers_width))?;
@@ -91,6 +92,7 @@ impl<'a> BriefPrinter<'_, 'a> {
 
     /// Prints a line without an instruction.
     fn note(&mut self, text: &str) -> io::Result<()> {
+        // The width of a label with the colon and the blank after it. Padded like perf.
         let (width, label_width) = (self.numbers_width, self.labels.width() + 2);
         let text = LeftAligned(text, width + label_width - 1);
         writeln!(self.out, "{} {}{text}", Blanks(width), Blanks(label_width))
@@ -99,6 +101,7 @@ impl<'a> BriefPrinter<'_, 'a> {
     fn line(&mut self, line: &InstructionLine<'a>) -> io::Result<()> {
         self.site_change(line.site)?;
         self.numbers(line)?;
+        // Without the colon and the blank.
         let (width, label_width) = (self.numbers_width, self.labels.width());
         match self.labels.jump_count(line) {
             0 => write!(self.out, " {:label_width$}  ", "")?,
@@ -155,6 +158,7 @@ impl<'a> BriefPrinter<'_, 'a> {
         if !self.options.raw {
             return Ok(());
         }
+        // As far as the first bytes: a label has a blank before it, and a colon and a blank after it; then an arrow and a blank.
         let indent = self.numbers_width + self.labels.width() + 5;
         let mut further = line.bytes.chunks(BYTES).skip(1);
         further.try_for_each(|bytes| writeln!(self.out, "{}{}", Blanks(indent), hex(bytes)))

@@ -21,7 +21,8 @@ fn hit(samples: u64) -> HitCount {
     }
 }
 
-/// An instruction. `site` is the function, whether it is inlined, and the line number, which is 0 if unknown.
+/// The line of an instruction in a listing. `site` is the function, whether it is inlined, and the number of the source line,
+/// which is 0 if unknown.
 fn line(
     address: u64,
     bytes: &[u8],
@@ -46,6 +47,8 @@ fn line(
     }
 }
 
+/// Four instructions of `leaf`, one of them inlined from `twist`. The bytes are not those of the texts: nine bytes are more than
+/// an output line shows.
 fn listing() -> Listing<'static> {
     let jump = InstructionLine {
         flow: InsnFlow::Jump,
@@ -79,7 +82,8 @@ fn listing() -> Listing<'static> {
     }
 }
 
-/// The output for a function with this listing and this many events.
+/// The output for a function with this listing and this many events. Each event has 4 samples in the function, to which
+/// percentages and the title of the full layout refer; the title of the brief layout shows a total of 8 samples.
 fn printed(listing: &Listing<'_>, events: usize, options: &AnnotateOptions) -> String {
     let index = SymbolIndex::new(0).unwrap();
     let function = SampledFunction {
@@ -121,7 +125,7 @@ fn source_is_printed_where_it_changes() {
         source: true,
         ..AnnotateOptions::default()
     };
-    // The width of the numbers, 8 more, and the length of the text after the tab.
+    // The width of the numbers, 8 more as in perf, and the length of the text after the tab.
     let rule = "-".repeat(8 + 8 + 79);
     let expected = format!(
         "\x20Percent |\tSource code & Disassembly of calc for cycles (4 samples, percent: local period)
@@ -143,6 +147,7 @@ fn source_is_printed_where_it_changes() {
     assert_eq!(printed_listing(&options), expected);
 }
 
+/// The counts are the periods of the instructions.
 #[test]
 fn bytes_counts_and_a_summary() {
     let options = AnnotateOptions {
@@ -152,7 +157,7 @@ fn bytes_counts_and_a_summary() {
         full_paths: true,
         ..AnnotateOptions::default()
     };
-    // The width of the numbers, 8 more, and the length of the text after the tab.
+    // The width of the numbers, 8 more as in perf, and the length of the text after the tab.
     let rule = "-".repeat(12 + 8 + 79);
     let expected = format!(
         "\nSorted summary for file /opt/demo/calc
@@ -230,6 +235,7 @@ fn events_are_side_by_side() {
 #[test]
 fn large_shares_are_red() {
     let options = AnnotateOptions {
+        // With colours: plain is only the start of their escape sequences, ESC and `[` without a mark.
         colors: Some(Csi::PLAIN),
         ..AnnotateOptions::default()
     };
@@ -252,6 +258,7 @@ fn only_hot_instructions_and_their_context() {
         lines: lines.collect(),
     };
     let options = AnnotateOptions {
+        // At most three; only one has samples. Four instructions on each side are its context.
         hottest: Some(3),
         ..AnnotateOptions::default()
     };

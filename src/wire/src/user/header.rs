@@ -1,4 +1,4 @@
-//! Records with names of event types, header features, an index of event ids, and the conversion of hardware time.
+//! Four records: the name of an event type, a header feature, an index of event ids, and the conversion of hardware time.
 
 use super::{put_last_name, take_last_name};
 use crate::{Cursor, DecodeError, Encoder};
@@ -9,7 +9,7 @@ const NAME: usize = 64;
 /// `PERF_RECORD_HEADER_EVENT_TYPE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventTypeName<'a> {
-    /// `perf_event_attr::config` of the event, a tracepoint.
+    /// `perf_event_attr::config` of the event, a tracepoint. Not an event id as in [`IdIndexEntry::id`].
     pub event_id: u64,
     /// Name of the event type.
     pub name: &'a [u8],
@@ -34,7 +34,7 @@ pub struct IdIndex {
 /// One id of an [`IdIndex`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdIndexEntry {
-    /// Event id.
+    /// Event id, which the kernel gives an event on one CPU or thread (`PERF_EVENT_IOC_ID`).
     pub id: u64,
     /// Index of the ring within the recording.
     pub index: u64,

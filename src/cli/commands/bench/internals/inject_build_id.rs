@@ -345,10 +345,12 @@ mod tests {
         let recording = recording(&objects, 3, 4).unwrap();
         for objects in [InjectedObjects::Hit, InjectedObjects::Mapped] {
             let size = inject(&recording, objects).unwrap();
-            // One HEADER_BUILD_ID record: that of the program, whose path is padded.
+            // One HEADER_BUILD_ID record: that of the program. It has 36 bytes, and at least 8 of the padded path, whose length
+            // depends on where the program was built.
             let added = size - recording.len() as u64;
             assert!((44..512).contains(&added), "{added} bytes for {objects:?}");
         }
+        // The copy of a recording that ends inside its last record fails.
         assert_eq!(
             inject(&recording[..recording.len() - 1], InjectedObjects::Hit),
             None
