@@ -64,7 +64,8 @@ pub(crate) const ONLY_NEW: i32 = 1;
 
 /// The value of a task.
 pub(crate) mod slot {
-    /// Time at which the open call began, ns of `CLOCK_MONOTONIC`. The programs that count events set it to 1 when the task ends.
+    /// Time at which the open call (a system call that has not returned yet) began, ns of `CLOCK_MONOTONIC`. The programs that
+    /// count events observe no calls: they set this to 1 when the task ends.
     pub(crate) const START: i16 = 0;
     /// Time when a program created the slot, ns of `CLOCK_MONOTONIC`, which distinguishes tasks of one id; 0 for threads that
     /// this process added.
@@ -171,6 +172,7 @@ pub(crate) fn add(b: &mut ProgramBuilder, map: MapId, [key_at, value_at]: [i16; 
 
 /// Adds a copy of the one value of `template` for the key at `key_at` on the stack, and leaves its address in `R0`: that of the
 /// existing value if another CPU has added one in the meantime. If the map is full, counts the loss and goes to `full`.
+/// Overwrites the stack at [`INDEX`].
 pub(crate) fn add_copy(
     b: &mut ProgramBuilder,
     [map, template]: [MapId; 2],
@@ -181,6 +183,7 @@ pub(crate) fn add_copy(
     let done = b.label();
     b.store(Word, R10, INDEX, 0);
     look_up(b, template, INDEX);
+    // The template is never missing, but the verifier needs this check.
     b.jump_if(Equal, R0, 0, full);
     b.set(R3, R0);
     set_map_and_key(b, map, key_at);
@@ -222,6 +225,7 @@ pub(crate) fn exec() -> ProgramBuilder {
     current_task(&mut b);
     look_up(&mut b, TASKS, TASK);
     b.jump_if(NotEqual, R0, 0, found);
+    // Not observed, or observed under its old id: the leader's slot was removed when the leader exited, before this exec.
     b.store(Word, R10, INDEX, R6);
     look_up(&mut b, TASKS, INDEX);
     b.jump_if(Equal, R0, 0, out);

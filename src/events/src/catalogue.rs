@@ -211,7 +211,8 @@ impl Catalogue<'_> {
         })
     }
 
-    /// The name of the PMU of a table's event, without the instance number; `None` if the machine has no such PMU.
+    /// The name of the PMU of a table's event: as in the table, which has no instance number, or that of the first core PMU if
+    /// the table names none. `None` if the machine has no such PMU.
     pub(crate) fn pmu_of<'b>(&'b self, event: &'b VendorEvent) -> Option<&'b str> {
         let mut pmus = self.pmus.iter().map(|(pmu, _)| pmu.as_str());
         let found = pmus.find(|pmu| self.is_of(event, pmu))?;

@@ -68,7 +68,7 @@ struct SharedFrame<'p> {
     file: Option<&'p str>,
 }
 
-/// Returns the frame of a function: speedscope's frames have no addresses.
+/// Returns the frame of a function. Speedscope's frames have no addresses, so a function has only one.
 fn shared_frame<'p>(profile: &'p Profile, function: &'p ProfileFunction) -> SharedFrame<'p> {
     let object = function.object;
     let object = object.and_then(|object| profile.objects.get(object as usize));

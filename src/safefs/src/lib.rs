@@ -11,8 +11,8 @@
 //! - **Temporary names are random and created with `O_EXCL`**, or the file is unnamed
 //!   (`O_TMPFILE`).
 //! - **Sizes are bounded**: [`read`] and [`Folder::read`] take a limit.
-//! - **FIFOs and devices of other users are written only if the user gave their path or this process has them open**, under the
-//!   conditions of [`find_in_place`], which also hold for [`open_output`].
+//! - **FIFOs and devices of other users are written only if the user gave their path or this process has them open.**
+//!   [`find_in_place`] has the exact conditions; [`open_output`] follows them, too.
 //!
 //! The kernel's `fs.protected_*` settings (sysctl) enforce part of this; the rules apply even if
 //! all of them are 0.

@@ -186,6 +186,7 @@ mod tests {
         }
     }
 
+    /// All modules are returned; those that are "kept" are to be added to the cache.
     #[test]
     fn modules_are_kept_if_they_have_samples_and_a_file_of_their_build() {
         let root = std::env::temp_dir().join(format!("rperf-modules-{}", std::process::id()));

@@ -99,7 +99,8 @@ impl TableBuilder {
     /// after its start. `separates(a, b)` returns whether the symbols at two positions are in different regions.
     pub(crate) fn fix_ends(&mut self, separates: impl Fn(u32, u32) -> bool) {
         self.merge();
-        // Symbols before this position were extended by the previous call, except duplicates that are not kept.
+        // Symbols before this position have their final ends. Some still have no size, since another symbol follows at their
+        // start: perf drops these duplicates in favor of one with a size.
         let first_new = self.fixed;
         self.fixed = self.len();
         for pair in self.sorted.windows(2) {
@@ -210,7 +211,7 @@ impl TableBuilder {
 
     /// Returns how the table is built, to find the symbols of overlapping ranges as perf does.
     fn history(&self) -> InsertionHistory {
-        // Every symbol gets a position below.
+        // The position in the finished table (`at`) by position in the builder (`position`): each is set below.
         let mut place = vec![u32::MAX; self.symbols.len()];
         let mut tied = Vec::new();
         let mut table_positions = 0..;
@@ -428,9 +429,11 @@ mod tests {
                 eager.fix_ends();
                 eager.drop_duplicates();
             }
+            // Symbols that are added after duplicates were last dropped.
             push(&mut builder, &rest);
             eager.insert(&rest);
             let table = builder.finish(AddressKind::Runtime);
+            // No symbol of `new_symbol` ends after 290 + 25.
             for address in 0..320 {
                 let found = table.find(address).map(|at| table.name(at).into_owned());
                 prop_assert_eq!(found.as_deref(), eager.find(address), "{}", address);

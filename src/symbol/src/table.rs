@@ -47,6 +47,7 @@ pub struct SymbolTable {
     pub(crate) overlaps: Option<OverlappingRanges>,
     /// Whether symbols are unordered and only found by position.
     pub(crate) is_numbered: bool,
+    /// The address space of the symbols: what their addresses mean.
     pub(crate) space: AddressKind,
     pub(crate) demangle: bool,
 }

@@ -54,7 +54,7 @@ impl ComparedNames<'_> {
     }
 }
 
-/// The groups of symbols at one address of a table, by ascending address.
+/// The groups of a table, by ascending address. Each consists of several symbols at one address.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TiedSymbols {
     /// All symbols of all groups; those of a group in order of insertion.

@@ -15,7 +15,7 @@ const PROG_TEST_RUN: libc::c_int = 10;
 const RAW_TRACEPOINT_OPEN: libc::c_int = 17;
 /// Licence of all programs, in a spelling with which the kernel permits all helpers.
 const LICENSE: &[u8] = b"Dual MIT/GPL\0";
-/// The size of the verifier's log in bytes.
+/// The size of the buffer for the verifier's log, in bytes.
 const LOG: usize = 1 << 18;
 /// The size of a program's name in bytes, with its NUL (`BPF_OBJ_NAME_LEN`).
 const NAME: usize = 16;
@@ -225,7 +225,7 @@ impl RawTracepointProgram {
             cpu,
             ..TestRunAttr::default()
         };
-        // SAFETY: the command reads and writes numbers of the structure only, since it has no pointers.
+        // SAFETY: the command reads and writes numbers of the structure only, since all addresses in it (data, context) are 0.
         unsafe { bpf(PROG_TEST_RUN, &mut attr) }.map(drop)
     }
 }

@@ -81,6 +81,7 @@ impl LateMemory {
             item: self.item,
             bytes: &self.bytes,
             is_truncated: self.is_truncated,
+            // Unreadable memory is omitted.
             is_unreadable: false,
             marks_more_items: self.marks_more_items,
             is_late: true,
@@ -380,7 +381,7 @@ mod tests {
         let vectors = read("writev", &[1, 0x1000, 9], &memory);
         assert_eq!(items(&vectors)[..3], [(0, &b"ab"[..]), (1, b"c"), (2, b"")]);
         assert!(vectors.last().unwrap().marks_more_items && vectors.len() == 9);
-        // A message at 0x1000. Its address is two bytes at 0x1100. Its only vector is at 0x1080 and refers to all three bytes.
+        // A message at 0x1000. Its `msg_name` is two bytes at 0x1100. Its only vector is at 0x1080 and refers to all three bytes.
         let mut memory = words(&[0x1100, 2, 0x1080, 1, 0, 0, 0]);
         memory.resize(0x80, 0);
         memory.extend(words(&[0x1100, 3]));

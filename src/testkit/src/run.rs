@@ -10,7 +10,7 @@ use std::thread;
 
 use crate::Scratch;
 
-/// A program to run in a hermetic environment.
+/// A program to run in the uniform environment of this module.
 #[derive(Debug)]
 pub struct Run {
     command: Command,
@@ -226,6 +226,7 @@ mod tests {
                 .iter()
                 .all(|home| home.is_absolute() && !home.exists())
         );
+        // Unless the test sets `HOME` itself.
         let given = Run::new("sh").args(["-c", "echo $HOME"]);
         assert_eq!(given.env("HOME", "/x").finish().unwrap().stdout, "/x\n");
     }

@@ -13,7 +13,7 @@ use crate::{Helper, Label, MapId, ProgramBuilder, Register};
 
 use super::TaskOffsets;
 
-/// From the thread id to its [`state`].
+/// From the thread id to its [`state`]. It has the number of [`crate::tasks::TASKS`], which these programs do not use.
 pub(super) const STATES: MapId = MapId(0);
 /// From (task, birth) to the sums laid out in [`row`].
 pub(super) const ROWS: MapId = MapId(2);
@@ -22,13 +22,14 @@ pub(super) const TEMPLATE: MapId = MapId(3);
 /// The keys of rows whose tasks ended.
 pub(super) const ENDED: MapId = MapId(4);
 
-/// The binary logarithm of the number of buckets of a power of two.
+/// The binary logarithm of the number of buckets, 64, into which [`bucket_number`] divides each power of two.
 const SUB_BITS: u32 = 6;
 /// The end of the last bucket, in ns (137 s). Longer waits are counted in the last bucket, too.
 const LAST_BUCKET_END: u64 = (1 << 37) - 1;
 /// The number of buckets up to that of `LAST_BUCKET_END`.
 pub(super) const BUCKETS: usize = 2048;
-/// The index in [`crate::tasks::LOSSES`] of the count of waits without a row, after that of tasks.
+/// The index in [`crate::tasks::LOSSES`] of the number of waits without a row. The index before it, [`LOST_TASKS`], is that of
+/// tasks without a state.
 pub(super) const LOST_WAITS: i32 = 1;
 /// `TASK_DEAD`.
 const DEAD: i32 = 0x80;
@@ -56,9 +57,9 @@ pub(super) mod row {
     pub(in super::super) const MAX: i16 = 24;
     /// The time at which the longest wait ended.
     pub(in super::super) const MAX_END: i16 = 32;
-    /// That of [`super::state`] when the task ended; 0 before.
+    /// The value of [`super::state::RUNTIME`] when the task ended; 0 before.
     pub(in super::super) const RUNTIME: i16 = 40;
-    /// The last name of a task that ended; before it ends, that at its first wait.
+    /// The name of the task at its first wait; when the task ends, its last name replaces it.
     pub(in super::super) const COMM: i16 = 48;
     pub(in super::super) const BUCKETS: i16 = 64;
     pub(in super::super) const SIZE: usize = 64 + 4 * super::BUCKETS;
@@ -135,8 +136,8 @@ pub(super) fn switch(offsets: TaskOffsets, cpu: Option<u32>) -> ProgramBuilder {
     b
 }
 
-/// Adds the time for which the current task ran, and stores whether it waits for a CPU from now on. Goes to `next`, or continues:
-/// the caller places this label next.
+/// Adds the time for which the current task ran, and stores whether it waits for a CPU from now on. Jumps to `next` or runs to
+/// its end: both lead to the same place, since the caller places this label directly after this code.
 fn switch_out(b: &mut ProgramBuilder, cpu: Option<u32>, next: Label) {
     let (known, summed, waits) = (b.label(), b.label(), b.label());
     current_task(b);
@@ -207,8 +208,8 @@ fn store_current_comm(b: &mut ProgramBuilder, to: Register, offset: i16) {
     b.call(Helper::GetCurrentComm);
 }
 
-/// Adds the wait of the task at `R6`, whose id is on the stack and which runs from now on. Goes to `out`, or continues: the
-/// caller places this label next.
+/// Adds the wait of the task at `R6`, whose id is on the stack and which runs from now on. Jumps to `out` or runs to its end, as
+/// [`switch_out`].
 fn switch_in(b: &mut ProgramBuilder, offsets: TaskOffsets, cpu: Option<u32>, out: Label) {
     let (known, in_order) = (b.label(), b.label());
     look_up(b, STATES, TASK);
@@ -274,8 +275,8 @@ fn only_on(b: &mut ProgramBuilder, cpu: Option<u32>, other: Label) {
     }
 }
 
-/// Leaves the address of the row for the key on the stack in `R8`; a new row gets the name of the task at `R6`. Without
-/// room, counts a loss and goes to `full`.
+/// Leaves in `R8` the address of the row whose key is on the stack. If there is none, adds it, with the name of the task at
+/// `R6`. Without room, counts a loss and goes to `full`.
 fn find_row(b: &mut ProgramBuilder, offsets: TaskOffsets, full: Label) {
     let (found, done) = (b.label(), b.label());
     look_up(b, ROWS, ROW_KEY);

@@ -208,6 +208,7 @@ fn watch(
     let has_workload = request.observe.workload.is_some();
     let status = kernel_sums::watch(&mut observation, has_workload, &mut |observation| {
         observation.drain(&mut |records| world.add(records));
+        // As at a FINISHED_ROUND record, the World (the processes and mappings at a time) applies the records of earlier drains.
         world.end_round();
         Ok(())
     })?;
@@ -239,6 +240,7 @@ fn options(
     let failed = |error: Error| CliError::message(255, format!("lock contention: {error}"));
     let table = query.table;
     let needs_names = table == ContentionTable::Addresses || !query.lock_names.is_empty();
+    // Where the BPF programs find the kernel's locks; in `run`, `layout` is that of the printed table.
     let layout = needs_names.then(lock_layout).flatten();
     let key = match table {
         ContentionTable::Callers => ContentionKey::Stack,
@@ -255,6 +257,7 @@ fn options(
     let entries = matches.get_one::<u64>("map-nr-entries").copied();
     let selected = query.selection.flags.as_ref();
     Ok(ContentionOptions {
+        // `start` replaces this and `cpus` if the target is not the whole system.
         tasks: TaskSet::All,
         excluded_process: Some(std::process::id()),
         key,
@@ -315,6 +318,7 @@ fn start(
                 options.tasks = TaskSet::Threads {
                     threads: Vec::new(),
                     follow: Some(pid_offset),
+                    // Only applies to `threads`, which is empty.
                     from_exec: false,
                 }
             }
@@ -447,6 +451,7 @@ impl LiveNames<'_, '_> {
             named.name = name;
         }
         if let (LockKey::Owner(Some(tid)), Some(waiting)) = (&named.row.key, named.row.process) {
+            // Only set if it is known and not the process of the waiting thread.
             let process = self.owners.process(*tid);
             named.owner_process = process.filter(|process| *process != waiting);
         }

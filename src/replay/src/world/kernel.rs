@@ -23,6 +23,7 @@ impl WorldBuilder {
         for entry in entries {
             let mode = entry.misc.cpu_mode();
             let machine = Machine::of(mode, entry.pid.cast_unsigned());
+            // Also for modules: names of DSOs in kernel mode are separate from those in user mode.
             let is_kernel = matches!(mode, CpuMode::Kernel | CpuMode::GuestKernel);
             let name = entry.filename.as_str();
             let build_id = Some(entry.id().to_vec()).filter(|id| id.iter().any(|byte| *byte != 0));
@@ -51,10 +52,12 @@ impl WorldBuilder {
                 dso.build_id = build_id;
             }
         }
+        // Results that readers cached before are no longer valid.
         self.world.version += 1;
     }
 
-    /// Adds a kernel DSO from the BUILD_ID feature. As in perf, its name is the path.
+    /// Adds a kernel or a module from the BUILD_ID feature. As in perf, its name is the path; but a module is found by its module
+    /// name, as mappings look for it.
     fn add_kernel_dso(&mut self, machine: Machine, name: &str) -> DsoId {
         match module_name(name) {
             Some(module) => {
@@ -164,6 +167,7 @@ impl WorldBuilder {
 
     pub(super) fn ksymbol(&mut self, order: Order, ksymbol: &Ksymbol<'_>) {
         let space = self.kernel_space(Machine::Host);
+        // `Order::MAX`: after all records so far.
         let existing = self.world.lookup_in(space, Order::MAX, ksymbol.addr);
         let existing = existing.map(|id| *self.world.mapping(id));
         let end = ksymbol.addr.saturating_add(u64::from(ksymbol.len));

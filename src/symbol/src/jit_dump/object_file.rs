@@ -1,6 +1,8 @@
 //! All functions of a dump as one ELF file, which rperf's `inject --jit` writes: code, symbols, frames and lines.
 //!
 //! Addresses of code and frames equal file offsets. A function that was loaded twice has two symbols.
+//!
+//! "Loaded" is said of a function with a `JIT_CODE_LOAD` record, and of an ELF section that is part of a segment (`SHF_ALLOC`).
 
 use std::ops::Range;
 
@@ -78,11 +80,11 @@ impl Section {
     }
 }
 
-/// The code of all functions, with the place of the code of each.
+/// The code of all functions, and where that of each one is.
 struct PlacedCode {
     /// The content of `.text`.
     text: Vec<u8>,
-    /// The addresses in the object of the code of each function, by the offset of this code in the dump.
+    /// For each function, the address range of its code in the object. The key is the offset of this code in the dump.
     places: FxHashMap<usize, Range<usize>>,
 }
 
@@ -289,7 +291,7 @@ fn segments(sections: &[Section]) -> Vec<(u32, u32, Range<usize>)> {
 }
 
 impl Writer {
-    /// `Elf64_Ehdr` of elf(5).
+    /// `Elf64_Ehdr` of elf(5). `headers` is the file offset of the section headers; the other two are numbers of headers.
     fn file_header(&mut self, machine: u16, headers: usize, segments: usize, sections: usize) {
         let order = if self.big { ELFDATA2MSB } else { ELFDATA2LSB };
         self.bytes.extend(ELFMAG);

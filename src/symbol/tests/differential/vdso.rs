@@ -39,6 +39,7 @@ fn the_vdso_has_perfs_symbols() {
     };
     let loaded = load(&Disk, &SearchPaths::new(None), &request);
     assert!(!loaded.table.is_empty(), "{:?}", loaded.findings);
+    // As in an MMAP record of a process. Any address serves: the vdso's symbols are found by their offsets in it.
     let mapping = Mapping {
         kernel: false,
         start: 0x7fff_f7fc_1000,
@@ -46,5 +47,6 @@ fn the_vdso_has_perfs_symbols() {
         pgoff: 0,
         name: "[vdso]",
     };
+    // `&[]`: no further options of `perf script`.
     assert_no_differences("[vdso]", &differences(&loaded, &dir, &mapping, &[]));
 }

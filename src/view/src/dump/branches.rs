@@ -26,7 +26,7 @@ pub(super) fn write(out: &mut dyn Write, stack: &BranchStack<'_>) -> io::Result<
         let aborted = letter(branch::ABORTED, 'A');
         let in_transaction = letter(branch::IN_TRANSACTION, 'T');
         let cycles = entry.cycles();
-        // Flags that perf 6.1 does not name.
+        // The bits after the named bit-fields of `struct perf_branch_entry`: perf 6.1 prints them as one number.
         let other_flags = flags >> 33;
         let kind = branch::kind(flags);
         writeln!(

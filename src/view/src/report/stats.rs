@@ -36,7 +36,7 @@ pub struct EventStats<'a> {
     pub lost: u64,
 }
 
-/// Writes the number of records by type, and the samples of each event that has or lost some.
+/// Writes the number of records by type, then the numbers of recorded and of lost samples by event, except those that are 0.
 ///
 /// # Errors
 /// Errors of `out`.
