@@ -15,9 +15,9 @@ pub(crate) struct UsdtMarker {
     pub(crate) name: String,
     /// The build-id of the program.
     pub(crate) build_id: String,
-    /// The installed path of the program.
+    /// The path of the program. Its file is the build with `build_id`.
     pub(crate) program: PathBuf,
-    /// The lines that create the events of the marker.
+    /// The uprobe definitions that create the events of the marker, in the syntax of tracefs `uprobe_events`.
     pub(crate) lines: Vec<String>,
 }
 
@@ -28,6 +28,7 @@ pub(crate) fn installed_markers(cache: &Cache) -> Vec<UsdtMarker> {
     for cached in cache.objects().unwrap_or_default() {
         let entries = cached_entries(&cached.probes().unwrap_or_default());
         let of_markers = entries.iter().filter(|entry| entry.is_marker);
+        // The text is `sdt_PROVIDER:NAME=NAME`.
         let named = of_markers.filter_map(|entry| Some((entry.text.split_once('=')?.0, entry)));
         let named: Vec<(&str, &CachedEntry)> = named.collect();
         // A program that was removed or replaced by another build cannot be probed.

@@ -59,11 +59,13 @@ mod tests {
             (3, Some(Isa::X86)),
             (62, Some(Isa::X86_64)),
             (183, Some(Isa::Arm64)),
+            // `EM_PPC64`.
             (21, None),
         ] {
             file[18] = machine;
             assert_eq!(Isa::of_elf(&file), isa);
         }
+        // The same machine in big-endian byte order, to test that `EI_DATA` is used.
         (file[5], file[18], file[19]) = (2, 0, 62);
         assert_eq!(Isa::of_elf(&file), Some(Isa::X86_64));
         assert_eq!(Isa::of_elf(&file[..19]), None);

@@ -17,7 +17,8 @@ pub const PERF_FLAG_PID_CGROUP: u64 = 1 << 2;
 /// The task and the CPU that an event observes: the pid and cpu arguments of `perf_event_open(2)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ObservedTask {
-    /// Thread id; 0 is the caller, -1 every thread (then `cpu` must be given).
+    /// Thread id; 0 is the caller, -1 every thread (then `cpu` must be given). With [`PERF_FLAG_PID_CGROUP`], the descriptor of
+    /// the cgroup.
     pub pid: i32,
     /// CPU number; -1 is any CPU (then `pid` must be given).
     pub cpu: i32,
@@ -77,7 +78,8 @@ impl Counter {
     ) -> io::Result<Self> {
         let bytes = attr.encode(Endian::NATIVE);
         // The kernel takes the structure's size from its size field, so a shorter or longer layout
-        // than the bindings' is fine; the copy only serves alignment.
+        // than the bindings' is fine; the copy only serves alignment. The known sizes are multiples of 8, so the chunks are
+        // all of `bytes`.
         let mut words = vec![0_u64; bytes.len().div_ceil(size_of::<u64>())];
         for (word, chunk) in words.iter_mut().zip(bytes.as_chunks().0) {
             *word = u64::from_ne_bytes(*chunk);
@@ -292,6 +294,7 @@ mod tests {
     fn task_clock() -> Option<Counter> {
         let attr = Attr {
             kind: EventType::SOFTWARE,
+            // `PERF_COUNT_SW_TASK_CLOCK`.
             config: 1,
             read_format: ReadFormat::ID | ReadFormat::TOTAL_TIME_ENABLED,
             flags: AttrFlags::DISABLED | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV,
@@ -330,6 +333,7 @@ mod tests {
             flags: AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV,
             ..Attr::default()
         };
+        // `PERF_COUNT_SW_TASK_CLOCK`, and below `PERF_COUNT_SW_PAGE_FAULTS`.
         let Ok(clock) = Counter::open(&attr(1), own, None) else {
             return;
         };

@@ -12,15 +12,15 @@ pub const IDLE_STATES: usize = 7;
 pub struct FrequencyStep {
     /// The time of the change, in nanoseconds.
     pub time: u64,
-    /// The frequency in kHz: the highest one if it changed several times in a cell. Changes before the start of the chart belong
-    /// to its first cell.
+    /// The frequency in kHz: the highest one if it changed several times in a cell of the [`TimeGrid`]. Changes before the start
+    /// of the chart belong to its first cell.
     pub khz: u32,
 }
 
 /// Idle states and frequencies of one CPU.
 #[derive(Debug, Default)]
 pub struct CpuPower {
-    /// Idle states over time, by their index; in state 0, the CPU polls.
+    /// Idle states over time, by their index, without further data (`()`); in state 0, the CPU polls.
     pub idle: Timeline<IDLE_STATES, ()>,
     /// Changes of the frequency, in order of time, at most one per cell.
     pub frequencies: Vec<FrequencyStep>,
@@ -57,6 +57,7 @@ impl CpuPower {
     pub(super) fn frequency(&mut self, time: u64, event: &CpuFrequency<'_>, grid: &TimeGrid) {
         let step = FrequencyStep {
             time,
+            // The tracepoint's field `state` is the new frequency in kHz.
             khz: event.state(),
         };
         self.push_step(step, grid);

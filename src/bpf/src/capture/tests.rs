@@ -1,9 +1,11 @@
-//! Plans as the programs read them, and the programs in the running kernel.
+//! Plans (lists of the memory to copy at the begin or return of a system call) as the programs read them, and the programs in the
+//! running kernel.
 
 use super::*;
 use crate::testing::running;
 use rperf_syscalls::{Abi, SyscallTable};
 
+/// The plans of all system calls of this machine, by number.
 fn plans() -> Vec<(u32, CapturePlan)> {
     let all = SyscallTable::of(Abi::native().unwrap()).all().into_iter();
     all.map(|(number, call)| (number, call.capture_plan()))
@@ -17,28 +19,30 @@ fn plans_are_encoded_for_the_programs() {
         let number = table.number(name).unwrap();
         table.get(number).unwrap().capture_plan()
     };
+    // An entry has 16 bytes (`layout::entry`): the kind of memory, its argument, the kind of its length, the argument of the
+    // length, then the factor of the length and the limit. 32 is the limit of strings that are not paths.
     let opened = encode(&plan("openat").at_entry, 32);
     assert_eq!(opened.len(), 64);
-    // A text at argument 1, up to 4098 bytes; then nothing.
+    // A text at argument 1, up to 4098 bytes (`PATH_MAX` and 2, so that a longer text is recognized); then nothing.
     assert_eq!(opened[..8], [2, 1, 0, 0, 0, 0, 0, 0]);
     assert_eq!(opened[8..12], 4098_u32.to_ne_bytes());
     assert_eq!(opened[16..], [0; 48]);
     let written = encode(&plan("write").at_entry, 32);
-    // Bytes at argument 1, whose number is argument 2, up to 32.
+    // Bytes at argument 1; their number is argument 2 times 1, but at most 32.
     assert_eq!(written[..4], [1, 1, 1, 2]);
     assert_eq!(
         written[4..12],
         [1_u32.to_ne_bytes(), 32_u32.to_ne_bytes()].concat()
     );
     let read = encode(&plan("read").at_return, 32);
-    // Bytes at argument 1, whose number is the result.
+    // Bytes at argument 1; their number is the call's result.
     assert_eq!(read[..4], [1, 1, 2, 0]);
     let accepted = encode(&plan("accept").at_return, 32);
-    // Bytes at argument 1, whose number is where argument 2 points to; then that number.
+    // Bytes at argument 1; their number is the `int` to which argument 2 points. Then that number itself: 4 bytes at argument 2.
     assert_eq!(accepted[..4], [1, 1, 3, 2]);
     assert_eq!(accepted[16..24], [1, 2, 0, 0, 4, 0, 0, 0]);
     let executed = encode(&plan("execve").at_entry, 32);
-    // The list of argument 1 precedes the path of argument 0.
+    // The list of texts at argument 1 (`argv`) precedes the path at argument 0: the programs need a list as the first entry.
     assert_eq!(
         (executed[..2].to_vec(), executed[16..18].to_vec()),
         (vec![3, 1], vec![2, 0])
@@ -72,7 +76,7 @@ fn the_programs_pass_the_verifier() {
         TaskSet::All,
         TaskSet::Threads {
             threads: vec![1],
-            // Any offset: the thread waits for its exec, so no child of it is followed.
+            // Any offset of `task_struct::pid`: the thread waits for its exec, so no child of it is followed.
             follow: Some(1000),
             from_exec: true,
         },
@@ -85,6 +89,7 @@ fn the_programs_pass_the_verifier() {
             plans: &plans,
             string_size: 32,
         });
+        // `None` if BPF programs cannot run here; the test is then reported as skipped.
         let Some(capture) = running(started) else {
             return;
         };

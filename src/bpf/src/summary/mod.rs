@@ -108,6 +108,7 @@ impl SyscallSummary {
         let program_options = ProgramOptions::of(options)?;
         let mut summary = Self(LoadedPrograms::new(&shapes(options.max_pairs))?);
         let loaded = &mut summary.0;
+        // The first value of each new key of the map of calls: all 0 except for the minimum, which is `u64::MAX`.
         loaded.set_template(programs::TEMPLATE, CALL_SIZE, call::MIN)?;
         select(loaded, options.calls.as_deref())?;
         // The programs that follow tasks run before threads are added: otherwise, tasks that the threads create in between would
@@ -164,7 +165,8 @@ impl SyscallSummary {
     }
 }
 
-/// Selects the calls that are counted; all if `calls` is `None`.
+/// Selects the calls that are counted; all if `calls` is `None`. The numbers below the limit are those of 64-bit programs, then
+/// those of 32-bit programs (with the bit [`COMPAT`]).
 fn select(loaded: &LoadedPrograms, calls: Option<&[u32]>) -> Result<(), Error> {
     let limit = 2 * COMPAT.unsigned_abs();
     for call in 0..limit {
@@ -176,7 +178,8 @@ fn select(loaded: &LoadedPrograms, calls: Option<&[u32]>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the shapes of the maps, indexed by [`crate::MapId`].
+/// Returns the shapes of the maps, indexed by [`crate::MapId`]: sizes of a key and of a value in bytes, and the maximum number of
+/// entries. The map `errors` is [`programs::ERRNOS`], from a key of `calls` and an errno to a count.
 fn shapes(max_pairs: u32) -> [NamedShape; 6] {
     use BpfMapKind::{Array, Hash, PerCpuArray};
     let value = u32::try_from(CALL_SIZE).unwrap_or(u32::MAX);
@@ -196,7 +199,9 @@ impl ProgramOptions {
         Ok(Self {
             known_tasks_only: options.tasks.is_limited(),
             excluded_process: options.excluded_process,
+            // The offset of `task_struct::pid`; `None` if new tasks are not followed.
             task_pid: options.tasks.follow_offset()?,
+            // The saved register by which calls of 32-bit programs are recognized.
             compat: RegisterLayout::native()?.compat,
             by_cgroup: options.by_cgroup,
         })

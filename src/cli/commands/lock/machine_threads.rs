@@ -71,10 +71,11 @@ impl MachineThreads {
     /// Returns the thread whose process maps `place` and whose id in its own PID namespace is `own_tid`. `pid` is a process that
     /// maps `place`.
     ///
-    /// Returns `None` if there is no such thread, or several, as the memory of a lock has an id without its namespace. If no
-    /// thread with this id is known to be in a process that maps `place`, and this user may not read the mappings of exactly one
-    /// of these threads, the process of that thread is assumed to map `place` if both it and `pid` are in the initial PID
-    /// namespace.
+    /// Returns `None` if there is no such thread, or if there are several: a lock stores only the id, not its namespace.
+    ///
+    /// If there is none, but the mappings of exactly one thread with this id may not be read by this user, returns that thread
+    /// if both its process and `pid` are in the PID namespace of the proc file system (the initial one outside of containers):
+    /// its process is assumed to map `place`.
     pub(super) fn thread_sharing(
         &self,
         place: SharedPlace,
@@ -103,6 +104,7 @@ impl MachineThreads {
         }
     }
 
+    /// Whether both processes are in the PID namespace of the proc file system, the outermost that is visible here.
     fn are_in_initial_namespace(&self, pids: [u32; 2]) -> bool {
         let statuses = pids.map(|pid| self.proc.status(pid, pid));
         let mut statuses = statuses.iter();

@@ -22,7 +22,8 @@ use crate::cli::error::CliError;
 const OTHER_LINES: usize = 5;
 /// Lines and columns of a terminal that does not report its size.
 const DEFAULT_SIZE: (usize, usize) = (25, 80);
-/// The minimum number of samples that the menu shows if none is set. As in perf, it is only shown: no rows are hidden.
+/// The minimum number of samples that the menu shows if none is set (perf's `count filter`). As in perf, it is only shown: no
+/// rows are hidden.
 const DEFAULT_COUNT: u64 = 5;
 /// The default minimum percentage of an annotated instruction, as in perf.
 pub(super) const DEFAULT_PERCENT: u8 = 5;
@@ -43,7 +44,7 @@ pub(super) struct TopScreen<'a> {
     /// The minimum percentage of shown instructions of that function.
     percent: u8,
     code: LiveCode,
-    /// The index of the table that is shown.
+    /// The index of the table that is shown: one table for each event or, with `--group`, one for all.
     table: usize,
     keys: Option<KeyInput>,
     key_mode: KeyMode,
@@ -142,6 +143,7 @@ impl<'a> TopScreen<'a> {
         out.write_all(b"\n")?;
         let lines = height.saturating_sub(OTHER_LINES + warning_lines);
         let limits = RowLimits {
+            // As in perf, the warning takes the place of a row, even if a maximum is given.
             max_rows: self.entries().saturating_sub(warning_lines),
             min_samples: self.min_samples.unwrap_or_default(),
             screen: Some((lines, columns.saturating_sub(1))),
@@ -182,7 +184,7 @@ impl<'a> TopScreen<'a> {
         })
     }
 
-    /// Handles a key; returns whether the key quits.
+    /// Handles a key; returns whether the key quits. A key without an action shows the menu; in the menu, it closes the menu.
     fn press(&mut self, byte: u8, session: &mut TopSession) -> io::Result<bool> {
         match std::mem::replace(&mut self.key_mode, KeyMode::Key) {
             KeyMode::Text(prompted, typed) => self.type_text(byte, prompted, typed, session)?,
@@ -324,7 +326,7 @@ impl<'a> TopScreen<'a> {
         menu.text()
     }
 
-    /// The maximum number of rows: as given, otherwise as many as fit.
+    /// The maximum number of rows (perf's `display entries`): as given, otherwise as many as fit.
     fn entries(&self) -> usize {
         let fit = self.size().0.saturating_sub(OTHER_LINES);
         self.max_rows.unwrap_or(fit).max(1)

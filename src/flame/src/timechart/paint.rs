@@ -1,12 +1,12 @@
 //! The colours of boxes.
 
-/// The number of colours of idle states; the last one is that of all deeper states, too.
+/// The number of colours of idle states, by depth from 0. The last colour shows all deeper states, too.
 pub const IDLE_PAINTS: u8 = 7;
 
 /// The colour of a box, by what it shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Paint {
-    /// An idle state by its depth, below [`IDLE_PAINTS`].
+    /// An idle state by its depth (0: the CPU polls). A depth of [`IDLE_PAINTS`] or more is shown as the last colour.
     Idle(u8),
     /// A task sleeps.
     Sleeping,
@@ -40,7 +40,7 @@ impl Paint {
     /// The number of colours of tasks on CPUs.
     pub const TASK_COLORS: u8 = 8;
 
-    /// Returns the classes in the style sheet, separated by blanks. The first is that of the paint in the legend.
+    /// Returns the classes in the style sheet, separated by blanks. The first is the class of [`Paint::legend`].
     pub(super) fn class(self) -> String {
         match self {
             Self::Idle(depth) => format!("i{}", depth.min(IDLE_PAINTS - 1)),

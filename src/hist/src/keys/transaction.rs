@@ -55,6 +55,7 @@ fn text(transaction: u64) -> String {
 mod tests {
     use super::*;
 
+    /// Bits are shown by name, and the abort code of the program as a hexadecimal number.
     #[test]
     fn bits_have_names_and_aborts_a_code() {
         assert_eq!(text(0), "");

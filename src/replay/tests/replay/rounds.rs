@@ -1,4 +1,4 @@
-//! A recording with so many rounds that the replay stores only some of them.
+//! A recording with so many rounds (parts that end with FINISHED_ROUND) that the replay keeps the positions of only some of them.
 
 use std::num::NonZeroUsize;
 
@@ -21,7 +21,8 @@ fn time(round: u64, sample: u64, count: u64) -> u64 {
     }
 }
 
-/// A recording of 2,999 rounds, and the orders of its samples, ascending.
+/// A recording of 2,999 rounds, and the orders (time and file position) of its samples, ascending. A sample without a time has
+/// the flush limit, the time up to which perf would have delivered records, as its time.
 fn many_rounds() -> (Vec<u8>, Vec<Order>) {
     let sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
     let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);
@@ -42,6 +43,7 @@ fn many_rounds() -> (Vec<u8>, Vec<Order>) {
         file.round();
         rounds.finish_round();
     }
+    // Samples before the flush limit at which they are read: the first one of every hundredth round.
     assert!(rounds.late() > 0);
     expected.sort();
     (file.finish(), expected)
@@ -53,6 +55,7 @@ fn records_are_in_time_order_if_only_some_rounds_are_stored() {
     let data = PerfData::parse(&file).expect("a valid file");
     let replay = Replay::open(&data).expect("a valid recording");
     let mut seen = Vec::new();
+    // Gets the output for one block of samples after the other; a `Seen` begins with the sample's file position.
     let mut take = |block: &mut Vec<Seen>| {
         seen.extend(block.iter().map(|(position, ..)| *position));
         FoldControl::Continue

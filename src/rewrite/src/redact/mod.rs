@@ -1,6 +1,6 @@
-//! Removes data that identify a machine and its users from a recording: names, paths, command lines, texts, and the addresses in
-//! raw data and of breakpoints. The processor's description and build-ids are kept; other addresses are left to
-//! [`AddressShifter`](crate::AddressShifter).
+//! Removes data that identify a machine and its users from a recording: names, paths, command lines, the texts and addresses in
+//! the raw data of samples, and the addresses of breakpoints. The processor's description and build-ids are kept. Other addresses
+//! are left to [`AddressShifter`](crate::AddressShifter), a separate transform.
 //!
 //! Records and features that are neither known to be harmless nor redacted are dropped.
 
@@ -132,6 +132,7 @@ impl Redactor {
             // Not reached: records of other types are dropped above.
             other => other,
         };
+        // The trailer (`sample_id` of linux/perf_event.h) is copied; only the fields before it were redacted.
         let fields_size = self.events.split(raw).0.len();
         let trailer = raw.body.get(fields_size..).unwrap_or_default();
         RecordHeader::encode_record(raw.kind, raw.misc, to, self.endian, |to| {
@@ -300,6 +301,7 @@ impl Transform for Redactor {
         }
     }
 
+    /// Handles a metadata record (`HEADER_*`, EVENT_UPDATE); all other records that have a payload behind them are dropped.
     fn special(&mut self, record: &[u8], to: &mut Vec<u8>) {
         let endian = self.endian;
         let Some((raw, size)) = RawRecord::split(record, endian) else {
@@ -310,6 +312,7 @@ impl Transform for Redactor {
             RecordKind::HEADER_ATTR => to.extend_from_slice(record),
             RecordKind::EVENT_UPDATE => self.event_update(&raw, record, to),
             RecordKind::HEADER_TRACING_DATA => {
+                // The payload follows the record; the size in the record's header doesn't include it.
                 let section = record.get(size..).unwrap_or_default();
                 if let Some(section) = formats_only(section) {
                     encode_tracing_data(to, &section, endian);

@@ -34,7 +34,7 @@ pub(super) struct LineRows {
 }
 
 impl LineRows {
-    /// Runs a line program. Stops at damaged parts.
+    /// Runs a line program. Stops at the first damaged part; the sequences that ended before it are kept.
     pub(super) fn read(program: IncompleteLineProgram<Slice<'_>>) -> Self {
         let mut table = Self::default();
         // Index of the first row of the current sequence.

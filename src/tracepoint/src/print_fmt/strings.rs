@@ -9,7 +9,8 @@ use super::program::{
 use super::spec::TextSpec;
 use crate::value::read_number;
 
-/// Padding and truncation of each part of the text.
+/// Padding and truncation, applied as in perf: to each name of `__print_flags` by itself, and not to hexadecimal numbers in place
+/// of names, addresses, `__print_hex` and `__print_array`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TextShape {
     pub(super) spec: TextSpec,
@@ -18,7 +19,7 @@ pub(super) struct TextShape {
 }
 
 impl PrintFmt {
-    /// Appends the text of a source by its index.
+    /// Appends the text of a source by its index. An address is that of a kernel string in tracefs `printk_formats`.
     pub(super) fn write_source(
         &self,
         source: usize,
@@ -98,7 +99,7 @@ impl PrintFmt {
     ) {
         let mut is_first = true;
         for entry in self.table(table) {
-            // As in perf, an entry with a negative value is the text for no remaining bits.
+            // As in perf, the name of an entry with a negative value is printed if no bits remain, without delimiter.
             if value == 0 && entry.value < 0 {
                 put_text(out, self.literal(entry.name), shape.spec, shape.star);
                 break;
@@ -137,6 +138,7 @@ impl PrintFmt {
         out: &mut Vec<u8>,
     ) {
         let (start, _) = location.resolve(raw, self.abi.endian);
+        // An int, as in perf; a negative count prints nothing.
         let count = usize::try_from(self.number(count, raw) as i32).unwrap_or(0);
         let bytes = raw.get(start..).unwrap_or_default();
         for (index, byte) in bytes.iter().take(count).enumerate() {
@@ -156,10 +158,11 @@ impl PrintFmt {
         out: &mut Vec<u8>,
     ) {
         let (mut at, _) = location.resolve(raw, self.abi.endian);
+        // Count and size are ints, as in perf; a negative count prints nothing.
         let count = usize::try_from(self.number(count, raw) as i32).unwrap_or(0);
         let mut size = self.number(element_size, raw) as i32;
         for index in 0..count {
-            // Perf would read beyond the end of the record, which gives meaningless numbers.
+            // Ends with the record. Perf would read beyond it, which gives meaningless numbers.
             let Some(&first) = raw.get(at) else { return };
             if index > 0 {
                 out.push(b' ');
@@ -168,6 +171,7 @@ impl PrintFmt {
                 let number = read_number(raw, at, size as usize, self.abi.endian);
                 put_decimal(out, number.unwrap_or(0));
             } else {
+                // As in perf: the first byte, then all further elements as bytes.
                 out.extend_from_slice(b"BAD SIZE:");
                 put_signed(out, size.into());
                 out.push(b' ');
@@ -203,6 +207,7 @@ fn put_c_string(out: &mut Vec<u8>, bytes: &[u8], size: usize, shape: TextShape) 
     let field = bytes.get(..size).unwrap_or(bytes);
     let text = field.get(..nul_position(field)).unwrap_or(field);
     if shape.spec == TextSpec::default() {
+        // All of `bytes`, which begins with `text`, allows a faster copy.
         put_bytes(out, text, bytes);
     } else {
         put_text(out, text, shape.spec, shape.star);
