@@ -22,8 +22,8 @@ use crate::{ContextSwitch, EventContext, TaskChange};
 /// ```
 ///
 /// Fed by `sched_switch`, `sched_waking` or `sched_wakeup` (if both, the earlier one counts), `sched_wakeup_new`,
-/// `sched_migrate_task`, `sched_process_fork`; or by SWITCH, FORK and EXIT records; or by both. The state of a task is unknown before
-/// its first event. For the idle tasks (tid 0, one per CPU) only the running state is reported.
+/// `sched_migrate_task`, `sched_process_fork`; or by SWITCH, FORK and EXIT records; or by both. The state of a task is unknown
+/// before its first event. For the idle tasks (tid 0, one per CPU) only the running state is reported.
 #[derive(Debug, Default)]
 pub struct TaskStates {
     tasks: FxHashMap<TaskKey, TaskRecord>,
@@ -31,7 +31,7 @@ pub struct TaskStates {
     current: FxHashMap<u32, TaskKey>,
     /// The number of running tasks, without idle ones.
     running: u32,
-    /// The number of losses so far.
+    /// The number of losses so far: calls of [`TaskStates::lost`], not lost records.
     losses: u64,
     /// Whether a `sched_switch` event was handled.
     has_switch_events: bool,
@@ -114,7 +114,8 @@ impl TaskStates {
         Self::default()
     }
 
-    /// Handles a tracepoint event, and calls `ended` with each state that it ends. Events of tracepoints that do not matter are ignored.
+    /// Handles a tracepoint event, and calls `ended` with each state that it ends. Events of tracepoints that do not matter are
+    /// ignored.
     pub fn event(
         &mut self,
         at: &EventContext,
@@ -132,9 +133,11 @@ impl TaskStates {
                 };
                 self.cpu_switch(time, switch, ended);
             }
+            // `sched_waking` and `sched_wakeup_new`, too.
             TypedEvent::SchedWakeup(event) => {
                 let cpu = event.target_cpu().map(i32::cast_unsigned);
                 let tid = event.pid().cast_unsigned();
+                // Only old kernels record `success`; without it, the wakeup succeeded.
                 if event.success() != Some(false) {
                     self.wake(time, tid, cpu.or(at.cpu), ended);
                 }
@@ -150,7 +153,8 @@ impl TaskStates {
         }
     }
 
-    /// Handles a FORK or EXIT record; others are ignored. EXIT ends a task only without `sched_switch`, otherwise the last switch does.
+    /// Handles a FORK or EXIT record; others are ignored. EXIT ends a task only without `sched_switch`, otherwise the last switch
+    /// does.
     pub fn task(
         &mut self,
         at: &EventContext,
@@ -242,7 +246,7 @@ impl TaskStates {
     ) {
         let key = key(tid, cpu);
         match self.state_of(key) {
-            // The second one of waking and wakeup.
+            // `sched_wakeup` after `sched_waking` of the same wakeup, which already ended the sleep.
             Some(RunState::Runnable(_)) => {}
             Some(RunState::Running) => self.counts.wakeups_of_running += 1,
             Some(RunState::New | RunState::Sleeping(_)) | None => {
@@ -312,6 +316,7 @@ impl TaskStates {
     fn fork(&mut self, time: u64, tid: u32, ended: &mut impl FnMut(StateInterval)) {
         // The tracepoint and the record report the same fork.
         if self.state_of((tid, None)) != Some(RunState::New) {
+            // A state of this tid is that of an earlier task, whose end was not seen.
             self.forget((tid, None));
             self.change(time, (tid, None), Some((RunState::New, None)), ended);
         }
@@ -351,7 +356,7 @@ impl TaskStates {
         }
     }
 
-    /// Clears the CPU's running task, if it is this one.
+    /// Removes the CPU's entry in `current`, if it is this task; does not change the number `running`.
     fn clear_running(&mut self, cpu: Option<u32>, key: TaskKey) {
         if let Some(cpu) = cpu
             && self.current.get(&cpu) == Some(&key)

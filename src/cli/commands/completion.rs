@@ -40,6 +40,7 @@ pub(super) fn command() -> Command {
             value("name", "name")
                 .help("program name to complete (default: the name of this program)"),
         )
+        // The shell; or the word `words`, and the words of a command line to complete.
         .arg(
             Arg::new("words")
                 .num_args(0..)
@@ -48,7 +49,7 @@ pub(super) fn command() -> Command {
         )
 }
 
-/// Prints a completion script, or for `words` the candidates.
+/// Prints the completion script of a shell; if the first argument is the word `words` instead, the candidates for those after it.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let words = matches.get_many::<OsString>("words").unwrap_or_default();
     let words: Vec<OsString> = words.cloned().collect();

@@ -72,6 +72,7 @@ fn reading_options([page, slab]: [Arg; 2]) -> Vec<Arg> {
         value("time", "start,end").help(
             "only events of this time range: seconds, or percent of the recording: 10%/2, 10%-20%",
         ),
+        // kmem has no -k.
         symbol_args::vmlinux().short(None),
         symbol_args::kallsyms(),
         symbol_args::symfs(),
@@ -118,7 +119,8 @@ pub(super) fn full_name(word: &str) -> &str {
     subcommands::full_name(word, ABBREVIATED)
 }
 
-/// Runs `kmem record`; refuses unknown subcommands. The others are commands of their own.
+/// Runs `kmem record`; refuses unknown subcommands. The other subcommands have a `command` and a `run` of their own, and do not
+/// get here.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let (name, rest) = split_words("kmem", SUBCOMMANDS, matches, context)?;
     match full_name(&name) {

@@ -3,8 +3,8 @@
 use rperf_wire::CpuMode;
 
 /// Position of a record in the total order of its file: by time, and for equal times by file
-/// position. The time of a record without one is the flush limit at its position, so that it precedes
-/// everything not delivered yet (see [`crate::Rounds`]).
+/// position. A record without a time gets the flush limit at its position: the time up to which perf has delivered records by
+/// then (see [`crate::Rounds`]). So it precedes everything not delivered yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Order {
     /// Nanoseconds of the recording's clock.
@@ -32,7 +32,7 @@ impl Order {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct EventIndex(pub u32);
 
-/// Index of a DSO in [`crate::World::dsos`].
+/// Index of a DSO in [`crate::World::dsos`]. The World has the processes, mappings and DSOs of a recording at each time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DsoId(pub u32);
 
@@ -40,8 +40,8 @@ pub struct DsoId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MappingId(pub u32);
 
-/// A thread's name; [`crate::World::comm`] returns the text. Equal ids mean equal names. Ids are
-/// not ordered by name.
+/// A thread's name; [`crate::World::comm`] returns the text. Equal ids mean equal names, unless names were removed from a live
+/// World in between: their ids are reused. Ids are not ordered by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CommId(pub u32);
 

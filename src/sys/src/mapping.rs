@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use crate::Counter;
 
-/// A part of a counter's memory, unmapped when dropped.
+/// A part of a counter's memory, its ring or its AUX area; unmapped when dropped. Not a mapping of a process in a recording.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     base: NonNull<u8>,
@@ -45,6 +45,7 @@ impl Mapping {
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
+        // Address 0 is not chosen by the kernel; the error is only for the type.
         let base = NonNull::new(base.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { base, size })
     }
@@ -59,9 +60,10 @@ impl Mapping {
         self.size
     }
 
-    /// Returns `length` bytes from `position` on in the circular part of the memory, as two pieces. The part begins at `offset`
-    /// from [`base`](Self::base) and ends with the memory; its size must be a power of two. The second piece is empty unless the
-    /// bytes wrap around the end; both are empty if `length` exceeds the size of the part.
+    /// Returns `length` bytes from `position` on in the circular part of the memory, as two pieces. `position` counts on when the
+    /// part wraps around. The part begins at `offset` from [`base`](Self::base), not from the start of the file as in
+    /// [`Self::of`], and ends with the memory; its size must be a power of two. The second piece is empty unless the bytes wrap
+    /// around the end; both are empty if `length` exceeds the size of the part.
     ///
     /// # Safety
     ///

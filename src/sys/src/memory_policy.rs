@@ -41,6 +41,7 @@ pub fn bind_memory(node: Option<u32>) -> io::Result<()> {
 mod tests {
     use super::*;
 
+    /// Memory can be used after it was bound to node 0; on which node it lies is not checked.
     #[test]
     fn memory_is_bound_to_a_node_of_the_machine() {
         std::thread::spawn(|| match bind_memory(Some(0)) {
@@ -52,6 +53,7 @@ mod tests {
                         .count(),
                     1 << 20
                 );
+                // A valid number, but far more nodes than machines have.
                 let missing = bind_memory(Some(1000)).unwrap_err();
                 assert_eq!(missing.raw_os_error(), Some(libc::EINVAL));
                 bind_memory(None).unwrap();

@@ -9,7 +9,8 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// `si_code` of an address beyond the end of a mapped file (asm-generic/siginfo.h).
+/// `si_code` of an address beyond the end of a mapped file (asm-generic/siginfo.h). The kernel also reports it for a page that it
+/// can't read from the disk, which is treated alike.
 const BUS_ADRERR: i32 = 2;
 
 /// Page size in bytes, for the handler; 0 until the handler is installed.
@@ -53,11 +54,11 @@ extern "C" fn replace_page(_signal: i32, info: *mut libc::siginfo_t, _context: *
     // not used: its `si_code` is not BUS_ADRERR.
     let (code, address) = unsafe { ((*info).si_code, (*info).si_addr()) };
     let size = PAGE_SIZE.load(Ordering::Relaxed);
+    // 0, the size before the handler is installed, is no power of two.
     if code == BUS_ADRERR && size.is_power_of_two() {
         let page = ptr::without_provenance_mut(address.addr() & !(size - 1));
-        // SAFETY: the faulting page belongs to a mapping and lies beyond the end of its file, so it
-        // holds no data; the new page has the same size and address, and is readable. mmap(2) is a
-        // plain system call.
+        // SAFETY: the faulting page belongs to a mapping, and lies beyond the end of its file or can't be read, so no data of it
+        // is in memory; the new page has the same size and address, and is readable. mmap(2) is a plain system call.
         let new_page = unsafe {
             libc::mmap(
                 page,

@@ -1,4 +1,7 @@
 //! Pairs the events of interrupts, softirqs and work items, and computes delays and run times.
+//!
+//! A piece of work is raised, entered and exited. From raise to entry is a delay, from entry to exit a run; a [`KworkSpan`] is
+//! either.
 
 use rperf_replay::FoldControl;
 use rperf_tracepoint::typed::TypedEvent;
@@ -81,17 +84,19 @@ pub struct KworkRuns<S> {
     names: KworkNames,
     works: Vec<Kwork>,
     by_key: FxHashMap<WorkKey, usize>,
-    /// Pending raises, with whether they are selected.
+    /// Pending raises, without an entry so far, with whether they are selected.
     raises: Spans<SpanKey, bool>,
     runs: Spans<SpanKey, OpenRun>,
     pub(super) totals: EventTotals,
     pub(super) losses: LostStretches,
     /// When records were last lost, by CPU; `None` is an unknown CPU.
     last_losses: FxHashMap<Option<u32>, u64>,
+    /// The last answer of the sink: whether the analysis continues.
     flow: FoldControl,
 }
 
-/// Counts of skipped events, and the time range of the measured events. A selected event that is skipped is measured, too.
+/// Counts of skipped events (those without a counterpart), and the time range of the measured events: all selected ones, even if
+/// they are skipped.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct EventTotals {
     pub(super) skipped: SkippedEvents,
@@ -170,6 +175,7 @@ impl<S: KworkSink> KworkRuns<S> {
         let key = event.key(cpu);
         let is_selected = self.is_selected(cpu, event.name);
         let replaces_selected = self.raises.get(&key).is_some_and(|open| open.data);
+        // The open raise has no entry: this one takes its place.
         self.totals.skipped.raise += u64::from(replaces_selected);
         self.raises.begin(key, time, is_selected);
         if is_selected {
@@ -179,6 +185,7 @@ impl<S: KworkSink> KworkRuns<S> {
 
     fn enter(&mut self, time: u64, cpu: u32, event: &KworkEvent, stack: Option<String>) {
         let key = event.key(cpu);
+        // Without raises if run times are measured: `event` ignores them.
         let raise = self.raises.end(&key, time);
         let work = match event.name {
             Some(name) if self.is_selected(cpu, event.name) => {
@@ -197,6 +204,7 @@ impl<S: KworkSink> KworkRuns<S> {
         }
         let open = self.runs.get(&key);
         let replaces_selected = open.is_some_and(|open| open.data.work.is_some());
+        // The open run has no exit.
         self.totals.skipped.entry += u64::from(replaces_selected);
         let run = OpenRun {
             work,

@@ -39,9 +39,10 @@ impl FutexWords {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WaitPlace<'w> {
     pub(super) words: &'w FutexWords,
-    /// Which processes may wait.
+    /// Whether only threads of this process or those of all processes may wait. Not the scope of [`Waiters::start`], in which the
+    /// threads are started.
     pub(super) scope: FutexScope,
-    /// Whether they wait to be moved to a lock with priority inheritance.
+    /// Whether they wait to be moved to a lock with priority inheritance (PI), which is then `target`.
     pub(super) pi: bool,
 }
 
@@ -155,7 +156,7 @@ mod tests {
     use super::*;
     use std::sync::mpsc;
 
-    /// Runs `work` in a thread, and fails if it does not end.
+    /// Runs `work` in a thread, and fails if it does not end in 20 seconds, many times its pause of [`FALL_ASLEEP`].
     fn ends(work: impl FnOnce() + Send + 'static) {
         let (sender, ended) = mpsc::channel();
         thread::spawn(move || {
@@ -179,6 +180,7 @@ mod tests {
             assert_eq!(waiters.threads.len(), 3);
             waiters.finish().unwrap();
         });
+        // Still `WAIT_WORD_VALUE`.
         assert_eq!(words.wait_word.load(Ordering::Relaxed), 0);
     }
 

@@ -2,7 +2,8 @@
 //!
 //! The counters of a CPU count whatever runs there. To count tasks or cgroups, a program at each switch of tasks adds the counts
 //! since the switch before to the sums, if the task that is switched out is observed. To count BPF programs, the counts between
-//! their begin and end are added.
+//! their begin and end are added. A group is a set of tasks that has sums of its own: each cgroup is one, and so are all tasks or
+//! all BPF programs together.
 
 use crate::Condition::{Equal, NotEqual};
 use crate::Operation::{Add, Sub};
@@ -11,13 +12,14 @@ use crate::Width::{Double, Word};
 use crate::tasks::{INDEX, TASK, TASKS, current_task, find_slot, look_up, set_map_and_key, slot};
 use crate::{Helper, Label, MapId, ProgramBuilder};
 
-/// Index of an event times the number of possible CPUs, plus a CPU, to the event there.
+/// The events. The key is the index of an event times the number of possible CPUs, plus a CPU; the value is that event on that
+/// CPU.
 pub(super) const EVENTS: MapId = MapId(2);
 /// Readings of a CPU: one value for each counted BPF program, or a single one for tasks and cgroups.
 pub(super) const READINGS: MapId = MapId(3);
-/// Sums of a CPU by group.
+/// Sums of a CPU. The key is the index of a group: 0 unless cgroups are counted.
 pub(super) const SUMS: MapId = MapId(4);
-/// Cgroup id to group.
+/// The counted cgroups. The key is the id of a cgroup, the value the index of its group in [`SUMS`].
 pub(super) const GROUPS: MapId = MapId(5);
 
 /// The offset on the stack of the reading of an event.
@@ -25,7 +27,7 @@ const VALUE: i16 = -32;
 /// The offset on the stack of a cgroup's id.
 const ID: i16 = -48;
 
-/// The value of [`READINGS`].
+/// The offsets in a value of [`READINGS`].
 pub(super) mod reading {
     /// Not 0 while [`super::account`] changes the value, or, for a counted BPF program, while that runs.
     pub(in crate::counters) const BUSY: i16 = 0;
@@ -40,7 +42,8 @@ pub(super) mod reading {
 /// The size of an event's sum in [`SUMS`], and of a reading: count, time enabled, time running.
 pub(super) const SUM_SIZE: i16 = 24;
 
-/// Not 0 in the slot of a task that has ended: these programs do not store the time of entry there.
+/// Not 0 in the slot of a task that has ended. Other programs with a map of tasks store there when an open call began; these
+/// have no calls, and use the field for this mark.
 const ENDED: i16 = slot::START;
 
 /// The numbers of events and CPUs.
@@ -57,7 +60,7 @@ pub(super) struct Events {
 pub(super) enum Groups {
     /// One: the tasks in the map of tasks.
     Tasks,
-    /// Cgroups at these levels of the hierarchy.
+    /// The cgroups in [`GROUPS`], which are at these levels of the hierarchy.
     Cgroups(Vec<i32>),
 }
 
@@ -143,7 +146,8 @@ fn read_all(b: &mut ProgramBuilder, events: Events) {
 }
 
 /// At `sched_switch`, at an exec from which on a task is counted, and on each CPU before sums are read: adds the counts since the
-/// last run of this program on this CPU to the sums, if the current task is observed. Reads no arguments.
+/// last run of this program on this CPU to the sums, if the current task is observed; otherwise drops them, as those from before
+/// the exec. Reads no arguments.
 pub(super) fn account(events: Events, groups: &Groups) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let (begin, end, out) = (b.label(), b.label(), b.label());
@@ -228,8 +232,8 @@ pub(super) fn enter(events: Events, program: i32) -> ProgramBuilder {
     b
 }
 
-/// After a counted program: adds the counts since its start. Without a reading of its start on this CPU (it started before the
-/// counting, or slept and moved to this CPU), nothing is added.
+/// After a counted program: adds the counts since its start to the sums, which are those of all counted programs. Without a
+/// reading of its start on this CPU (it started before the counting, or slept and moved to this CPU), nothing is added.
 pub(super) fn leave(events: Events, program: i32) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let out = b.label();

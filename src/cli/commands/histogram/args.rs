@@ -31,6 +31,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .args(recording())
         .args(filter_args::common())
         .args(symbol_args::all())
+        // The event, the field whose values are counted, and the number of seconds to record; for latencies only the last.
         .arg(word("words", "word").num_args(0..))
         .arg(
             Arg::new("workload")
@@ -41,6 +42,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         )
 }
 
+/// The options of the form and the place of the output.
 fn output() -> Vec<Arg> {
     vec![
         value("output", "file")
@@ -55,6 +57,7 @@ fn output() -> Vec<Arg> {
     ]
 }
 
+/// The options that select the ranges, and for latencies what is measured.
 fn numbers() -> Vec<Arg> {
     vec![
         value("edges", "n[,n...]")

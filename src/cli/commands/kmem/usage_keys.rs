@@ -21,7 +21,7 @@ use crate::cli::shared::containers::container_of;
 use crate::cli::shared::recorded_fields::{event_layouts, require_cgroups};
 use crate::cli::shared::time_range::time_intervals;
 
-/// A part of a key.
+/// A part of a key: one of the words of `--by`, whose help and messages call it a key. In this code, a key is all parts together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyPart {
     /// The frames of the kernel outside the allocators.
@@ -71,7 +71,7 @@ pub(super) struct UsageAnalysis {
     pub(super) report: UsageReport,
     pub(super) delivered: DeliveredCounts,
     pub(super) losses: LostStretches,
-    /// Whether objects of the slab allocator were read.
+    /// Whether the events of the slab allocator were read, which allocate objects; those of the page allocator allocate pages.
     pub(super) has_objects: bool,
 }
 
@@ -139,6 +139,7 @@ impl UsageKeys {
             stacks: KernelStacks(resolver),
             // `kmem diff` has no --time.
             intervals: match matches.try_contains_id("time") {
+                // The hint of an error names `script`, which prints the times of events.
                 Ok(true) => time_intervals(matches, analysis, "script")?,
                 _ => None,
             },
@@ -194,6 +195,7 @@ impl PrepareSamples for UsageDetails<'_> {
         if intervals.is_some_and(|intervals| !intervals.contain(sample.order.time)) {
             return None;
         }
+        // Whether the slab allocator allocates the pages; an object is no page.
         let (stack, is_slab_page) = match event? {
             TypedEvent::Kmalloc(event) => (self.object_stack(sample, event.call_site()), false),
             TypedEvent::KmemCacheAlloc(event) => {
@@ -249,7 +251,8 @@ impl UsageDetails<'_> {
         let start = frame
             .symbol
             .and_then(|symbol| Some(resolver.symbol(symbol)?.start));
-        // Both are addresses of the object's symbols, which `address` may not be: only their difference is used.
+        // `start` and `frame.address` are addresses in the symbol table, `address` is one in the running kernel; in a module they
+        // differ. So only the offset in the function is used.
         let offset = start.map(|start| frame.address.wrapping_sub(start));
         address.wrapping_sub(offset.unwrap_or_default())
     }

@@ -101,8 +101,8 @@ fn hint_tracepoints(error: CliError, added: &[ProbeSpec], context: &Context) -> 
     })
 }
 
-/// Gives unused names to the events of one definition, and adds them to `new`. Without `force`, it is an error if the first
-/// event's name is in use.
+/// Gives unused names to the events of one definition, and adds them to `new`. `names` are the names in use, by group. Without
+/// `force`, it is an error if the first event's name is in use.
 fn assign_names(
     defined: DefinitionResult,
     force: bool,
@@ -147,9 +147,11 @@ fn create(lists: &EventLists, new: &[NewEvent], context: &Context) -> Result<(),
             for name in remove(lists, before) {
                 context.warn(format_args!("{name} could not be removed"));
             }
+            // Unblocks the signals.
             drop(signals);
             // Returns only if the signal's default action does not end processes.
             rperf_sys::exit_by_signal(signal);
+            // Any status of a failed command would do.
             return Err(CliError::message(NOT_FOUND, "interrupted"));
         }
         let Err(error) = lists.write(list_of(event), &event.to_string()) else {
@@ -165,6 +167,7 @@ fn create(lists: &EventLists, new: &[NewEvent], context: &Context) -> Result<(),
                 "the {count} events that were added before have been removed"
             )),
         };
+        // The names of events that are left.
         return Err(match remaining.as_slice() {
             [] => error,
             names => error.hint(format!(

@@ -20,7 +20,7 @@ use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::options::flag;
 use crate::cli::shared::built_in_scripts::{BuiltInScript, SCRIPTS, ScriptKind};
 
-/// Lists the scripts, as `perf script --list` does.
+/// Lists the scripts, as `perf script --list` does: the built-in ones, and the installed ones that have other names.
 pub(super) fn list(context: &Context) -> Result<ExitStatus, CliError> {
     let mut out = context.stdout();
     writeln!(out, "List of available trace scripts:")?;
@@ -139,6 +139,7 @@ fn report(
 }
 
 /// Records to a pipe, and prints the table of the samples or writes their database. For the same kinds of scripts as [`report`].
+/// `words` are for the report and the recording; [`split`] separates them.
 fn live(
     script: &BuiltInScript,
     words: Vec<OsString>,
@@ -152,6 +153,7 @@ fn live(
         ScriptKind::PhysicalMemory => native_memory::check(&report_words)?,
         _ => drop(sqlite_export::check(&report_words)?),
     }
+    // Without a command to record, the whole system is recorded.
     if record_words.is_empty() || all_cpus {
         record_words.insert(0, "-a".into());
     }
@@ -194,6 +196,8 @@ fn flamegraph(
         call.push("-f".into());
     }
     call.extend((all_cpus && verb.is_empty()).then(|| OsString::from("-a")));
+    // For `report`, the words are options of the script, which become those of `flamegraph`; otherwise they are the command to
+    // record.
     match (verb, rest) {
         ("report", _) => call.extend(rest.iter().flat_map(|word| script.kind.translated(word))),
         (_, []) if all_cpus => {}
@@ -206,6 +210,7 @@ fn flamegraph(
     dispatch(context, OsStr::new("flamegraph"), &call)
 }
 
+/// The error for `-a` if nothing is recorded.
 fn not_recorded(why: &str) -> CliError {
     CliError::usage(format!("-a: {why}"))
         .hint("'script -a record NAME' records the whole system for a script; without a script, use 'record -a' and then 'script'")

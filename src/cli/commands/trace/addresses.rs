@@ -52,6 +52,7 @@ impl AddressSymbolizer {
 impl AddressNames for AddressSymbolizer {
     fn stack(&self, world: &World, sample: &Sample<'_>) -> Option<Vec<String>> {
         let recorded = sample.wire.callchain?;
+        // A copy of the user stack, which is unwound.
         let has_copy = sample.wire.stack_user.is_some();
         self.with_resolver(world, |resolver| {
             let stacks = UserStacks::new(resolver, self.stacks.clone());
@@ -81,6 +82,7 @@ impl AddressNames for AddressSymbolizer {
         text.unwrap_or_default()
     }
 
+    // After `world` was pruned: ended processes, and objects that only they mapped, are removed from it.
     fn forget_mappings(&self, world: &World) {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(loaded) = loaded.as_mut() {
@@ -106,7 +108,7 @@ fn frame_text(resolver: &Resolver<'_>, frame: &Frame) -> String {
 }
 
 /// Returns `[function+0x1] => object@0x23 (d.)`: the code, the memory (`?` if it is not recorded), `d` if the memory is
-/// mapped and `?` otherwise, and the level of the code as in `report`.
+/// mapped, otherwise `?` and no `object@`, and the level of the code as in `report`.
 fn fault_text(resolver: &Resolver<'_>, sample: &Sample<'_>) -> String {
     let mode = sample.misc.cpu_mode();
     let at = AddressContext::of(sample);

@@ -1,4 +1,4 @@
-//! Writes each function to a file.
+//! Writes the annotation of each function to a file.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use rperf_safefs::Folder;
 /// The files of functions in the output directory.
 pub(crate) struct AnnotationFiles<'d> {
     directory: &'d Path,
-    /// Names already used.
+    /// Names of files that were written by this value; files that were there before are replaced.
     taken: BTreeSet<String>,
 }
 
@@ -79,6 +79,7 @@ mod tests {
         assert_eq!(files.path("../a/b"), Path::new("out/.._a_b.annotation"));
         for letter in ["x", "é", "語"] {
             let long = files.path(&letter.repeat(5000));
+            // `MAX_NAME` and a few bytes for the directory, the number and the extension.
             assert!(long.to_string_lossy().len() < 200);
         }
     }

@@ -1,4 +1,4 @@
-//! Zooms: a stack of row filters; ESC removes the last one.
+//! Zooms: filters of rows. The browser keeps a stack of them; ESC removes the last one.
 
 use rperf_hist::{Histogram, HistogramRow};
 
@@ -60,8 +60,8 @@ impl ZoomKind {
     }
 }
 
-/// Whether an object is the kernel or a guest's kernel: `[kernel.kallsyms]` in a recording, `[kernel]` in `top`, or the path of a
-/// kernel's image or `kallsyms`.
+/// Whether an object is the kernel or a guest's kernel: `[kernel.kallsyms]` in a recording, `[kernel]` in `top`, or a path whose
+/// file name is exactly `vmlinux`, `kcore` or `kallsyms`.
 fn is_kernel(object: &str) -> bool {
     let prefixes = ["[kernel.", "[kernel]", "[guest.kernel"];
     let file = object.rsplit('/').next().unwrap_or(object);
@@ -69,7 +69,7 @@ fn is_kernel(object: &str) -> bool {
         || ["vmlinux", "kcore", "kallsyms"].contains(&file)
 }
 
-/// Returns the index of a sort key's column in [`HistogramRow::cells`].
+/// Returns the index of a sort key's column in [`HistogramRow::cells`], which has only the columns of keys, not those of numbers.
 fn key_column(histogram: &Histogram, name: &str) -> Option<usize> {
     let mut keys = histogram.columns.iter().filter_map(|field| field.key());
     keys.position(|key| key.name == name)

@@ -4,6 +4,8 @@ use super::tables::{BUILTINS, D_BUILTINS};
 use super::{Id, Node, Parser};
 
 impl<'a> Parser<'a> {
+    /// Parses a type; `None` also if types are nested too deeply. Adds the type and those in it to the substitutions, as the ABI
+    /// says.
     pub(super) fn parse_type(&mut self) -> Option<Id> {
         self.nested(Self::type_inner)
     }
@@ -15,6 +17,7 @@ impl<'a> Parser<'a> {
             self.take(1)?;
             return Some(self.text(name));
         }
+        // The functions after `return` add their types to the substitutions themselves, as some of them are no candidates.
         let id = match first {
             b'r' | b'V' | b'K' => self.qualified_type()?,
             b'u' => {
@@ -202,7 +205,7 @@ impl<'a> Parser<'a> {
     fn substituted_type(&mut self) -> Option<Id> {
         let second = self.rest.as_bytes().get(1)?;
         if !matches!(second, b'_' | b'0'..=b'9' | b'A'..=b'Z') {
-            // `Sa`, `Ss` and the like can't be substituted, unless template arguments or an ABI tag follow.
+            // `Sa`, `Ss` and the like are not added to the substitutions, unless template arguments or an ABI tag follow.
             let is_abbreviation = matches!(second, b'a' | b'b' | b's' | b'i' | b'o' | b'd');
             let is_extended = matches!(self.rest.as_bytes().get(2), Some(b'I' | b'B'));
             let id = self.name()?;
@@ -249,6 +252,7 @@ impl<'a> Parser<'a> {
                 }
                 function
             }
+            // As a builtin type, it is not added to the substitutions.
             b'F' => return self.float_type(),
             _ => return None,
         };
@@ -289,7 +293,8 @@ impl<'a> Parser<'a> {
         if !self.skip_prefix("I") {
             self.expect("J")?;
         }
-        // A constructor after the arguments repeats the name of the class, not of an argument.
+        // `C1` or `D1` after the arguments stands for the name before them (that of the class), but the arguments set
+        // `last_name`.
         let last_name = self.last_name;
         let mut arguments = Vec::new();
         while !self.skip_prefix("E") {
