@@ -59,7 +59,8 @@ impl UprobeBench {
 }
 
 impl UsleepProbe {
-    /// Creates the probe with its program. Both exist as long as the returned event.
+    /// Creates the probe with its program. Both exist as long as the returned counter: the kernel keeps an attached program after
+    /// its descriptor is closed here. Uprobes run programs of the type for kprobes.
     fn attach(self) -> Result<Counter, BenchError> {
         let program = match self.program {
             ProbeProgram::Empty => KprobeProgram::empty(),

@@ -24,7 +24,7 @@ use crate::cli::pmus::{MachinePmus, SYSFS};
 use crate::cli::tracefs::MachineTracepoints;
 
 /// Returns the events to record: those given, or the default. Rejects events that only `stat` can count, and hardware traces that
-/// cannot be recorded.
+/// cannot be recorded. With `--group`, the events are one group. `machine` finds tracepoints.
 pub(crate) fn events_to_record(
     matches: &ArgMatches,
     context: &Context,
@@ -84,9 +84,11 @@ pub(crate) fn command_line(context: &Context) -> Vec<String> {
         .collect()
 }
 
-/// Returns the default event. Prints a note if it excludes the kernel because the user may not profile it.
+/// Returns the default event, which depends on the processor: on AMD, it does not exclude guests. Prints a note if it excludes
+/// the kernel because the user may not profile it.
 fn default_event_of(context: &Context, target: &Target) -> EventSpec {
-    // An unprivileged user may not open CPU-wide events even if they exclude the kernel: opening them reports the refusal.
+    // For CPU-wide events, to exclude the kernel would not help: an unprivileged user may not open them in either case. There is
+    // no note then, as the error of opening them says so.
     let with_kernel = matches!(target, Target::Cpus(_)) || may_profile_kernel();
     if !with_kernel {
         let paranoid = Sysctl::new(PROC).perf_event_paranoid();

@@ -1,4 +1,4 @@
-//! The rows of each table.
+//! The rows of each table. The cells of a row are in the order of the table's columns.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -150,6 +150,7 @@ fn recordings(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
 
 fn events(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
     for (number, event) in (0..).zip(&dataset.profile.events) {
+        // A track has the samples of one event in one thread; `rows` are the samples of this event in all threads.
         let tracks = dataset.profile.tracks.iter();
         let rows = || {
             tracks

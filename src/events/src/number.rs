@@ -1,4 +1,4 @@
-//! Numbers in selectors.
+//! Numbers in the arguments of `-e` and `--filter`, and in the vendors' tables of events.
 
 /// Parses a decimal number, or a hexadecimal one with `0x` or `0X`; `None` if it is malformed or has more than 64 bits.
 pub(crate) fn number(text: &str) -> Option<u64> {

@@ -108,7 +108,8 @@ pub struct Key {
     pub(crate) reads: KeyDependency,
     /// Determines which samples share a row.
     pub(crate) identity: for<'n> fn(&KeyInput<'_>, &'n dyn RecordingNames) -> KeyValue<'n>,
-    /// Determines the order of rows of equal weight. For some keys, different identities have the same rank.
+    /// Determines the order of rows whose weights are equal: the numbers that rows are sorted by first, usually the
+    /// period; not the key `weight`. For some keys, different identities have the same rank.
     pub(crate) rank: for<'n> fn(&KeyInput<'_>, &'n dyn RecordingNames) -> KeyValue<'n>,
     /// The text of a cell.
     pub(crate) text: fn(&KeyInput<'_>, &dyn RecordingNames) -> String,
@@ -319,7 +320,8 @@ pub(crate) struct CodeSite {
 /// Source location of a frame, as the index of its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) enum LocationText {
-    /// Not used, or unknown: if keys show lines, only for code without a function and an object.
+    /// Not used, or unknown. If keys show lines, code without a known line gets [`Self::Address`] instead, unless it has neither
+    /// a function nor an object.
     #[default]
     None,
     /// `FILE:LINE`.
@@ -333,6 +335,7 @@ pub(crate) enum LocationText {
 pub(crate) struct KeyInput<'a> {
     pub(crate) context: &'a SampleContext,
     pub(crate) site: &'a CodeSite,
+    /// The level of the row's first stack. Unlike [`CodeSite::level`], it is known without a mapping.
     pub(crate) level: Level,
     /// Number of samples of the row.
     pub(crate) samples: u64,

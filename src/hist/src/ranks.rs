@@ -1,4 +1,6 @@
 //! Key values of contexts and sites as ranks: numbers in the order of the values.
+//!
+//! A key has two functions for its value, `identity` and `rank`. In this file a rank is a number: each of the two values has one.
 
 use std::num::NonZeroUsize;
 
@@ -15,7 +17,7 @@ use rperf_resolve::Level;
 pub(crate) enum KeyView {
     /// Determines which samples share a row.
     Identity,
-    /// Determines the order of rows.
+    /// Determines the order of rows: the value that [`Key::rank`] returns.
     Rank,
 }
 
@@ -24,8 +26,8 @@ pub(crate) struct RankTable {
     keys: Vec<KeyRanks>,
 }
 
-/// A number for each context and site of an event: equal for contexts, and for sites, that the keys
-/// don't distinguish.
+/// A number for each context of an event, and one for each site. Contexts that the keys don't distinguish have the same number,
+/// and so have such sites.
 pub(crate) struct EntryLabels {
     pub(crate) contexts: Vec<u32>,
     pub(crate) sites: Vec<u32>,
@@ -41,7 +43,7 @@ struct KeyRanks {
 }
 
 impl RankTable {
-    /// Creates a table of the ranks of `keys` for each of `views`.
+    /// Creates a table of the ranks of `keys` for each of `views`. `all_merged` has the stacks of each event of the group.
     pub(crate) fn new<const N: usize>(
         all_merged: &[&MergedStacks],
         keys: &[&'static Key],
@@ -61,8 +63,8 @@ impl RankTable {
         })
     }
 
-    /// Appends the column of the key at `index` for entries, each given as the index of its event in the group and its first
-    /// appearance.
+    /// Appends the column of the key at `index` for entries (rows of one event). An entry is given by the index of its event in
+    /// the group and its first appearance, whose context and site represent all others of the entry.
     pub(crate) fn push<'f>(
         &self,
         index: usize,

@@ -1,4 +1,5 @@
-//! A sample as plain data.
+//! A sample as plain data. `SampleLine` and `LineBuilder` are about the lines that `script` prints, `source` and "line
+//! information" about lines of source code.
 
 use rperf_replay::{CommId, DsoKind, Sample};
 use rperf_resolve::{Frame, Resolver, SourceLine};
@@ -126,6 +127,7 @@ impl<'r, 'w> LineBuilder<'r, 'w> {
             time: sample.wire.time.unwrap_or(u64::MAX),
             period: sample.period,
             misc: sample.misc,
+            // The caller sets the flags if it shows them.
             branch_flags: BranchFlags::default(),
         }
     }
@@ -151,6 +153,7 @@ impl<'r, 'w> LineBuilder<'r, 'w> {
                 true => dso.long_name.as_str(),
                 false => dso.name.as_str(),
             }),
+            // The addresses of a perf map (`/tmp/perf-PID.map`) are absolute.
             is_object_offset: dso
                 .is_some_and(|dso| !shows_ip && !matches!(dso.kind, DsoKind::PerfMap(_))),
             inlined: frame

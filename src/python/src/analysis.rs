@@ -38,7 +38,8 @@ pub(crate) struct AnalysisOptions {
     pub(crate) branches: bool,
 }
 
-/// A recording after pass 1 of the replay, ready for a pass over its samples.
+/// A recording after pass 1 of the replay, which builds the World (the processes and mappings at a time), ready for a pass over
+/// its samples.
 pub(crate) struct RecordingPass<'a> {
     pub(crate) replay: &'a Replay<'a>,
     pub(crate) resolver: &'a Resolver<'a>,
@@ -110,6 +111,7 @@ impl AnalysisOptions {
             event.attr.flags.contains(AttrFlags::USE_CLOCKID)
                 && event.attr.clockid == libc::CLOCK_MONOTONIC
         });
+        // Most JIT dumps have times of `CLOCK_MONOTONIC`; if the recording has another clock, they are compared less exactly.
         rperf_resolve::add_jit_functions(replay.world_mut(), &DiskFiles, is_monotonic);
         Ok(replay)
     }
@@ -152,6 +154,7 @@ impl<'a> RecordingPass<'a> {
                 .to_string(),
             endian: data.endian(),
             limit: completes.then_some(MAX_STACK),
+            // Of more kernel frames than the limit, the innermost are kept.
             keeps_outermost: false,
             has_lbr_call_stacks: attrs.any(has_lbr_call_stacks),
         };
@@ -175,7 +178,8 @@ impl<'a> RecordingPass<'a> {
 }
 
 /// Warns of losses, of damaged files of a directory and of samples of unknown events, and reports other damage, as `script` does
-/// at its end.
+/// at its end. In `diagnostics`, lost chunks are LOST records, each with a number of lost records; `end` is the damage at which
+/// reading stopped.
 ///
 /// # Errors
 /// `ValueError`: records could not be decoded, or reading stopped before the end of the recording. Exceptions of Python's

@@ -1,6 +1,6 @@
 //! Records of a recording, transformed before they are written.
 //!
-//! While recording, a [`rperf_perfdata::Rewriter`] receives complete records and appends their replacement.
+//! While recording, a [`rperf_perfdata::Rewriter`] receives complete records and appends their replacement to a buffer.
 //! `record` runs it on a separate thread.
 //!
 //! When a recording is copied (`inject`), its records pass through the transforms of a [`Pipeline`].

@@ -22,7 +22,7 @@ use crate::block_cache::BlockCache as Underlying;
 
 /// The message; null before [`explain_out_of_memory`].
 static MESSAGE: AtomicPtr<OutOfMemoryMessage> = AtomicPtr::new(ptr::null_mut());
-/// The terminal whose modes were changed; null if there is none.
+/// The terminal whose modes (those of tcsetattr(3)) were changed; null if there is none.
 static TERMINAL: AtomicPtr<SavedTerminal> = AtomicPtr::new(ptr::null_mut());
 /// Process id of the pager; 0 if there is none.
 static PAGER_PROCESS: AtomicI32 = AtomicI32::new(0);
@@ -52,7 +52,7 @@ pub struct OutOfMemoryMessage {
     pub status: u8,
 }
 
-/// Saved modes of a terminal, restored if memory is exhausted while this value lives.
+/// Saved modes (those of tcgetattr(3)) of a terminal, restored if memory is exhausted while this value lives.
 #[derive(Debug)]
 pub struct TerminalBackup(*mut SavedTerminal);
 
@@ -64,7 +64,7 @@ struct SavedTerminal {
     input: OwnedFd,
     modes: libc::termios,
     output: OwnedFd,
-    /// Escape sequences that leave the alternate screen and similar modes.
+    /// Escape sequences that leave the alternate screen and similar states of the output; `modes` does not include these.
     text: Vec<u8>,
 }
 
@@ -209,7 +209,7 @@ impl TerminalBackup {
     /// is written to `output`.
     ///
     /// # Errors
-    /// `ENOTTY` if `input` is not a terminal; what fcntl(2) reports: `EMFILE`.
+    /// `ENOTTY` if `input` is not a terminal; what fcntl(2) reports when it duplicates the descriptors: `EMFILE`.
     pub fn save(input: &impl AsFd, output: &impl AsFd, text: Vec<u8>) -> io::Result<Self> {
         let input = input.as_fd().try_clone_to_owned()?;
         let output = output.as_fd().try_clone_to_owned()?;
@@ -253,8 +253,8 @@ fn wait_for_pager() {
     let process = PAGER_PROCESS.load(Ordering::Acquire);
     let pipe = PAGER_PIPE.load(Ordering::Acquire);
     if process > 0 && pipe >= 0 {
-        // SAFETY: this process writes nothing to the pipe any more; the process is a child that no
-        // other code waits for.
+        // SAFETY: the calling process writes nothing to the pipe any more; the pager, `process`, is its child, and no other code
+        // waits for it.
         unsafe {
             libc::close(pipe);
             libc::waitpid(process, ptr::null_mut(), 0);
@@ -300,6 +300,7 @@ mod tests {
         }
     }
 
+    // "Without a message": `explain_out_of_memory` was not called.
     #[test]
     fn requests_are_passed_on_and_a_failed_one_returns_without_a_message() {
         let huge = Layout::from_size_align(isize::MAX as usize - 7, 8).unwrap();

@@ -1,5 +1,5 @@
 //! What the BPF program of `lock record --owners` writes when a wait for a lock of the kernel begins, and its join with the
-//! events of the waits.
+//! events of the waits. In this file, a record is the BPF program's sample about one wait.
 
 use std::sync::Arc;
 
@@ -74,7 +74,8 @@ pub(super) struct BegunLockWait {
 }
 
 /// The time from a record to the event of its wait is below this, in ns. The BPF program may write a record before the events of
-/// the recording are enabled: that must not be taken for the record of a later wait.
+/// the recording are enabled: that must not be taken for the record of a later wait. A record and the event
+/// of its wait are written one directly after the other, so the limit is far above their distance.
 const MAX_DISTANCE: u64 = 100_000_000;
 
 /// Id of the waiting thread, the CPU if it is an idle thread, and address of the lock. Idle threads have the id 0 on all CPUs.
@@ -135,7 +136,8 @@ impl LockRecords {
         begins
     }
 
-    /// Forgets the records whose waits have not begun: the events of these waits may be lost.
+    /// Forgets the records whose waits have not begun. Called when the recording has lost events: those of these waits may be
+    /// among them.
     pub(super) fn forget_records(&mut self) {
         self.records.clear();
     }
@@ -183,6 +185,7 @@ mod tests {
             task: TaskId { pid: 1, tid: 1 },
         };
         let record = CapturedLock::decode(&raw(5, 77, 1, &[])).expect("a record");
+        // `begin` is the time at which the wait begins; the record is from time 10.
         for (begin, is_found) in [(1000, true), (MAX_DISTANCE + 10, false)] {
             let mut records = LockRecords::default();
             assert!(records.add_record(&at(10), record.clone()).is_none());

@@ -76,6 +76,7 @@ impl PrepareSamples for KmemDetails<'_> {
             TypedEvent::MmPageAlloc(_) | TypedEvent::MmPageAllocExtfrag(_) => {
                 self.page_caller(sample)
             }
+            // Other events are counted too, but need no caller.
             _ => 0,
         };
         Some(KmemDetail { page_caller })
@@ -157,8 +158,8 @@ fn has_prefix(function: &str, prefixes: &[&str]) -> bool {
     prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Returns the symbol at an address of the kernel, with the modules that are loaded at the end of the recording; `None` if no
-/// symbol is there.
+/// Returns the symbol at an address of the kernel, such as the `call_site` of an event, with the modules that are loaded at the
+/// end of the recording; `None` if no symbol is there.
 pub(super) fn call_site(resolver: &Resolver<'_>, address: u64) -> Option<CallSite> {
     let at = AddressContext {
         machine: Machine::Host,

@@ -36,8 +36,9 @@ const FOOTER: u32 = 16;
 const SEARCH_WIDTH: u32 = 180;
 /// Width of the rows in horizontal units; integers up to 2 to the 24th are exact in browsers.
 const UNITS: u64 = 1 << 22;
-/// Width of a character of a label, and of a character within a box.
+/// Width of a character of a label.
 const LABEL_CHARACTER: f64 = 6.65;
+/// Width of a character within a box.
 const INNER_CHARACTER: f64 = 6.05;
 /// Minimum distance between the times above the rows.
 const TICK_DISTANCE: f64 = 110.0;
@@ -81,7 +82,7 @@ struct ChartWriter<'c> {
     top: u32,
     /// The top of each row.
     tops: Vec<u32>,
-    /// Colours in the legend.
+    /// Colours in the legend: one stands for the colours of all tasks.
     legend: Vec<Paint>,
 }
 
@@ -365,6 +366,7 @@ impl<'c> ChartWriter<'c> {
         for (row, top) in self.chart.rows.iter().zip(&self.tops) {
             if section != Some(row.kind) {
                 section = Some(row.kind);
+                // A chart has rows of one of the two kinds of tasks, so "Tasks" occurs once.
                 let heading = match row.kind {
                     RowKind::Cpu => "CPUs",
                     RowKind::Task | RowKind::Calls => "Tasks",
@@ -388,7 +390,8 @@ impl<'c> ChartWriter<'c> {
     }
 }
 
-/// Properties that the boxes of one path have in common. Paths are drawn in the order of their keys.
+/// Properties that the boxes of one path have in common. Paths are drawn in the order of their keys: later ones cover earlier
+/// ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct PathKey {
     paint: Paint,
@@ -428,7 +431,7 @@ impl Display for Short {
     }
 }
 
-/// Names in those boxes of CPU rows that are wide enough.
+/// Names in those boxes of CPU rows that are wide enough. Like [`Ticks`], they are outside of the group that is scaled.
 struct InnerLabels<'w>(&'w ChartWriter<'w>);
 
 impl Display for InnerLabels<'_> {
@@ -460,7 +463,8 @@ impl Display for InnerLabels<'_> {
     }
 }
 
-/// Times above the rows, with vertical lines through the rows.
+/// Times above the rows, with vertical lines through the rows. Unlike the positions of boxes, theirs are in pixels: they are
+/// outside of the group that is scaled.
 struct Ticks<'w>(&'w ChartWriter<'w>);
 
 impl Display for Ticks<'_> {

@@ -201,6 +201,7 @@ impl<'d, 'u> DieScanner<'d, 'u> {
         loop {
             let start = at;
             let step = self.abbreviations.step(*bytes.get(at)?);
+            // `u32::MAX`: the entry cannot be skipped by an addition.
             if step.size != u32::MAX {
                 at += step.size as usize;
                 depth += step.depth_change as isize;
@@ -269,9 +270,11 @@ impl<'d, 'u> DieScanner<'d, 'u> {
         }
     }
 
-    /// Calls `visit` for entries with an abstract origin, with the entry's offset and that origin.
+    /// Calls `visit` for the instances of functions: entries with an abstract origin, inlined or not, with the entry's offset and
+    /// that origin.
     pub fn for_each_instance(mut self, visit: &mut dyn FnMut(UnitOffset, DieReference)) {
         while let Some(entry) = self.next_to_read(&mut |scanner, start, at, fixed| {
+            // All attributes that matter are at fixed distances here, so an entry without such an origin needs no reading.
             let Some(distance) = fixed.origin.filter(|_| fixed.has_abstract_origin) else {
                 return true;
             };
@@ -381,6 +384,7 @@ impl ScannedDie {
         skip_value(unit, at, &spec, encoding)?;
         let mut value = unit;
         value.skip(start).ok()?;
+        // The value as a number: the free function `number`, not the scanner's method for fixed distances.
         let mut number = || number(&mut value, &spec);
         match spec.name {
             gimli::DW_AT_declaration => self.is_declaration = true,

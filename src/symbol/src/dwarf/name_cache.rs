@@ -42,7 +42,8 @@ impl NameCache {
         Self::Slots(Vec::new())
     }
 
-    /// The result for the string at `at`, computed by `compute` if it isn't cached.
+    /// The result for the string at `at`, computed by `compute` if it isn't cached. With [`Self::Offsets`], all results are known
+    /// and `compute` is never called.
     pub(super) fn get(&mut self, at: usize, compute: impl FnOnce() -> bool) -> bool {
         let slots = match self {
             Self::Offsets { offsets, hashes } => {
@@ -86,6 +87,7 @@ mod tests {
         for at in (0..4 * SLOTS).chain(0..4 * SLOTS) {
             assert_eq!(get(at), at.is_multiple_of(3), "{at}");
         }
+        // Another offset with the same hash may have replaced the result for 3: it is computed once at most.
         let before = calls.get();
         assert!(get(3) && get(3));
         assert!(calls.get() <= before + 1);

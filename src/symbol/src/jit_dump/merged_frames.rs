@@ -85,6 +85,7 @@ impl MergedFrames {
             };
             let code_offset = dumped.wrapping_add((distance + address.place) as i64);
             let target = (code.start as i64).wrapping_add(code_offset);
+            // Relative to the field's new place.
             let relative = target.wrapping_sub((self.start + offset + address.place) as i64);
             if !self.replace_address(&mut moved, &address, relative) {
                 return;
@@ -118,6 +119,7 @@ impl MergedFrames {
     pub(super) fn sections(mut self) -> (Vec<u8>, Vec<u8>) {
         // An entry of length 0 ends the section.
         self.bytes.extend([0; 4]);
+        // The address of the header; `self.start` is that of `.eh_frame`.
         let start = (self.start + self.bytes.len()).next_multiple_of(8);
         self.index.sort_unstable();
         let mut header = Writer::new(self.reader.big);
@@ -140,7 +142,7 @@ impl MergedFrames {
 /// tables are damaged, or the encoding of their addresses is not supported.
 fn code_addresses(reader: DumpReader, tables: &[u8]) -> Option<(usize, Vec<CodeAddress>)> {
     let mut addresses = Vec::new();
-    // Offset of each CIE, and the encoding of addresses in its FDEs.
+    // Offset of each CIE (below: `place`), and the encoding of addresses in its FDEs.
     let mut encodings: Vec<(usize, u8)> = Vec::new();
     let mut at = 0;
     while let Some(length) = reader.word(tables, at).filter(|length| *length != 0) {

@@ -35,7 +35,7 @@ pub fn write_header(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, " {}", rules.join("  "))
 }
 
-/// Writes a row.
+/// Writes a row: a run, its delay if known, and the stack of its entry event if known.
 ///
 /// # Errors
 ///
@@ -50,6 +50,7 @@ pub fn write_row(line: &mut Vec<u8>, work: &Kwork, run: &KworkSpan) -> io::Resul
             let delay = run.begin.saturating_sub(raised);
             write!(line, "{:10.3} ", milliseconds(delay))?;
         }
+        // As wide as a delay with the space after it.
         None => write!(line, "{:11}", "")?,
     }
     line.extend(run.stack.as_deref().unwrap_or_default().bytes());
