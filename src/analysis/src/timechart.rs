@@ -6,7 +6,8 @@
 //! syscalls:sys_enter_*, sys_exit_* -> Spans --+       (short states merged)
 //! ```
 //!
-//! Memory is bounded by tasks, CPUs and the number of cells, not by events.
+//! `Spans` joins the entry of each system call with its return. Memory is bounded by tasks, CPUs, the number of cells and a
+//! maximum number of stacks, not by events.
 
 mod calls;
 mod observer;

@@ -87,6 +87,7 @@ fn attr_on(attr: &Attr, pmu_type: u32) -> Attr {
 
 /// Rewrites `cycles:u` and `cycles/period=5/u` as the name of an event of a PMU.
 fn name_on(name: &str, pmu: &str) -> String {
+    // `terms` includes the closing slash and the modifiers: `period=5/u`.
     if let Some((name, terms)) = name.split_once('/') {
         return format!("{pmu}/{name},{terms}");
     }
@@ -115,6 +116,7 @@ mod tests {
         parsed.collect()
     }
 
+    /// Generic and raw events become one event per kind; software events and events of a particular PMU do not.
     #[test]
     fn general_events_are_of_each_kind_of_cores() {
         let on = |name: &str, kind, config| (name.to_owned(), kind, config);
@@ -154,7 +156,7 @@ mod tests {
         );
     }
 
-    /// Events of different PMUs cannot be in one group; software events can be in any.
+    /// Events of different PMUs cannot be in one group; software events named without a PMU, as `faults`, can be in any.
     #[test]
     fn groups_are_of_one_kind_each() {
         let events = parse("{cycles,instructions,faults}:S,{faults,cs}", &hybrid()).unwrap();
@@ -178,6 +180,7 @@ mod tests {
         assert!(events[..6].iter().all(|event| event.sample_read));
     }
 
+    /// An event that names a PMU stays on this PMU, even if it is `software`: only events named without a PMU are in each group.
     #[test]
     fn events_of_other_pmus_get_a_group_of_their_own() {
         let events = parse("{cycles,software/config=2/,faults}", &hybrid()).unwrap();

@@ -1,4 +1,8 @@
 //! Entries from stacks: each stack is counted for its leaf, and, if callers have rows (`children`), for each of its callers.
+//!
+//! A stack has a context (the properties common to its frames, such as the thread) and sites (the code of each frame). The label
+//! of a frame is a number that is equal for frames that the keys do not distinguish, so there is one entry per label. Labels are
+//! distributed over shards, one per worker thread.
 
 use std::num::NonZeroUsize;
 
@@ -21,7 +25,7 @@ pub(crate) struct Entry {
     pub(crate) chains: u64,
     /// Maximum length of a chain in its call graph.
     pub(crate) depth: u32,
-    /// Its first appearance.
+    /// Its first appearance. (In a stack's weight, `first` is the position of the earliest sample.)
     pub(crate) first: FirstAppearance,
 }
 
@@ -30,7 +34,9 @@ pub(crate) struct Entry {
 pub(crate) struct FirstAppearance {
     pub(crate) order: Order,
     pub(crate) thread: Thread,
+    /// Index in [`MergedStacks::contexts`].
     pub(crate) context: u32,
+    /// Index in [`MergedStacks::sites`].
     pub(crate) site: u32,
     pub(crate) level: Level,
 }
@@ -44,8 +50,8 @@ pub(crate) struct Entries<'a> {
 }
 
 impl<'a> Entries<'a> {
-    /// Counts the entries distinguished by `labels`; callers have entries, too, if `children` is set. Each thread counts the
-    /// labels of its shard.
+    /// Counts the entries distinguished by `labels`; callers have entries, too, if `children` is set. Each worker
+    /// thread counts the labels of its shard.
     pub(crate) fn count(
         merged: &'a MergedStacks,
         labels: EntryLabels,
@@ -143,7 +149,8 @@ impl StackLabels<'_> {
     }
 
     /// Calls `each(label, from)` once for each of the stack's labels that belong to `shard`. `from` is the index of the frame at
-    /// which the chain of the label's entry starts; `None` for the leaf, which has the whole chain. `seen` is a buffer.
+    /// which the chain of the label's entry starts; `None` for the leaf, which has the whole chain. The leaf is
+    /// usually also one of the frames; there its label is not repeated. `seen` is a buffer.
     #[inline]
     fn walk(
         &self,
@@ -248,6 +255,7 @@ impl Entry {
             weights.latency = weights.latency.saturating_add(extras.latency);
             add_each(&mut weights.costs, &extras.costs);
         }
+        // The index in `modes`, which has no sum for hypervisors.
         let mode = match level {
             Level::Kernel => 0,
             Level::User => 1,

@@ -1,8 +1,8 @@
-//! Call graphs: the chains of one entry as a pruned prefix tree.
+//! Call graphs: the chains of one entry (a row of the report) as a pruned prefix tree.
 //!
 //! perf inserts every chain into a tree and prunes it when printing. Here the chains of an entry
-//! are split frame by frame, and groups below the threshold are dropped before their branches are
-//! built.
+//! are split frame by frame into groups that continue at the same site (the code of a frame: a function, or an address), and
+//! groups below the threshold are dropped before their branches are built.
 
 use std::cmp::Reverse;
 
@@ -15,13 +15,13 @@ use crate::stacks::MergedStacks;
 /// A branch: consecutive frames without a fork, then sub-branches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TreeNode {
-    /// Site indices.
+    /// Indices of the frames' sites.
     pub(crate) frames: Vec<u32>,
     /// The sum over the chains through this branch.
     pub(crate) all: ColumnSum,
     /// The sum over the chains that end in this branch.
     pub(crate) own: ColumnSum,
-    /// The marks at each frame; empty if the ends of taken branches are not annotated.
+    /// The marks at each frame; empty if the ends of taken branches (of branch stacks, not of the tree) are not annotated.
     pub(crate) marks: Vec<BranchMarks>,
     /// Sub-branches.
     pub(crate) nodes: Vec<TreeNode>,
@@ -32,11 +32,11 @@ pub(crate) struct TreeNode {
 pub(crate) struct ChainTail {
     /// Index of the stack.
     pub(crate) stack: u32,
-    /// Index of its first frame in the callchain, in call graph order.
+    /// Index of the tail's first frame in the callchain, in call graph order.
     pub(crate) from: u32,
 }
 
-/// Minimum period of nodes.
+/// Minimum period of nodes. The period is the weight of a branch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum MinBranchWeight {
     /// This period.
@@ -58,7 +58,7 @@ impl MinBranchWeight {
 /// Order of siblings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SiblingOrder {
-    /// By weight, descending, then by rank.
+    /// By weight (period), descending, then by rank.
     ByWeight,
     /// By rank only.
     ByRank,
@@ -78,8 +78,8 @@ pub(crate) struct TreeBuilder<'a, F> {
 }
 
 impl<K: Ord, F: Fn(u32) -> K> TreeBuilder<'_, F> {
-    /// The tree of `chains`: the branches at their common fork, and the sum of chains that end
-    /// there.
+    /// The tree of `chains`: the branches at their common fork, which is before the first frame of each, and the sum of chains
+    /// without a frame, which end there.
     pub(crate) fn split(&self, chains: &[ChainTail]) -> (Vec<TreeNode>, ColumnSum) {
         // The frames of different stacks are far apart in memory, so each is read only once.
         let sites: Vec<Option<u32>> = chains.iter().map(|chain| self.site(*chain)).collect();
@@ -105,6 +105,7 @@ impl<K: Ord, F: Fn(u32) -> K> TreeBuilder<'_, F> {
             };
             (Reverse(weight), (self.rank)(*site))
         });
+        // Below, a group is first its number, the index in `heavy`, and in the end the list of its chains.
         let numbered = heavy
             .iter()
             .zip(0..)

@@ -30,8 +30,11 @@ pub struct PayloadFinding {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum PayloadProblem {
+    /// The recording has no format of the tracepoint.
     Missing,
+    /// The format is invalid.
     Format(Error),
+    /// The `print fmt` of a valid format is not understood, so fields are shown in a generic way: one by one.
     Generic(FormatWarning),
 }
 
@@ -137,6 +140,8 @@ impl KernelSymbols for KernelNames<'_, '_> {
             pid: 0,
             order: Order::MAX,
         };
+        // Only the difference of `frame.address` and the symbol's start is used, since both may be addresses in the object. The
+        // result is the start in memory.
         let frame = self.0.locate(at, CpuMode::Kernel, address);
         let symbol = frame.symbol?;
         let offset = frame.address.wrapping_sub(self.0.symbol(symbol)?.start);

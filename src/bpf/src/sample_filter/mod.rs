@@ -56,9 +56,10 @@ impl SampleFilterProgram {
     pub fn load(groups: &[Vec<SampleTest>]) -> Result<Self, Error> {
         use BpfMapKind::{Array, PerCpuArray};
         let loaded = LoadedPrograms::new(&[
-            // The place of the map of tasks, which this program does not need.
+            // The functions used here find maps by their position in this list. The first is the map of tasks, which this program
+            // does not need. The numbers are the sizes of a key and of a value, and the number of entries.
             NamedShape::new("unused", Array, [4, 8, 1]),
-            // The place of the map of losses, which has counts of samples here.
+            // The second is the map of losses, which has counts of samples here.
             NamedShape::new("samples", PerCpuArray, [4, 8, 2]),
         ])?;
         let code = loaded.encode(&filter(groups, registers_size())?)?;
@@ -117,6 +118,7 @@ fn filter(groups: &[Vec<SampleTest>], registers: Option<i16>) -> Result<ProgramB
     b.exit_with(1);
     b.place(unmatched);
     count(&mut b, DROPPED);
+    // Returns 0.
     b.exit();
     Ok(b)
 }
@@ -140,6 +142,7 @@ fn load_field(
         FilterField::Thread => low_half(b, Helper::GetCurrentPidTgid),
         FilterField::Process => high_half(b, Helper::GetCurrentPidTgid),
         FilterField::User => low_half(b, Helper::GetCurrentUidGid),
+        // The group id, not a group of tests.
         FilterField::Group => high_half(b, Helper::GetCurrentUidGid),
         FilterField::Cpu => b.call(Helper::GetSmpProcessorId),
         FilterField::Period => b.load(Double, R0, R6, registers.ok_or(Error::Architecture)?),

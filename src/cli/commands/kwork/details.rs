@@ -32,6 +32,7 @@ impl<'r> PrepareSamples for KworkDetails<'r> {
             return None;
         }
         let address = match event? {
+            // The event has the function in new kernels only.
             TypedEvent::WorkqueueActivateWork(event) => event.function(),
             TypedEvent::WorkqueueExecuteStart(event) => Some(event.function()),
             _ => None,

@@ -1,4 +1,7 @@
 //! Renders samples as text or as JSON objects.
+//!
+//! Two words have two meanings each. A [`ScriptBlock`] is the output of consecutive records, but `max_blocks` counts basic blocks
+//! of code. [`ScriptBlock::begin_part`] begins the output of one sample or record; a [`ChainPart`] is a part of a callchain.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -38,11 +41,12 @@ pub(super) struct TextBuffers {
 
 #[derive(Default)]
 struct EventCache {
-    /// Frames by object and address in it.
+    /// Frames by object and address in it; those of the kernel also by `ip`.
     frames: TextCache,
-    /// Frames by address, by mode, and by epoch of the mappings in this mode.
+    /// Frames by address, by mode, and by epoch: a number for the state of the mappings of the process, or of the
+    /// kernel if the mode is the kernel's.
     addresses: TextCache,
-    /// Sequences of callers by their callchain entries, by mode, and by epoch of the mappings.
+    /// Sequences of callers by their callchain entries, by mode, and by both epochs: those of the process and of the kernel.
     parts: TextCache,
 }
 
@@ -375,6 +379,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
             let frame = self.resolver.unmapped_frame(mode, ip);
             return self.put_frame(event, &self.resolved(event, &frame), out);
         };
+        // The World: the processes and mappings of the recording.
         let world = self.resolver.world();
         let mapped = world.mapping(mapping);
         // The key has the object rather than the mapping, so that processes that run the same program share frames. Frames of the

@@ -85,6 +85,7 @@ impl FieldRanges {
         }
         let description = describe(&tracepoints.tracefs, &tracepoint.system, &tracepoint.name)?;
         let reader = numeric_field_of(&description, field);
+        // Only whether there is such a field matters here. `numbers` are the names of the fields that have numbers.
         reader.map(drop).map_err(|numbers| {
             let message = format!("--hist: {name} has no field '{field}' with a number");
             CliError::usage(message).hint(format!(
@@ -97,10 +98,12 @@ impl FieldRanges {
     fn copy(&self, spec: &EventSpec, range: ValueRange) -> EventSpec {
         let field = &self.field;
         let filter = match (range.from, range.to) {
+            // `to + 1` is the edge as given, which fits in an `i64`; `to` may not.
             (None, Some(to)) => format!("{field} < {}", to + 1),
             (Some(from), Some(to)) if from == to => format!("{field} == {from}"),
             (Some(from), Some(to)) => format!("{field} >= {from} && {field} <= {to}"),
             (Some(from), None) => format!("{field} >= {from}"),
+            // Only without edges, which does not occur here.
             (None, None) => return spec.clone(),
         };
         // The filter that the event already has, if any.

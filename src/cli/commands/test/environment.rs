@@ -58,9 +58,9 @@ pub(super) struct TestEnvironment {
     pub(super) temporary: PathBuf,
     /// `--debugfs-dir`.
     pub(super) debugfs: Option<PathBuf>,
-    /// `PATH`.
+    /// `PATH`, in which a test looks for other programs.
     pub(super) search: Option<OsString>,
-    /// `DEBUGINFOD_URLS`.
+    /// `DEBUGINFOD_URLS`, only for the details: runs of the program do not get it.
     pub(super) debuginfod: Option<OsString>,
     /// Number of `-v`.
     pub(super) verbosity: u8,

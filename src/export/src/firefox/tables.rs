@@ -73,6 +73,7 @@ pub(super) struct NativeSymbols {
     length: usize,
     address: Vec<u64>,
     function_size: Vec<u64>,
+    /// Indices of objects in the profile: the list of libraries belongs to the whole file, so they are not renumbered.
     lib_index: Vec<u32>,
     name: Vec<u32>,
 }
@@ -80,6 +81,7 @@ pub(super) struct NativeSymbols {
 #[derive(Default, Serialize)]
 pub(super) struct ResourceTable {
     length: usize,
+    /// As [`NativeSymbols::lib_index`].
     lib: Vec<u32>,
     name: Vec<u32>,
     host: Vec<Option<u32>>,
@@ -122,7 +124,8 @@ impl<'p> Tables<'p> {
         if let Some(known) = self.stacks.get(&stack) {
             return Some(*known);
         }
-        // Collects the callers to add, innermost first. A loop, not a recursion, since stacks may be deep.
+        // Collects the stack and those of its callers that are to be added, innermost first. A loop, not a recursion, since
+        // stacks may be deep.
         let mut missing = Vec::new();
         let mut next = Some(stack);
         let mut prefix = None;
@@ -165,7 +168,7 @@ impl<'p> Tables<'p> {
         let frame: &ProfileFrame = profile.frames.get(number as usize)?;
         let function = profile.functions.get(frame.function as usize)?;
         let func = self.function(frame, function);
-        // Inlined functions belong to the enclosing symbol.
+        // Inlined functions belong to the enclosing symbol: that of the caller's frame, which is at the same address.
         let symbol = match frame.inline_depth {
             0 => self.symbol(frame.function, function),
             _ => outer.and_then(|outer| *self.frame_table.native_symbol.get(outer)?),

@@ -174,6 +174,7 @@ fn symbol<'n>(end: Option<&PropertyAddress>, names: &'n dyn RecordingNames) -> K
     let Some(symbol) = end.site.symbol else {
         return address(Some(end));
     };
+    // `limit` is the end of the function; `end` is an end of the branch.
     let (start, limit) = names.range(symbol);
     KeyValue::Function {
         dso: None,
@@ -191,6 +192,7 @@ fn symbol_text(
         return NOT_AVAILABLE.to_owned();
     };
     let code = ShownCode {
+        // The level of the entry, not of this end of the branch.
         level: input.level.letter(),
         dso: end.site.dso,
         symbol: end.site.symbol.map(|symbol| (symbol, end.address)),
@@ -200,6 +202,7 @@ fn symbol_text(
     code.text(names)
 }
 
+/// Returns the recorded address, by which rows are distinguished and sorted; their text is made of the address in the object.
 fn address(end: Option<&PropertyAddress>) -> KeyValue<'static> {
     end.map_or(KeyValue::Absent, |end| {
         KeyValue::Number(end.ip.cast_signed())

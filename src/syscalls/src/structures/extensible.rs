@@ -1,4 +1,5 @@
-//! Structures that newer kernels may extend.
+//! Structures that newer kernels may extend. They are read with `short`, `int`, `word` and `long`: numbers of 2, 4 (signed), 4
+//! and 8 bytes at an offset.
 
 use super::{int, long, short, timespec, word};
 use crate::Abi;
@@ -170,6 +171,7 @@ pub(super) fn extended_stat(bytes: &[u8]) -> Option<String> {
 mod tests {
     use super::*;
 
+    /// Words of 8 bytes, unlike those of `word`.
     fn words(words: &[u64]) -> Vec<u8> {
         words.iter().flat_map(|word| word.to_ne_bytes()).collect()
     }

@@ -95,6 +95,7 @@ impl<'t, 'a> Printer<'t, 'a> {
                 self.push("::*");
                 Some(())
             }
+            // A qualifier has a leading blank, an attribute does not.
             Node::Qualified(inner, word) => {
                 self.left(*inner)?;
                 self.push(word);
@@ -178,6 +179,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         Some(())
     }
 
+    /// Whether a node is a template parameter; the parameters of functions are types.
     fn is_parameter(&self, id: Id) -> bool {
         matches!(self.tree.node(id), Some(Node::Parameter(_)))
     }
@@ -189,7 +191,8 @@ impl<'t, 'a> Printer<'t, 'a> {
             && matches!(self.resolved(target), Some(Node::Indirect(_, sign)) if sign.starts_with('&'))
     }
 
-    /// Prints `(` before the sign of a pointer to a function or an array.
+    /// Prints `(` before the sign of a pointer to a function or an array. A blank precedes it, except after a blank, `(`, or, for
+    /// a function, `*`.
     fn open_declarator(&mut self, target: Id) {
         if self.is_function_or_array(target) {
             let is_function = matches!(self.resolved(target), Some(Node::Function(..)));
