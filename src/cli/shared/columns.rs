@@ -98,6 +98,7 @@ impl ColumnOptions {
         default_shares: &[NumberField],
         find: FindFields<'_>,
     ) -> Result<ResolvedColumns, CliError> {
+        // Without sort keys, the default keys are omitted if `--fields` lists all columns.
         let omits_default_keys = match self.sort.is_empty() {
             true => self.only_fields,
             false => !self.adds_keys,
@@ -133,8 +134,8 @@ impl ColumnOptions {
         Ok(self.without_single_values(columns, order_by))
     }
 
-    /// Returns the share columns, which precede the keys. As in perf, these are the defaults, or, if `sort` names a latency and
-    /// the defaults do not begin with one, the shares that `sort` names.
+    /// Returns the share columns (percentages of a total), which precede the keys. As in perf, these are the defaults, or, if
+    /// `sort` names a latency and the defaults do not begin with one, the shares that `sort` names.
     fn shares(default: &[NumberField], sort: &[ReportField]) -> Vec<ReportField> {
         let named = sort.iter().filter_map(|field| field.number());
         let names_latency = named.clone().any(NumberField::is_latency);
@@ -220,6 +221,7 @@ fn fields(
     Ok(fields)
 }
 
+/// Appends those of `more` that are not in `fields` yet: each field stays at its first place.
 fn extend(fields: &mut Vec<ReportField>, more: &[ReportField]) {
     for field in more {
         if !fields.contains(field) {
@@ -242,7 +244,7 @@ fn single_values(matches: &ArgMatches) -> Vec<(&'static str, String)> {
     FILTERED.iter().filter_map(single_value).collect()
 }
 
-/// Rejects keys that describe items other than `counted`.
+/// Rejects keys that need other items (branches, memory accesses) than `counted`, the items that rows count.
 pub(crate) fn check<'f>(
     fields: impl IntoIterator<Item = &'f ReportField>,
     counted: CountedItems,
@@ -275,6 +277,7 @@ mod tests {
         Err(CliError::usage(word))
     }
 
+    /// The options `--sort`, `--fields` and `--show-nr-samples`, which adds the column `sample`.
     fn columns(sort: &str, fields: Option<&str>) -> ColumnOptions {
         let (adds_keys, keys) = split_plus(sort);
         let (adds_fields, field_list) = split_plus(fields.unwrap_or_default());
@@ -328,10 +331,12 @@ mod tests {
         let named = resolved("comm,overhead", CHILDREN);
         same(&named.columns, "overhead_children,overhead,sample,comm");
         same(&named.order_by, "overhead_children,comm,overhead,sample");
+        // Default shares that do not begin with a latency are replaced if a sort key is one.
         let both = &[NumberField::Own, NumberField::Latency];
         let latency = resolved("latency,parallelism,comm", both);
         same(&latency.columns, "latency,sample,parallelism,comm");
         same(&latency.order_by, "latency,parallelism,comm,sample");
+        // Those that begin with a latency stay.
         let first = resolved("comm,latency", &[NumberField::Latency, NumberField::Own]);
         same(&first.columns, "latency,overhead,sample,comm");
         same(&first.order_by, "overhead,comm,latency,sample");

@@ -14,6 +14,7 @@ const ONLY_32: [u8; 18] = [
 /// Decodes the instruction at the start of `bytes`, for code of `bits` bits; `None` if it is invalid or truncated.
 pub(crate) fn decode(bits: u32, bytes: &[u8]) -> Option<Insn> {
     let insn = instruction(bits, bytes)?;
+    // Branches with a target in the instruction; those through a register or memory are near too, but not among these.
     let is_near = insn.is_jcc_short_or_near()
         || insn.is_jmp_short_or_near()
         || insn.is_call_near()
@@ -166,6 +167,7 @@ mod tests {
         }
     }
 
+    /// Code of 32 and of 64 bits, and an instruction that is too long.
     #[test]
     fn modes_differ() {
         // 0x48 is a prefix in 64-bit mode, but an instruction in 32-bit mode.

@@ -16,7 +16,7 @@ pub fn error_number(result: i64) -> Option<u32> {
     is_error.then(|| u32::try_from(-result).unwrap_or_default())
 }
 
-/// Writes the result of a call, without ` = `.
+/// Writes the result of a call, without ` = `. `task` has the names for ids of tasks in the result.
 ///
 /// # Errors
 /// Errors of `to`.

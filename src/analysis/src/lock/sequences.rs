@@ -28,12 +28,13 @@ impl BadSequences {
     }
 }
 
-/// What an event reports.
+/// What an event reports: the first two are of `lock:contention_*`, which have no acquire and no release, the others of
+/// `lock:lock_*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// A wait begins, or continues: a mutex reports spinning and sleeping as two begins.
+    /// `lock:contention_begin`: a wait begins, or continues: a mutex reports spinning and sleeping as two begins.
     Begin,
-    /// A wait ends.
+    /// `lock:contention_end`: a wait ends.
     End,
     /// A lock is about to be taken.
     Acquire,
@@ -72,6 +73,7 @@ impl Step {
 enum State {
     Acquiring,
     Waiting,
+    /// Taken, or a wait ended. After [`Step::End`], whose tracepoints report no release, until the next wait.
     Acquired,
     /// Taken for reading this many times, or once by a trylock.
     Read(u64),
@@ -90,8 +92,8 @@ enum Next {
 }
 
 impl Step {
-    /// Returns what the step leads to from `state`, which is `None` before the first event, after a release, after an impossible order and
-    /// after a skipped begin.
+    /// Returns what the step leads to from `state`, which is `None` before the first event, after a release, after an impossible
+    /// order and after a skipped begin ([`Sequences::skip_begin`]).
     fn next(self, state: Option<State>) -> Next {
         match (self, state) {
             // The first alternative: the begin of the wait, or the acquire, precedes the recording or is not selected.
@@ -123,7 +125,7 @@ pub(super) struct LockEvent {
     row: Option<usize>,
     /// How long the thread has waited for CPUs so far, in ns.
     queued: u64,
-    /// The thread that holds the lock, if a wait begins and the holder is known.
+    /// The thread that holds the lock, if a wait begins and the holder is known; counted in [`LockRow::owners`].
     holder: Option<u32>,
 }
 
@@ -179,8 +181,8 @@ pub(super) struct Sequences {
 }
 
 impl Sequences {
-    /// Skips the begin of a wait that is not selected, so that its end does not count as an event in an impossible order. If this begin
-    /// continues a selected wait, that wait continues.
+    /// Skips the begin of a wait that is not selected, so that its end does not count as an event in an impossible order. If this
+    /// begin continues a selected wait, that wait continues.
     pub(super) fn skip_begin(&mut self, tid: u32, address: u64) {
         if let Entry::Occupied(known) = self.current.entry((tid, address))
             && known.get().state != State::Waiting
@@ -223,6 +225,7 @@ impl Sequences {
                 }
                 row.contended += u64::from(state == State::Waiting);
                 let is_taken = matches!(state, State::Acquired | State::Read(_));
+                // A release by one of several readers leaves the lock taken, but does not take it.
                 row.acquired += u64::from(is_taken && step != Step::Release);
                 entry.insert_entry(Current {
                     state,

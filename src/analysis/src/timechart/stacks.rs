@@ -58,6 +58,7 @@ impl PrepareSamples for SwitchCallchains {
         let needs_chain = self.is_wanted
             && matches!(event, Some(TypedEvent::SchedSwitch(event)) if event.prev_pid() != 0);
         let chain = sample.wire.callchain.filter(|_| needs_chain);
+        // The outer `Some` selects the sample; the inner option is its callchain.
         Some(chain.map(|chain| StackChain {
             at: AddressContext::of(sample),
             bytes: chain.as_bytes().into(),
@@ -74,7 +75,7 @@ pub(super) struct StackTable {
 }
 
 impl StackTable {
-    /// Maximum number of stacks stored; further ones are dropped, and their states have no stack.
+    /// Maximum number of stacks stored; further ones are dropped: the states of tasks switched out with them have no stack.
     const MOST: usize = 50_000;
 
     /// Returns the id of a stack, which is added if it is new; `None` if there is no room for it.

@@ -1,4 +1,5 @@
-//! Counts of system calls, and of those that failed.
+//! Counts of system calls, and of those that failed. The index in `sample.number(index)` is the position of a field in
+//! [`EventFields::numbers`]: 0 is the call number, 1 the result.
 
 use super::{EventFields, FirstSeen, ScriptSample};
 
@@ -42,7 +43,8 @@ impl TaskSelection {
     }
 }
 
-/// Values by name and id of a thread, then by number of the system call.
+/// Values by name and id of a thread, then by number of the system call; each level in the order in which its keys were first
+/// used.
 pub type ByTask<V> = FirstSeen<String, FirstSeen<i64, FirstSeen<i64, V>>>;
 
 /// Calls by number.
@@ -116,7 +118,7 @@ impl FailedByComm {
         }
     }
 
-    /// Returns names and counts, the largest count first.
+    /// Returns names and counts, the largest count first, equal counts by name.
     #[must_use]
     pub fn rows(&self) -> Vec<(&str, u64)> {
         let counts = self.counts.iter();

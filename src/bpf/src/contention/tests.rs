@@ -1,4 +1,5 @@
-//! The arithmetic and the owners of futexes in an interpreter, and the programs in the kernel.
+//! Tests of the BPF programs: in an interpreter, the parts that compute and that find owners of futexes; in the kernel, whole
+//! programs.
 
 use std::sync::Mutex;
 use std::thread;
@@ -11,8 +12,8 @@ use crate::Register::{R0, R1, R2, R8, R9};
 use crate::testing::running;
 use crate::{ProgramBuilder, interpreter};
 
-/// Runs a part of a program on the sum `bytes` with a duration. The interpreter lacks atomic additions, so the part may have
-/// none.
+/// Runs a part of a program with the address of `bytes` in `R8` (an encoded [`WaitSummary`], or the place of a result) and a
+/// duration in `R9`. The interpreter lacks atomic additions, so the part may have none.
 fn run(part: fn(&mut ProgramBuilder), duration: u64, bytes: &mut [u8]) {
     let with_registers = |b: &mut ProgramBuilder| {
         b.set(R8, R1);
@@ -29,10 +30,12 @@ proptest! {
     ) {
         let durations: Vec<u64> = durations.iter().map(|(number, shift)| number >> shift).collect();
         let mut bytes = vec![0; value::SIZE];
+        // A new sum has the largest minimum.
         let min = usize::try_from(value::MIN).unwrap();
         bytes[min..min + 8].fill(0xff);
         for duration in &durations {
             run(programs::extremes, *duration, &mut bytes);
+            // `R8` is here the address of the logarithm, not of a sum.
             let mut logarithm = [0; 8];
             let stored = |b: &mut ProgramBuilder| {
                 programs::binary_logarithm(b);
@@ -53,7 +56,8 @@ proptest! {
     }
 }
 
-/// Arbitrary offsets: the verifier does not check what `bpf_probe_read_kernel` reads.
+/// Arbitrary offsets, as are those of all layouts and of `task_struct::pid` in these tests: the verifier does not check what
+/// `bpf_probe_read_kernel` reads.
 const NAMESPACES: NamespaceLayout = NamespaceLayout {
     pids: PidLayout {
         thread_pid: 1000,
@@ -124,6 +128,7 @@ fn programs_for_each_key_pass_the_verifier() {
             follow: Some(1000),
             from_exec: true,
         };
+        // The kernel verifies the programs at the start; the sums are not needed.
         drop(start(&ContentionOptions {
             with_stacks: true,
             excluded_process: Some(1),
@@ -154,13 +159,15 @@ fn programs_for_each_key_pass_the_verifier() {
     }
 }
 
-/// Returns the owner of a futex: operation and value of the call, then the words from the futex on.
+/// Returns the owner of a futex: `words` are operation and value of the call, then the words from the futex on. The memory
+/// before and after them is 0.
 fn owner(words: [u32; 8]) -> u64 {
     let [call @ .., _, _, _, _, _, _] = words;
     owner_within(&[&call[..], &[0; 4], &words[2..], &[0; 6]].concat())
 }
 
-/// Returns the owner of a futex: operation and value of the call, then the words around the futex, which is the fifth.
+/// Returns the owner of a futex: `words` are operation and value of the call, then the 16 words around the futex, which is the
+/// fifth of the 16.
 fn owner_within(words: &[u32]) -> u64 {
     let find_owner = |b: &mut ProgramBuilder| {
         b.set(R8, R1);
@@ -239,7 +246,7 @@ fn owners_of_futexes_are_read_or_unknown() {
 fn writers_of_read_write_locks_are_read_or_unknown() {
     /// `pthread_rwlock_t`, locked by the writer 77: 14 words.
     const LOCK: [u32; 14] = [9, 1, 3, 1, 0, 0, 77, 0, 0, 0, 0, 0, 0, 0];
-    // The words around the futex at `place` of the lock.
+    // Returns the owner if the thread waits for the word `place` of the lock. The 16 words begin 4 words before that word.
     let owner = |operation: u32, lock: [u32; 14], place: usize| {
         let around = [[0; 4].as_slice(), &lock, &[0; 4]].concat();
         owner_within(&[&[operation, 3], &around[place..place + 16]].concat())
@@ -250,7 +257,7 @@ fn writers_of_read_write_locks_are_read_or_unknown() {
         lock
     };
     assert_eq!(owner(0x189, LOCK, 2), 77);
-    // The futex is `__writers_futex`, which also has the flag that it is waited for.
+    // The futex is `__writers_futex`: 3 is its value 1 with the flag (2) that threads wait for it.
     assert_eq!(owner(0x189, with(3, 3), 3), 77);
     // Shared by processes.
     assert_eq!(owner(9, with(7, 1), 2), 77);
@@ -308,6 +315,7 @@ fn waits_for_futexes_have_their_process_and_a_user_stack() {
 fn waits_are_summed_by_stack_and_by_lock() {
     let stacks = options(TaskSet::All, ContentionKey::Stack);
     let locks = options(TaskSet::All, ContentionKey::Lock);
+    // Selects only a lock at an address outside the kernel, of which there is none.
     let no_locks = ContentionOptions {
         locks: Some(LockFilter {
             addresses: vec![(1, 2)],

@@ -1,4 +1,4 @@
-//! `--json` and `--csv`: the rows for programs.
+//! `--json` and `--csv`: the rows in formats that programs read.
 
 use std::io::{self, Write};
 
@@ -35,7 +35,7 @@ const TEXT_OPTIONS: &[&str] = &[
     "show-ref-call-graph",
 ];
 
-/// A format for programs.
+/// A format that programs read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DataFormat {
     Json,
@@ -97,6 +97,7 @@ impl DataFormat {
         let tables: Vec<_> = tables
             .filter(|table| !(report.skips_empty && is_empty(table)))
             .collect();
+        // Columns that a filter restricts to one value: rows may lack them.
         let constant_columns = parameters.plan.constant_columns.iter();
         let constant_columns: Vec<(&str, &str)> = constant_columns
             .map(|(key, value)| (*key, &**value))
@@ -117,12 +118,12 @@ impl DataFormat {
     }
 }
 
-/// Data of the recording in the output.
+/// What the output has of the recording, besides the tables.
 pub(super) struct ReportInput<'a> {
     /// The names of the recording's events.
     pub(super) events: &'a [&'a str],
     /// Number of lost samples.
     pub(super) lost: u64,
-    /// Whether events without samples are omitted.
+    /// Whether tables without samples are omitted. A table is of an event or of a group of events.
     pub(super) skips_empty: bool,
 }

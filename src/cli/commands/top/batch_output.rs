@@ -19,7 +19,7 @@ pub(super) struct BatchOutput {
     pub(super) limits: RowLimits,
     /// Whether JSON objects are written instead of text.
     pub(super) json: bool,
-    /// If given, the annotation of the first watched function is written instead of rows.
+    /// If given, the annotation of the first watched function (`--sym-annotate`) is written instead of rows. Never with JSON.
     pub(super) code: Option<LiveCode>,
 }
 
@@ -63,8 +63,9 @@ impl BatchOutput {
     }
 }
 
-/// Writes the title of a block, and a hint if records were lost in the last interval:
-/// `12:30:01  245 samples/s  kernel 2.6%  lost 0/0  [499Hz cpu-clock], (all, 2 CPUs)  own CPU 0.4%`.
+/// Writes the title of a block, and a hint if records were lost in the last interval. The title:
+/// `12:30:01  245 samples/s  kernel 2.6%  lost 0/0  [499Hz cpu-clock], (all, 2 CPUs)  own CPU 0.4%`;
+/// `lost` has the records lost in the interval and in total.
 fn title(
     out: &mut dyn Write,
     now: i64,

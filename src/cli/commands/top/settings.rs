@@ -66,6 +66,7 @@ impl TopSettings {
         };
         let resolved = columns.resolve(DEFAULT_KEYS, shares, &mut unknown_key)?;
         check_sort_keys(&resolved.order_by)?;
+        // The one limit is for call graph nodes and rows; without it, all rows are shown.
         let limit = limit_option(matches)?;
         let counting = ChainCounting {
             children,
@@ -85,6 +86,7 @@ impl TopSettings {
             colors: color_csi(context, "", None)?,
             escapes: context.output.is_terminal(),
             skips_first_frame: columns.begins_with_symbol(),
+            // One thread formats rows.
             threads: None,
         };
         Ok(Self {
@@ -114,7 +116,7 @@ impl TopSettings {
             is_pipe: false,
         };
         let mut options = self.options.clone();
-        // If stacks are unwound, takes the limit on frames out of `options`.
+        // If stacks are unwound, takes the limit on frames (`max_stack`) out of `options`: unwinding then applies it.
         let limit = take_unwinding_limit(metadata, &mut options);
         let sampled = (0..)
             .zip(events)

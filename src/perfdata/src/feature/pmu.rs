@@ -1,4 +1,5 @@
-//! PMUs (numbers, CPUs and capabilities), groups of events, and compression.
+//! Features of the header about PMUs (type numbers, CPUs and capabilities), groups of events, and compression. Names in capitals
+//! are those of features.
 
 use rperf_wire::{Cursor, DecodeError, Encoder};
 
@@ -157,7 +158,7 @@ fn decode_values(at: &mut Cursor<'_>) -> Result<Vec<(String, String)>, DecodeErr
         .collect()
 }
 
-/// COMPRESSED: parameters of COMPRESSED records.
+/// The feature COMPRESSED: the parameters of the records of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompressionInfo {
     /// 1 for zstd.
@@ -170,7 +171,7 @@ pub struct CompressionInfo {
     pub mmap_len: u32,
 }
 
-/// The only version of COMPRESSED.
+/// The only version of the feature COMPRESSED. It is not checked when decoding.
 const VERSION: u32 = 1;
 
 impl CompressionInfo {

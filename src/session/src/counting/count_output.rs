@@ -46,7 +46,7 @@ pub struct CountOutput {
     pub stream: Option<Arc<File>>,
     /// Settings of the count, for readers.
     pub config: StatConfig,
-    /// Names of threads by thread id, if rows are threads.
+    /// Names of threads by thread id, if the counts are by thread (`--per-thread`).
     pub threads: BTreeMap<u32, String>,
     /// The command line for the header.
     pub command_line: Vec<String>,
@@ -79,9 +79,9 @@ pub(super) struct CountWriter<'a> {
     /// `None` for a pipe.
     replacement: Option<Replacement>,
     features: FeatureSet,
-    /// Counter ids by event and counter.
+    /// Counter ids by event and counter; `None` for a counter that is not open.
     ids: Vec<Vec<Option<u64>>>,
-    /// The index of each observed thread in THREAD_MAP, by thread id.
+    /// The index of each observed thread in THREAD_MAP, by thread id. Unlike [`CountOutput::threads`], not names.
     threads: BTreeMap<u32, u32>,
     records: RecordBuffer,
 }
@@ -116,6 +116,7 @@ impl<'a> CountWriter<'a> {
             events: &described,
         };
         let mut features = about.features();
+        // The feature has no data: it only marks a file with counts.
         features.opaque(FeatureId::STAT, &[]);
         groups(&grouped, &mut features);
         let (output_sink, replacement) = match &options.stream {
@@ -138,6 +139,7 @@ impl<'a> CountWriter<'a> {
             features,
             ids,
             threads: threads.collect(),
+            // No trailers (`sample_id_all`): only records of the kernel's types have them, and none is written here.
             records: RecordBuffer::new(0),
         };
         writer.describe(request, opened, cpu_tasks);
@@ -183,6 +185,7 @@ impl<'a> CountWriter<'a> {
     pub(super) fn finish(self) -> Result<(), Error> {
         let path = &self.options.output;
         let finished = self.output_sink.finish(&self.features);
+        // The data are complete, but the features may be missing.
         let features_error = finished.map_err(|error| write_error(error).with_path(path))?;
         features_error.map_or(Ok(()), |cause| {
             Err(Error::Output {
@@ -192,6 +195,7 @@ impl<'a> CountWriter<'a> {
         })
     }
 
+    /// Adds the records before the first reading: EVENT_UPDATE to STAT_CONFIG.
     fn describe(
         &mut self,
         request: &CountRequest,
@@ -219,6 +223,7 @@ impl<'a> CountWriter<'a> {
                 }
             }
         }
+        // The entry of a task in THREAD_MAP: its id, -1 for all tasks of a CPU, and its name.
         let name = |task: &i32| {
             let thread = u32::try_from(*task).ok();
             let name = thread.and_then(|thread| self.options.threads.get(&thread));

@@ -44,7 +44,8 @@ pub struct IntervalOptions {
 /// How BPF programs count the events with [`EventSpec::bpf`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BpfCounting {
-    /// Ids of BPF programs: events are counted only while one of them runs. Empty to count events of tasks or cgroups.
+    /// Ids of the BPF programs to observe (`--bpf-prog`), not of those that count: events are counted only while one of them
+    /// runs. Empty to count events of tasks or cgroups.
     pub programs: Vec<u32>,
     /// The offset of `task_struct::pid` (from BTF), by which children are found. `None` if it is not needed or not found; in the
     /// latter case, tasks cannot be counted with their children.
@@ -63,7 +64,7 @@ pub struct CountRequest {
     pub events: Vec<CountEvent>,
     /// Whether children of the observed tasks are counted.
     pub inherit: bool,
-    /// How events are counted by BPF programs.
+    /// How BPF programs count the events that they sum up.
     pub bpf: BpfCounting,
     /// When events are enabled.
     pub start: CountStart,
