@@ -191,7 +191,8 @@ impl EventSelection {
         })
     }
 
-    /// Whether the selection can contain events of this type; in a selection by name, only those whose names match.
+    /// Whether the events of this type are to be listed; from a selection by name, the caller removes those whose names do not
+    /// match. [`Self::Code`] takes no type: its only row is added separately.
     fn takes(&self, kind: EventKind) -> bool {
         match self {
             Self::All => true,
@@ -250,6 +251,7 @@ impl EventSelection {
     pub fn matches_metric(&self, metric: &VendorMetric) -> bool {
         match self {
             Self::All => true,
+            // `is_default`: a metric of generic events.
             Self::Named {
                 system: None, name, ..
             } if metric.is_default() => metric.matches_word(name.trim_matches('*')),

@@ -33,7 +33,7 @@ const DATA_ADDRESS: AddressKeys = [
     "addr_symoff",
 ];
 
-/// A dict that is being written. It gets only the keys for which `reads` returns true.
+/// A dict that is being written. It gets only the keys for which `reads` returns true: those that the script's function reads.
 struct DictWriter<'d> {
     reads: &'d dyn Fn(&str) -> bool,
     writer: &'d mut MarshalWriter,
@@ -53,7 +53,7 @@ impl DictWriter<'_> {
 }
 
 impl EventEncoder<'_, '_> {
-    /// Writes the dict of a sample, with the keys that the function reads.
+    /// Writes the dict of a sample, with the keys that the called function of the script reads.
     pub(crate) fn sample_dict(
         &self,
         call: &EventCall,
@@ -101,7 +101,7 @@ impl EventEncoder<'_, '_> {
         writer.end_dict();
     }
 
-    /// Writes the values of the sample itself.
+    /// Writes the inner dict: the values of the sample itself, and as in perf its resolved data address.
     fn own_values(&self, call: &EventCall, sample: &Sample<'_>, dict: &mut DictWriter<'_>) {
         let wire = &sample.wire;
         dict.put("pid", |to| to.signed(sample.pid.cast_signed().into()));
@@ -143,6 +143,7 @@ impl EventEncoder<'_, '_> {
         };
         if branch != BranchFlags::default() {
             dict.put("flags", |to| to.text(branch.letters().as_bytes()));
+            // perf pads the text for display to 21 columns.
             dict.put("flags_disp", |to| {
                 to.text(format!("{:<21}", branch.name()).as_bytes());
             });
@@ -158,6 +159,7 @@ impl EventEncoder<'_, '_> {
 
     /// Writes object, mapping and symbol of an address under these keys; nothing for an address without a mapping.
     fn address(&self, frame: &Frame, keys: AddressKeys, dict: &mut DictWriter<'_>) {
+        // The World: the recording's processes, mappings and DSOs, by time.
         let world = self.resolver.world();
         let Some(id) = frame.mapping else {
             return;
@@ -202,6 +204,7 @@ impl EventEncoder<'_, '_> {
                 count += 1;
                 self.frame(frame, &named, writer);
             };
+            // Whether to add inlined functions: if not given, only for events with copies of user stacks.
             match self.inlines.unwrap_or(call.has_stack_copies) {
                 true => self.lines.expand(frame, write),
                 false => write(self.lines.resolved(frame)),
@@ -210,7 +213,8 @@ impl EventEncoder<'_, '_> {
         writer.set_length(start, count);
     }
 
-    /// Writes a frame of a callchain. `named` is the function at `frame`, which may be inlined there.
+    /// Writes a frame of a callchain. `named` is the function at `frame`, which may be inlined there. Start, end and binding are
+    /// always those of the symbol that contains the code.
     fn frame(&self, frame: &Frame, named: &ResolvedAddress<'_>, writer: &mut MarshalWriter) {
         writer.dict();
         writer.text(b"ip");
@@ -304,7 +308,8 @@ impl EventEncoder<'_, '_> {
         writer.set_length(start, count);
     }
 
-    /// Resolves the source or the target of a branch.
+    /// Resolves the source or the target of a branch, like a data address: it may be in the kernel although the sample is in user
+    /// mode, and vice versa.
     fn branch_end(&self, sample: &Sample<'_>, address: u64) -> Frame {
         let at = AddressContext::of(sample);
         self.resolver.locate_data(at, sample.cpu_mode(), address)

@@ -1,4 +1,6 @@
-//! Selection of a kernel symbol listing, and of the copy of kernel memory that belongs to it.
+//! Selection of a kernel symbol listing (`kallsyms`), and of the kernel's memory that belongs to it (`kcore`).
+//!
+//! They are of the recorded boot if the kernel has the recorded address: with KASLR, it has another one after each boot.
 
 use std::path::{Path, PathBuf};
 
@@ -12,8 +14,8 @@ use crate::request::{ObjectRequest, SearchPaths};
 /// Returns [`SearchPaths::kallsyms_override`] if given. Otherwise returns the listing of the kernel with the build-id of
 /// `request`, or of the running kernel if `request` has none. `None` if there is no such listing.
 ///
-/// A copy in the build-id cache that was taken together with the kernel's memory takes precedence over the running kernel's
-/// listing, unless the running kernel's memory can be read and is of the recorded boot.
+/// The running kernel's listing is used if its memory can be read and is of the recorded boot. Otherwise, a copied
+/// listing in the build-id cache takes precedence over it if a copy of the memory, of the recorded boot, is next to it.
 pub(crate) fn find(
     files: &dyn Files,
     paths: &SearchPaths,
@@ -84,7 +86,8 @@ fn copied_with_memory(
     listings.find(|listing| memory_of(files, listing, request).is_some())
 }
 
-/// Whether the kernel had the same address in `listing` as in the recording; `true` if the recording does not have the address.
+/// Whether the kernel's relocation symbol (`_text`, `_stext`) has the same address in `listing` as in the recording; `true` if
+/// the recording does not have the address.
 fn is_of_boot(files: &dyn Files, listing: &Path, request: &ObjectRequest<'_>) -> bool {
     let Some((symbol, recorded)) = request.relocation else {
         return true;

@@ -21,7 +21,8 @@ const ADDITIONS: u32 = 1000;
 macro_rules! thread_functions {
     ($($name:ident)*) => {
         $(
-            /// The function of the thread with this number.
+            /// The function of the thread with this number. It has a frame pointer ([`StackFrame`]), and an instruction of its
+            /// own (`distinct_instruction`): otherwise the compiler could merge the functions.
             #[unsafe(no_mangle)]
             #[inline(never)]
             pub(crate) extern "C" fn $name(rounds: u64) -> u64 {

@@ -28,7 +28,7 @@ pub(crate) extern "C" fn traploop(rounds: u32) {
 }
 
 /// One instruction that traps: on arm64 into the kernel, on x86-64 into the hypervisor if the program runs in a guest. Does
-/// nothing on other processors.
+/// nothing on other processors. [`StackFrame`] gives the function a frame pointer.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub(crate) extern "C" fn trap_bench() {

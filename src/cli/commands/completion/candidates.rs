@@ -196,6 +196,7 @@ impl CommandWords<'_> {
                     },
                 }
             }
+            // `before` is the number of positional words before this one.
             WordRole::Word { before } => words::of(name, before, &typed),
         }
     }

@@ -73,13 +73,15 @@ fn literal(text: &str) -> (Token, usize) {
     let length = name.find(|c| !is_part(c)).unwrap_or(name.len());
     let name = name.get(..length).unwrap_or_default();
     match name.is_empty() {
+        // The length of 0 is the error; `End` is only a placeholder.
         true => (Token::End, 0),
         false => (Token::Literal(name.to_lowercase()), length + 1),
     }
 }
 
-/// The longer one of a number and a name at the beginning of `text`, or the number if they are equally long, and its length: 0 if
-/// there is neither. Names may begin with digits, and exponents may have a sign.
+/// The number or the name at the beginning of `text`, whichever is longer, and its length; the number if they are equally long, a
+/// length of 0 if there is neither. A name may begin with digits (`3dnow_ops`), and a number may have a sign in its exponent
+/// (`1e-3`), where a name would end.
 fn number_or_name(text: &str) -> (Token, usize) {
     let (name, name_length) = name(text);
     match number(text) {

@@ -99,6 +99,7 @@ fn with_alias<'t>(name: &'t str, operands: &'t str) -> (&'t str, &'t str) {
 struct Operands<'n> {
     name: &'n str,
     address: u64,
+    /// The operands rewritten so far.
     text: String,
     /// The absolute address of an operand that is relative to the program counter.
     pc_relative: Option<u64>,
@@ -121,8 +122,8 @@ impl Operands<'_> {
         }
     }
 
-    /// Adds the extension `uxtw` of the last register, which the decoder omits, if `word`, the encoded instruction, has it.
-    /// Abbreviates register lists.
+    /// If `word`, the encoded instruction, extends its last register with `uxtw`, adds this extension: the decoder omits it, or
+    /// prints `lsl` in its place if there is a shift. Abbreviates lists of three or more registers.
     fn finish(&mut self, word: u32) {
         // "Add/subtract (extended register)" in the manual, of 64 bits. Its option 0b010 is an unsigned 32-bit operand.
         let extends = word & 0x9fe0_0000 == 0x8b20_0000;

@@ -75,11 +75,13 @@ impl Point {
     }
 }
 
+/// The names of the group and of the event precede the probe point.
 #[test]
 fn names_precede_the_place() {
     let definition = parse("grp:ev=f@a.c:3 x").unwrap();
     assert_eq!(definition.group.as_deref(), Some("grp"));
     assert_eq!(definition.event.as_deref(), Some("ev"));
+    // A point is displayed as in perf's output, with the line before the file, which parses as the same point.
     assert_eq!(definition.point.to_string(), "f:3@a.c");
     assert_eq!(parse("ev=f").unwrap().group, None);
 }
@@ -102,6 +104,7 @@ fn arguments_are_parsed() {
         None,
         None,
         Some("q"),
+        // As in perf, the type is a part of the name if the argument is only a variable.
         Some("n_u8"),
     ];
     assert_eq!(names, expected);

@@ -72,7 +72,7 @@ impl<'u> LineTable<'u> {
     }
 
     /// Returns the row for `address`: of the rows with the highest address not above `address`, the first that starts a
-    /// statement. `None` if there is none.
+    /// statement and does not end a sequence. `None` if there is none, even if a row below this address would do.
     pub(crate) fn at(&self, address: u64) -> Option<LineRow> {
         let rows = self.rows();
         let after = rows.partition_point(|row| row.address <= address);
@@ -142,7 +142,7 @@ pub(super) fn has_file<'u>(
     paths.any(|path| is_wanted(&path))
 }
 
-/// Returns the files of a line table by index. Before DWARF 5 there may be no index 0.
+/// Returns the files of a line table by index. The item is `None` only for index 0, which may be missing before DWARF 5.
 fn files<'h, 'u>(
     header: &'h LineProgramHeader<Slice<'u>>,
 ) -> impl Iterator<Item = Option<&'h FileEntry<Slice<'u>>>> {

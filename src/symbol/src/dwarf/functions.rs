@@ -38,7 +38,7 @@ pub(super) struct UnitFunctions {
 struct FunctionRange {
     start: u64,
     end: u64,
-    /// Number of enclosing functions.
+    /// Number of enclosing functions: not the depth in the tree of entries, where lexical blocks count, too.
     depth: u32,
     function: u32,
 }
@@ -73,7 +73,7 @@ impl UnitFunctions {
         std::iter::successors(innermost, |function| self.function(function.caller))
     }
 
-    /// `None` for [`NONE`]. Callers precede their inlined functions, so following them terminates.
+    /// The function with this index; `None` for [`NONE`]. Callers precede their inlined functions, so following them terminates.
     fn function(&self, number: u32) -> Option<&UnitFunction> {
         self.functions.get(number as usize)
     }
@@ -89,8 +89,9 @@ impl UnitFunctions {
 struct EntryReader<'u, 'a> {
     unit: UnitRef<'u, Slice<'a>>,
     functions: Vec<UnitFunction>,
+    /// The ranges of all functions as read: those of nested functions overlap.
     covers: Vec<FunctionRange>,
-    /// The functions that enclose the next entry: depth of the function's entry, and index of the function.
+    /// The functions that enclose the next entry: depth of the function's entry in the tree of entries, and the function's index.
     open: Vec<(isize, u32)>,
 }
 
@@ -186,6 +187,7 @@ type RangePrecedence = (u32, Reverse<u64>, u32);
 /// A sweep over addresses.
 #[derive(Default)]
 struct AddressSweep {
+    /// The result up to the current address, as [`UnitFunctions::ranges`].
     done: Vec<(u64, u32)>,
     /// Functions at the current address, and possibly some that ended before; with their ends.
     active: BinaryHeap<(RangePrecedence, u64)>,

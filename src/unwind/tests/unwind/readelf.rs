@@ -17,8 +17,9 @@ use super::program::{Loaded, MAPPING_ADDRESS};
 const SIZE: u64 = 0x20;
 /// The number of generated functions in a file. One more follows, at [`LAST`].
 const FUNCTIONS: usize = 0x40;
-/// The file offset of the last function. All return addresses are in it; it pops its own.
+/// The file offset of the last function. All return addresses are in it. It pops its own return address ([`POP_LINK`]).
 const LAST: u64 = CODE.start + SIZE * FUNCTIONS as u64;
+/// The instruction `pop {r14}`.
 const POP_LINK: [u8; 2] = [0x84, 0x00];
 
 const STACK: u64 = 0x7000_0000;
@@ -30,7 +31,7 @@ const NOWHERE: u64 = STACK / 2;
 /// The value of the link register; no word of the stack equals it.
 const LINK: u64 = MAPPING_ADDRESS + LAST + 0x1000;
 
-/// The word at `address`: a different return address everywhere.
+/// The word at `address`: a return address that no other word of the stack equals. `None` outside the stack.
 fn word(address: u64) -> Option<u64> {
     let offset = address
         .checked_sub(STACK)
@@ -82,13 +83,13 @@ impl Machine {
             ["pop", ..] => self.pop(first, line.strip_prefix("pop {")?.strip_suffix('}')?)?,
             _ => return None,
         }
-        // Using a popped stack pointer is not supported, either. `pop` has checked this itself: the stack pointer may be one of
-        // the registers that it pops.
+        // Using the stack pointer after it was popped is not supported, either. `pop` checks this before it runs: afterwards, it
+        // may have popped the stack pointer itself, which is supported.
         let state_is_known = !self.popped.contains_key(&13) || words[0] == "pop";
         state_is_known.then_some(())
     }
 
-    /// Executes an instruction that pops the registers in `names`; otherwise as [`Self::run`].
+    /// Executes an instruction that pops the registers in `names`. `first` and the result are as in [`Self::run`].
     fn pop(&mut self, first: u8, names: &str) -> Option<()> {
         if self.popped.contains_key(&13) {
             return None;
@@ -121,7 +122,8 @@ impl Machine {
         Some(())
     }
 
-    /// The frames that the unwinder should return: of the function, of its caller, and of the caller of that.
+    /// The frames that the unwinder should return: of the function, of its caller, and of the caller of that, as far as they are
+    /// known.
     fn frames(&self, ip: u64) -> Vec<u64> {
         let popped = |number| self.popped.get(&number);
         let return_address = popped(15).or(popped(14)).map_or(Some(LINK), |value| *value);
@@ -131,7 +133,7 @@ impl Machine {
         };
         // Only the kernel saves both, in signal frames: the caller's address is exact, and its stack may be another one.
         let is_signal = popped(13).is_some() && popped(15).is_some();
-        // The unwinder rejects a caller that is further in.
+        // The unwinder rejects a caller whose stack pointer is below that of the function.
         if stack_pointer < STACK_POINTER && !is_signal {
             return vec![ip];
         }
@@ -250,7 +252,7 @@ fn arm_unwind_instructions_match_readelf() {
         let printed = printed(&file, &scratch).expect("readelf prints entries");
         for (index, program) in programs.iter().enumerate() {
             let start = CODE.start + SIZE * index as u64;
-            // readelf skips unknown personality routines.
+            // `elf::build` gives every fourth entry a custom personality routine, whose instructions readelf does not print.
             let Some(lines) = printed.get(&(BASE + start)) else {
                 continue;
             };
@@ -271,6 +273,7 @@ fn arm_unwind_instructions_match_readelf() {
     if let Err(error) = done {
         panic!("{error}");
     }
+    // Of 30 files with `FUNCTIONS` functions each. With fewer, the generated programs would test too little.
     assert!(
         callers_found.get() > 200,
         "{} had callers",

@@ -83,7 +83,7 @@ pub(in crate::cli::commands) fn run_live(
     Ok(ExitStatus::Ok)
 }
 
-/// Writes the counters to a file.
+/// Writes the counters before and after the workload to a file.
 pub(in crate::cli::commands) fn record(
     matches: &ArgMatches,
     context: &Context,
@@ -100,6 +100,7 @@ pub(in crate::cli::commands) fn record(
     };
     let path = output.path.clone();
     observe(matches, context, Some(output))?;
+    // perf's message, which calls the counters samples.
     context.note(format_args!(
         "[ {program} sched stats: Wrote samples to {} ]",
         path.display()
@@ -107,6 +108,7 @@ pub(in crate::cli::commands) fn record(
     Ok(ExitStatus::Ok)
 }
 
+/// Reads the counters before and after the workload. Also writes them to `output` if given.
 fn observe(
     matches: &ArgMatches,
     context: &Context,
