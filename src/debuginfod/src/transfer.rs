@@ -123,6 +123,7 @@ impl DownloadTransfer<'_> {
     /// Converts a connection error.
     fn explain(&self, error: ureq::Error) -> Error {
         match (error, self.limits.total_time, self.limits.stall) {
+            // The global timeout limits the whole download; all other timeouts limit a step of it by `limits.stall`.
             (ureq::Error::Timeout(ureq::Timeout::Global), Some(after), _) => self.too_long(after),
             (ureq::Error::Timeout(_), _, Some(within)) => self.slow(within),
             // The wrapped error has no `io: ` before its message.
@@ -143,7 +144,8 @@ struct SpeedCheck {
     started: Instant,
     stall: Option<Duration>,
     received: u64,
-    /// Start time of the current measurement, and the bytes received before it.
+    /// Start time of the current measurement, and the bytes received before it. A measurement ends when
+    /// [`MIN_BYTES_PER_STALL`] have arrived in it.
     mark: (Instant, u64),
 }
 

@@ -14,7 +14,8 @@ use crate::record_stats::MappedName;
 
 /// The suffix that the kernel appends to the name of a deleted file.
 const DELETED: &[u8] = b" (deleted)";
-/// The maximum number of files in one part of the recording, including those that could not be opened.
+/// The maximum number of files in one part of the recording (one output file; with `--threads`, each ring has its own),
+/// including those that could not be opened.
 const MAX_FILES: usize = 256;
 
 /// Deleted files that are kept until the recording is complete.
@@ -52,7 +53,8 @@ impl DeletedFiles {
         let opened = paths.iter().find_map(|path| {
             let file = FoundFile::find(path).ok()?;
             let metadata = file.metadata();
-            // If a build-id is recorded in place of the inode, only the addresses in the name of the link identify the file.
+            // The inode is 0 if a build-id is recorded in its place. Then only the link in map_files identifies the file, by the
+            // addresses in its name.
             let is_mapped = match name.inode {
                 0 => !path.ends_with("exe"),
                 inode => metadata.ino() == inode,
@@ -112,6 +114,7 @@ mod tests {
         let others = [
             keep(b"/program", inode),
             keep(b"/program (deleted)", inode + 1),
+            // Recorded with a build-id, and there is no map_files here.
             keep(b"/program (deleted)", 0),
         ];
         fs::remove_dir_all(root).unwrap();

@@ -49,7 +49,8 @@ pub(crate) fn remove(folder: &Folder, name: &OsStr) -> io::Result<UnlinkedFiles>
 /// Removes the contents of a recording's directory. Returns the removed files, without those of the kernel's code.
 ///
 /// # Errors
-/// `DirectoryNotEmpty` if it contains anything else; then nothing is removed. Other errors are those of system calls.
+/// `DirectoryNotEmpty` if it contains anything that is not of a recording; then nothing is removed. Other errors are those of
+/// system calls.
 pub(crate) fn remove_contents(directory: &Folder) -> io::Result<UnlinkedFiles> {
     let mut unlinked = UnlinkedFiles::default();
     let names = directory.names()?;

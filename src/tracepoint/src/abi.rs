@@ -15,6 +15,7 @@ impl Abi {
     /// The ABI this program is compiled for.
     pub const NATIVE: Self = Self {
         endian: Endian::NATIVE,
+        // On Linux, `long` has the size of a pointer.
         long_size: size_of::<usize>() as u8,
     };
 }

@@ -18,7 +18,8 @@ use crate::{EventContext, Loss, Observer};
 pub struct FutexDeadlocks {
     owners: FutexOwners,
     graph: WaitGraph,
-    /// Waiting threads whose wait has no record so far.
+    /// Waiting threads without a record of their wait so far. The record of a wait is a sample with memory of the process, which
+    /// is captured when the wait begins and says who holds the futex.
     uncaptured: FxHashSet<u32>,
     waits: u64,
     unknown_holders: u64,
@@ -46,7 +47,7 @@ pub struct FoundWaits {
 }
 
 impl FutexDeadlocks {
-    /// Creates an analysis without waits. `processes` has the threads of the recording, each with its process.
+    /// Creates an analysis without waits. `processes` has the thread ids of the recording, each with the id of its process.
     #[must_use]
     pub fn new(processes: impl IntoIterator<Item = (u32, u32)>) -> Self {
         Self {
@@ -76,6 +77,7 @@ impl FutexDeadlocks {
     }
 
     fn begin(&mut self, at: &EventContext, address: u64, has_timeout: bool, stack: Vec<u64>) {
+        // The holder in the record of this wait: `None` if there was no record yet, `Some(None)` if the record has no holder.
         let captured = self.owners.take_pending(at, address);
         match captured {
             Some(_) => self.uncaptured.remove(&at.task.tid),
@@ -130,6 +132,7 @@ impl Observer<Option<Arc<LockDetail>>> for FutexDeadlocks {
         }
     }
 
+    /// Handles the record of a wait.
     fn sample(&mut self, at: &EventContext, detail: Option<Arc<LockDetail>>) {
         let detail = detail.unwrap_or_default();
         let Some(captured) = &detail.captured else {
@@ -137,7 +140,8 @@ impl Observer<Option<Arc<LockDetail>>> for FutexDeadlocks {
         };
         let tid_and_object =
             |holder: Option<FutexHolder>| holder.map(|holder| (holder.tid, holder.object));
-        // All but the first have begun before. The first begins with its call, whose event may follow.
+        // The first is the wait that the record is for; the event of its call may precede the record or follow it. The others
+        // are waits of the threads that it leads to, which have begun before.
         for wait in captured.waits.iter().skip(1) {
             let holder = tid_and_object(self.owners.holder(captured.pid, wait));
             self.graph

@@ -23,7 +23,7 @@ pub enum WaitReason {
     /// The task was woken.
     Woken,
     /// Another task preempted the task in the kernel (state `R+`). SWITCH records do not distinguish this from
-    /// [`WaitReason::Yielded`]: from them, it stands for both.
+    /// [`WaitReason::Yielded`]: if the state is from a SWITCH record, `Preempted` means either of them.
     Preempted,
     /// The task yielded its CPU, or was preempted at the return to user space: the kernel reports `R` for both. Very old kernels
     /// report `R` for every preemption.
@@ -93,7 +93,8 @@ impl From<TaskState<'_>> for SwitchedOut {
             Some('P') => Sleep::Parked,
             Some('I') => Sleep::Idle,
             Some('X' | 'x' | 'Z') => return Self::Dead,
-            // For other letters, use the two bits that mean the same in all kernels.
+            // For other letters or none, use the two bits that mean the same in all kernels: TASK_INTERRUPTIBLE (1) and
+            // TASK_UNINTERRUPTIBLE (2).
             _ if state.bits() & 3 == 1 => Sleep::Interruptible,
             _ if state.bits() & 3 == 2 => Sleep::Uninterruptible,
             _ => Sleep::Other,

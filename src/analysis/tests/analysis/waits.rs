@@ -17,6 +17,7 @@ fn the_longest_wait_of_each_task_is_found() {
     for endian in [Endian::Little, Endian::Big] {
         let mut recording = Recording::new(endian);
         // `wakeup`: time, CPU, waker, woken task. `switch`: time, CPU, task switched out and its state, task switched in.
+        // `lost`: (time, CPU, running task), number of lost records.
         recording.wakeup(100, 0, 0, 7);
         recording.switch(110, 0, (0, 0), 7);
         recording.switch(150, 0, (7, PREEMPTED), 8);
@@ -31,6 +32,7 @@ fn the_longest_wait_of_each_task_is_found() {
             assert!(layouts.has("sched:sched_switch") && layouts.unreadable().is_empty());
             let mut waits = LongestWait::default();
             let pass = ObserverPass::new(&layouts, AllSamples);
+            // One thread decodes.
             let delivered = pass
                 .run(replay, NonZeroUsize::MIN, &mut waits)
                 .expect("memory");

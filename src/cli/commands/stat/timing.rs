@@ -18,6 +18,7 @@ pub(super) fn start(matches: &ArgMatches) -> Result<CountStart, CliError> {
         return Ok(CountStart::AtOnce);
     };
     if word == "-1" {
+        // Events stay disabled until a command of `--control` enables them.
         return Ok(CountStart::Never);
     }
     match word.parse::<u32>() {
@@ -36,6 +37,7 @@ pub(super) fn interval(matches: &ArgMatches) -> Result<Option<IntervalOptions>, 
     if millis == 0 {
         return Err(CliError::usage("-I: an interval is at least 1 millisecond"));
     }
+    // A count of 0 is no limit.
     let count = matches.get_one::<u64>("interval-count").copied();
     Ok(Some(IntervalOptions {
         every: Duration::from_millis(millis),

@@ -30,13 +30,14 @@ const DELETE_DELAY: Duration = Duration::from_millis(50);
 #[derive(Debug, Default)]
 pub(crate) struct OwnProbes {
     created: Mutex<Vec<TemporaryEvent>>,
+    /// The blocked [`BLOCKED_SIGNALS`]; `None` before the first event is created, and after [`Self::remove`].
     signals: Mutex<Option<Signals>>,
 }
 
 /// The events that an option names or defines, for the event parser.
 #[derive(Debug)]
 pub(crate) enum ParserEvents {
-    /// An event list, as of `-e`.
+    /// An event list, as `-e` takes.
     Text(String),
     /// Events of the uprobe PMU, which have no names in the kernel.
     Events(Vec<EventSpec>),
@@ -62,7 +63,8 @@ struct TemporaryEvent {
 
 impl OwnProbes {
     /// Creates the events of a definition, given as words of the `probe` command, and returns their names (`GROUP:EVENT`). If a
-    /// name is taken, the new event gets a numeric suffix; several places share a name if their arguments are the same.
+    /// name is taken, the new event gets a numeric suffix. Several places of a definition are probed by one event if they have
+    /// the same arguments.
     ///
     /// # Errors
     /// Those of `probe --add`. Events created before the error are kept until [`Self::remove`].
@@ -106,6 +108,7 @@ impl OwnProbes {
         };
         let tables = EventLists::find(context);
         match tables.existing() {
+            // tracefs is mounted, but this user may not read it: creating the events would fail, too.
             Err(error) if tables.are_forbidden() => Err(error),
             Ok(_) => Ok(ParserEvents::Text(
                 self.add_all(results, context)?.join(","),
@@ -117,7 +120,7 @@ impl OwnProbes {
     /// Whether the build-id cache has `%[GROUP:]EVENT`.
     pub(crate) fn has_cached_event(&self, text: &str, context: &Context) -> bool {
         let spec = ProbeSpec {
-            // As without `-x` and `-m`: the event is searched for every object in the cache.
+            // The target if `-x` and `-m` are not given: the event is looked up in the whole cache, also for programs.
             target: ProbedObject::Kernel,
             definition: text.to_owned(),
         };
@@ -149,10 +152,11 @@ impl OwnProbes {
         let DefinitionResult {
             definition, events, ..
         } = result;
-        // The final name and the index of its line, by the name before it was made unique.
+        // The final name (without the group) and the index of its line, by `GROUP:EVENT` before the name was made unique.
         let mut shared: BTreeMap<String, (String, usize)> = BTreeMap::new();
-        // The number of places, by the index of the line.
+        // The number of places of an event, by the index of its line; events at one place are absent.
         let mut places: BTreeMap<usize, usize> = BTreeMap::new();
+        // The text of each event's place is not used.
         for (mut event, _) in events {
             let (requested, base) = (event.full_name(), event.name.clone());
             // An event's line names no place; it only has the number of places, if there are several.
@@ -170,7 +174,7 @@ impl OwnProbes {
                 }
             }
             let taken = taken.entry(event.group.clone()).or_default();
-            // The attempt above may have changed the name.
+            // If the attempt above failed, it has changed the name.
             event.name = base;
             create(&mut event, taken, &tables)?;
             shared.insert(requested, (event.name.clone(), lines.len()));
@@ -254,7 +258,7 @@ fn create(
         match tables.try_write(list_of(event), &event.to_string()) {
             // Another tool has just created an event of this name.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            // Writes the line again for an error with an explanation.
+            // Writes the line again: unlike `try_write`, `write` returns an error with an explanation.
             Err(_) => return tables.write(list_of(event), &event.to_string()),
             Ok(()) => return Ok(()),
         }
@@ -279,9 +283,10 @@ fn delete_event(tables: &EventLists, list: &str, removal: &str) -> io::Result<()
     }
 }
 
-/// Splits `./calc:middle n` into program and definition. The text before a colon is the program if it names a file or contains a
-/// slash, unless a decimal number follows the colon: then the text is a function or a source file, and the number is that of a
-/// line.
+/// Splits `./calc:middle n` into program and definition. The program is the text before the first colon that follows the name
+/// of a file (`is_file`); without such a colon, the text before the first colon that follows a text with a slash. A colon
+/// before a decimal number is skipped: the text before it is a function or a source file, and the number is that of a line.
+/// Colons after the first blank, `=` or `;` belong to the definition.
 fn split(text: &str, is_file: impl Fn(&str) -> bool) -> (Option<&str>, &str) {
     let end = text.find([' ', '=', ';']).unwrap_or(text.len());
     let colons = text.match_indices(':').take_while(|(at, _)| *at < end);

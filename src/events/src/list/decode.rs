@@ -21,6 +21,7 @@ impl DecodedEvent {
     pub fn new(config: u64, catalogue: &Catalogue<'_>) -> Option<Self> {
         let pmus = catalogue.pmus.iter();
         let cores = pmus.filter(|(name, _)| catalogue.machine.is_core(name));
+        // `kind` is the PMU's `perf_event_attr::type`.
         let (pmu, kind) = cores.min_by_key(|(name, _)| name)?;
         Some(Self {
             pmu: pmu.clone(),
@@ -31,6 +32,7 @@ impl DecodedEvent {
 }
 
 fn terms(config: u64, pmu: &str, catalogue: &Catalogue<'_>) -> String {
+    // The names of the PMU's terms; `format` returns the bits of a term.
     let formats = catalogue.machine.formats(pmu).into_iter();
     let mut fields: Vec<(FieldBits, String)> = formats
         .filter_map(|term| {

@@ -1,4 +1,5 @@
-//! The parts of Perfetto's messages that are written. Interned items of each kind are numbered from 1.
+//! The parts of Perfetto's messages that are written. Interned items of each kind are numbered from 1: `iid`. Other messages
+//! refer to them by this number, in fields such as `callstack`, `function` and `path` (in Perfetto, `callstack_iid` and so on).
 
 use prost::Message;
 
@@ -23,12 +24,14 @@ pub(super) struct Packet {
     /// Nanoseconds.
     #[prost(uint64, optional, tag = "8")]
     pub(super) timestamp: Option<u64>,
+    /// `trusted_packet_sequence_id`.
     #[prost(uint32, tag = "10")]
     pub(super) sequence: u32,
     #[prost(message, optional, tag = "11")]
     pub(super) track_event: Option<TrackEvent>,
     #[prost(message, optional, tag = "12")]
     pub(super) interned: Option<InternedData>,
+    /// `sequence_flags`.
     #[prost(uint32, tag = "13")]
     pub(super) flags: u32,
     #[prost(message, optional, tag = "45")]
@@ -87,6 +90,7 @@ pub(super) struct PerfDefaults {
 /// `PerfEvents.Timebase`: the sampling event.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Timebase {
+    /// The sampling period; written as 1, since [`PerfSample::timebase_count`] counts single events.
     #[prost(uint64, tag = "1")]
     pub(super) period: u64,
     #[prost(string, tag = "10")]

@@ -12,8 +12,8 @@ pub(crate) struct PointInFunction<'w, 'u> {
 }
 
 impl<'w, 'u> PointInFunction<'w, 'u> {
-    /// Returns the probe point at `address` in the function of this name, inlined or not, or, if there is none, in the innermost
-    /// function; `None` if no function contains `address`.
+    /// Returns the probe point at `address`; `None` if no function contains `address`. Its scope is the function of this `name`:
+    /// the one that contains `address`, or one inlined there. If none has this name, it is the innermost function at `address`.
     pub(crate) fn point_at(
         compile_unit: &'w CompileUnit<'u>,
         address: u64,
@@ -21,7 +21,7 @@ impl<'w, 'u> PointInFunction<'w, 'u> {
     ) -> Option<Self> {
         let function = Functions::read(compile_unit).containing(address)?;
         let is_named = |die: &Die<'w, 'u>| die.name().as_deref() == Some(name);
-        // From `function` itself to the innermost.
+        // From `function` itself to the innermost function inlined at `address`.
         let nested = InlinedInstances::at(&function, address);
         let mut named = nested.iter().find(|die| is_named(die)).cloned();
         // An instance's ranges need not contain its entry, so instances with their entry at `address` are searched, too.

@@ -122,11 +122,13 @@ fn listed_point<'w, 'u>(
     };
     let (mut found, mut unrecordable) = (BTreeSet::new(), Vec::new());
     let filter = wanted.filter.as_ref();
+    // `is_meant`: the variable's name refers to it at the probe point, and not to another variable of that name.
     let mut add = |die: &Die<'w, 'u>, is_external: bool, is_meant: bool| {
         let is_wanted = |name: &String| filter.is_none_or(|filter| filter.matches(name));
         let Some(name) = die.name().filter(is_wanted) else {
             return;
         };
+        // The variable's location at the probe point.
         let place = locate(die, access_point).ok().filter(|_| !is_external);
         let unreadable = place
             .as_ref()

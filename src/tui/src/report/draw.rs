@@ -12,14 +12,14 @@ use crate::theme::{PercentHeat, Theme};
 const STEP: usize = 3;
 
 impl TableView {
-    /// Returns the headings of the columns from position `first` on.
+    /// Returns the headings of the columns from position `first` on; the columns before it are scrolled out of view.
     pub(super) fn heading(&self, first: usize) -> Line<'static> {
         let columns = self.columns().into_iter().skip(first);
         let titles: Vec<String> = columns.map(|(_, title)| title).collect();
         Line::from(Span::raw(format!("  {}", titles.join("  "))))
     }
 
-    /// Renders a line: the columns of a row from position `first` on, or the whole line of a call graph.
+    /// Renders a line: the columns of a row from position `first` on, or a line of a call graph, which is not scrolled.
     pub(super) fn line(&self, line: usize, first: usize, theme: &Theme) -> Line<'static> {
         match self.entries.get(line) {
             Some(EntryLine::Row(item, is_open)) => self.row(item, is_open, first, theme),
@@ -39,7 +39,9 @@ impl TableView {
         if self.has_levels() {
             spans.push(Span::raw(" ".repeat(item.level * STEP)));
         }
+        // The index of the next key among the cells of `item.row`, which has only the keys. In a hierarchy, a row has one key.
         let mut key_index = 0;
+        // `place` is a position like `first`; `column` is the index of the column in the report.
         for (place, column) in self.shown_columns(item).into_iter().enumerate() {
             let is_key = self.is_key(column);
             if place >= first {
@@ -80,6 +82,7 @@ impl TableView {
     fn chain(&self, item: &RowItem, chain: &ChainLine, theme: &Theme) -> Line<'static> {
         let indent = " ".repeat((item.level + chain.depth + 1) * STEP);
         let mut spans = vec![Span::raw(format!("{indent}{} ", sign(chain.is_open)))];
+        // `total` is the sum of periods of which the line is a share.
         if let Some((sum, total)) = chain.share {
             let (percent_text, percent) = share(sum.period, total);
             let value = self.table().map(|table| table.layout.graph_value);

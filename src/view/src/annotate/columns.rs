@@ -16,7 +16,7 @@ impl AnnotateColumn {
         }
     }
 
-    /// Width of each event's number in the full layout.
+    /// Width of each event's number in the full layout (perf's `--stdio`).
     pub(super) fn width(self) -> usize {
         match self {
             Self::Percent | Self::Samples => 8,
@@ -24,7 +24,7 @@ impl AnnotateColumn {
         }
     }
 
-    /// Width of each event's number in the brief layout, including the blank after it.
+    /// Width of each event's number in the brief layout (perf's `--stdio2`), including the blank after it.
     #[must_use]
     pub const fn brief_width(self) -> usize {
         match self {
@@ -33,7 +33,7 @@ impl AnnotateColumn {
         }
     }
 
-    /// The text of one event's number; `share` is in percent.
+    /// The text of one event's number. `hit` has the samples and periods of the instruction, `share` is its percentage.
     #[must_use]
     pub fn number(self, hit: HitCount, share: f64) -> String {
         match self {
@@ -61,7 +61,7 @@ pub fn percent(hit: HitCount, total: HitCount, by_samples: bool) -> f64 {
     share_of(hit, total, by_samples).value()
 }
 
-/// Like [`percent`].
+/// Like [`percent`], as a value that can be coloured.
 fn share_of(hit: HitCount, total: HitCount, by_samples: bool) -> Percent {
     match by_samples {
         true => Percent::of(hit.samples, total.samples),

@@ -17,7 +17,7 @@ pub struct TextStyle {
     pub row_start: &'static str,
     /// Between cells.
     pub gap: &'static str,
-    /// Whether a dotted rule and a `#` follow the titles, as in reports.
+    /// Whether a dotted rule and a line with only `#` follow the titles, as in reports.
     pub rule: bool,
     /// The introducer of the control sequences that colour percentages; `None` without colours.
     pub colors: Option<Csi>,
@@ -82,6 +82,7 @@ impl<'t> TextTable<'t> {
         }
         out.write_all(b"\n")?;
         if self.style.rule {
+            // A title can be longer than a fixed width: the rule is as long as the title.
             let lengths = self.columns.iter().zip(&self.widths);
             let lengths = lengths.map(|(column, width)| column.title.chars().count().max(*width));
             let rules: Vec<String> = lengths.map(|length| ".".repeat(length)).collect();
@@ -161,7 +162,7 @@ impl Table {
         self.write_text_rows(out, &text)
     }
 
-    /// Writes only the rows.
+    /// Writes only the rows, in columns that are also wide enough for the titles.
     ///
     /// # Errors
     /// Those of `out`.

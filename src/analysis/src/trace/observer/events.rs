@@ -1,5 +1,5 @@
-//! Events other than system calls: their lines, and the events that switch the display on and off. Also what forks, returns and
-//! lost records change in the state of calls and descriptors.
+//! Events other than system calls: their lines, and the events that switch the display on and off. Also the changes to the
+//! state of calls after lost records, and to the files of descriptors after forks and returns.
 
 use super::{BegunCall, NO_DURATION, TraceObserver};
 use crate::TaskId;
@@ -16,8 +16,8 @@ impl<S: TraceSink> TraceObserver<S> {
             || self.options.excluded_threads.contains(&task.tid)
     }
 
-    /// Forgets the calls that threads are in or have returned from, after records were lost: otherwise the return or the memory
-    /// of a later call, whose begin was lost, could be joined with one of them.
+    /// Forgets the calls that threads are in or have returned from, after records were lost. If the begin of a later call was
+    /// lost, its return or its captured memory could otherwise be taken for that of a forgotten call.
     pub(super) fn forget_calls(&mut self) {
         for state in self.threads.values_mut() {
             (state.begun, state.memory, state.returned) = (None, None, None);
@@ -25,8 +25,8 @@ impl<S: TraceSink> TraceObserver<S> {
         self.current = None;
     }
 
-    /// Gives a new process the descriptors of its parent. Descriptors that processes share (clone(2) with CLONE_FILES) get
-    /// no names, since each process can change the descriptors of the other one.
+    /// Gives a new process the descriptors of its parent. Descriptors that processes share (clone(2) with CLONE_FILES) are
+    /// shown without names of files, since each process can change the descriptors of the other one.
     pub(super) fn fork_files(&mut self, parent: TaskId, child: TaskId) {
         match parent.pid != child.pid && self.is_sharing_files(parent.tid) {
             true => {
@@ -83,7 +83,8 @@ impl<S: TraceSink> TraceObserver<S> {
             }
             return;
         };
-        // Memory that was read late may have changed since the call, so it gives no names.
+        // Late memory was read by the tracer after the begin of the call, not copied by the kernel during it. It may have
+        // changed since, so it gives no names.
         let is_late = begun.memory.iter().any(|memory| memory.is_late);
         let memory = if is_late { &[] } else { &begun.memory[..] };
         let address = self.with_call(begun, memory, |call, _| call.peer());
@@ -122,8 +123,9 @@ impl<S: TraceSink> TraceObserver<S> {
         }
     }
 
-    /// Prints and counts a page fault. `location` is its code and its memory as text.
+    /// Prints and counts a page fault. `location` is the text of its code and of the memory that it accessed.
     pub(super) fn fault(&mut self, task: TaskId, time: u64, is_major: bool, location: &str) {
+        // Prints the begin of the current call first.
         self.interrupt();
         let name = if is_major { "majfault" } else { "minfault" };
         if self.options.sums_up {
@@ -182,6 +184,7 @@ impl<S: TraceSink> TraceObserver<S> {
         fields: &[(String, String)],
     ) {
         let tid = task.tid;
+        // Prints the begin of the current call first.
         self.interrupt();
         if !self.options.prints_lines || !self.count_within_limit(name) {
             return;
