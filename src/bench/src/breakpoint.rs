@@ -52,7 +52,8 @@ impl BreakpointThreads {
     /// Runs the benchmark; returns the time until all threads have ended.
     ///
     /// # Errors
-    /// [`BenchError::Unavailable`] if a breakpoint cannot be opened, [`BenchError::System`] if a thread cannot be started.
+    /// [`BenchError::Unavailable`] if a breakpoint cannot be opened, [`BenchError::System`] if a thread cannot be started,
+    /// [`BenchError::Thread`] if one panicked.
     pub fn run(&self) -> Result<Duration, BenchError> {
         let watched: Vec<AtomicBool> = (0..self.breakpoints)
             .map(|_| AtomicBool::new(false))
@@ -174,6 +175,7 @@ impl SwitchSignals {
 mod tests {
     use super::*;
 
+    /// Runs both benchmarks; that the threads inherit the breakpoints is not checked.
     #[test]
     fn breakpoints_are_inherited_and_switched() {
         let threads = BreakpointThreads {
@@ -197,6 +199,7 @@ mod tests {
     #[test]
     fn too_many_breakpoints_are_reported() {
         let bench = BreakpointThreads {
+            // More than any processor has (x86: 4).
             breakpoints: 100,
             parallelism: 1,
             threads: 1,

@@ -68,7 +68,7 @@ fn filters(name_help: &'static str) -> [Arg; 3] {
 
 /// Options on the sources of symbols.
 fn symbol_options() -> [Arg; 3] {
-    // -k has another meaning here: it lists classes.
+    // The short form of --vmlinux elsewhere, -k, selects classes in `kwork`.
     let vmlinux = symbol_args::vmlinux().short(None);
     [vmlinux, symbol_args::kallsyms(), symbol_args::symfs()]
 }
@@ -91,7 +91,8 @@ pub(super) fn full_name(word: &str) -> &str {
     subcommands::full_name(word, ABBREVIATED)
 }
 
-/// Runs `kwork record`; refuses other words.
+/// Runs `kwork record`; refuses other words. The subcommands that read a recording are commands of their own, and are not run
+/// from here.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let (name, rest) = split_words("kwork", SUBCOMMANDS, matches, context)?;
     match full_name(&name) {
@@ -114,6 +115,7 @@ fn classes(matches: &ArgMatches) -> Result<Option<Vec<KworkClass>>, CliError> {
     for word in list.split([',', ' ']).filter(|word| !word.is_empty()) {
         let class = KworkClass::named(word).ok_or_else(|| {
             let error = CliError::usage(format!("  Error: Unknown --event key: `{word}'"));
+            // The hint names --vmlinux for users who gave a kernel image to -k, as in other commands.
             error.hint("-k: the classes are irq, softirq, workqueue and sched; --vmlinux names a kernel image")
         })?;
         if !classes.contains(&class) {

@@ -60,7 +60,7 @@ impl SectionEntry {
 
 /// No sets: the entry applies to every command.
 const EVERY_COMMAND: &[CommandSet] = &[];
-/// Commands that read the samples or counts of a recording.
+/// Commands that read the samples or counts of a recording, or the objects that these refer to.
 const SAMPLE_READERS: CommandSet = Named(&[
     "annotate",
     "archive",
@@ -105,9 +105,9 @@ const OTHER_READERS: CommandSet = Named(&["evlist", "sched stats diff", "sched s
 /// Commands that name the code of samples: functions, objects, lines.
 const RESOLVERS: CommandSet = WithOption {
     option: "symfs",
-    // It has no options on symbols.
+    // `trace` names functions, but has no options on symbols.
     also: &["trace"],
-    // It reads no samples.
+    // `probe` has the option, but reads no samples.
     except: &["probe"],
 };
 /// Commands that download debug files.
@@ -116,7 +116,8 @@ const DOWNLOADERS: CommandSet = WithOption {
     also: &[],
     except: &[],
 };
-/// Commands that sample events into a recording.
+/// Commands that sample events, into a file or for their own output. `kmem`, `kwork`, `lock` and `sched` stand for their
+/// subcommand `record`, which has no page of its own.
 const RECORDERS: CommandSet = Named(&[
     "flamegraph",
     "histogram",
@@ -401,7 +402,7 @@ pub(super) const FILES: &[SectionEntry] = &[
     ),
 ];
 
-/// Commands that refer to each other.
+/// Commands whose pages refer to each other.
 const GROUPS: &[&[&str]] = &[
     &["record", "report", "script", "annotate", "top", "stat"],
     &["record", "flamegraph", "heatmap", "histogram"],
@@ -504,6 +505,7 @@ mod tests {
         entries.flat_map(|entry| entry.commands)
     }
 
+    /// Also checks which commands name the code of samples.
     #[test]
     fn sets_of_options_have_no_stale_exceptions() {
         let mut options = 0;
@@ -535,6 +537,7 @@ mod tests {
         assert!(!["probe", "list"].into_iter().any(resolves));
     }
 
+    /// Also checks that every command refers to another one.
     #[test]
     fn entries_and_groups_name_existing_commands() {
         let known: Vec<&str> = COMMANDS

@@ -1,4 +1,5 @@
-//! The data that resolvers of a growing World reuse.
+//! The data that resolvers of a growing World (the processes, mappings and DSOs of a recording, by time) reuse: a live command
+//! creates a new resolver when the World has grown.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -12,6 +13,7 @@ use crate::object::LoadedObject;
 /// Loaded data of a resolver, which another resolver can reuse when the World has grown.
 pub struct LoadedObjects {
     pub(crate) paths: SearchPaths,
+    /// The image of the running kernel's 64-bit vdso, if given.
     pub(crate) vdso: Option<FileBytes>,
     /// Markers of truncated stacks, if enabled.
     pub(crate) markers: Option<Box<LoadedObject>>,
@@ -27,7 +29,8 @@ pub struct LoadedObjects {
     pub(crate) frame_info: Vec<OnceLock<Result<FrameInfo, TruncationCause>>>,
     /// By [`DsoId`]: source of the code.
     pub(crate) code: Vec<OnceLock<Option<CodeSource>>>,
-    /// The objects of JIT functions, by the functions' numbers in unwinding, counted from 0.
+    /// For each JIT function, the object that it belongs to. The index is the number by which unwinding knows the function,
+    /// counted from 0 over all objects.
     pub(crate) jit: Mutex<Vec<DsoId>>,
 }
 
@@ -48,9 +51,9 @@ impl LoadedObjects {
         }
     }
 
-    /// To be called after the World was pruned: discards ids of mappings, the data of objects that were removed from the World,
-    /// and all JIT functions. Each [`StackScratch`](crate::StackScratch) used so far must be replaced by the caller, as it has
-    /// numbers of objects.
+    /// To be called after the World was pruned: discards the id of the kernel's mapping, the data of objects that were
+    /// removed from the World, and all JIT functions. Each [`StackScratch`](crate::StackScratch) used so far must be replaced by
+    /// the caller, as it has numbers of objects, which may be those of removed ones.
     pub fn discard_after_prune(&mut self, world: &World) {
         (self.kernel, self.mapping_count) = (None, 0);
         for dso in world.removed_dsos() {
@@ -69,7 +72,7 @@ impl LoadedObjects {
         jit.unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Discards the symbols of JIT-compiled code, so that they are loaded again: runtimes add
+    /// Discards the symbols of JIT-compiled code (from `perf-PID.map` or a JIT dump), so that they are loaded again: runtimes add
     /// functions over time. Symbol ids of JIT-compiled functions become invalid.
     pub fn discard_jit_code(&mut self, world: &World) {
         for (dso, object) in world.dsos().iter().zip(&mut self.objects) {

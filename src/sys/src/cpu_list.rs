@@ -12,13 +12,13 @@ pub struct CpuList {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CpuListError {
-    /// A part is neither a number nor a range.
+    /// A part is neither a number nor a range, or a number of it exceeds `u32`.
     #[error("'{0}' is neither a number nor a range such as 2-5")]
     Part(String),
     /// A range whose end is below its start.
     #[error("the range '{0}' ends below its start")]
     Backwards(String),
-    /// A number of 65536 or more.
+    /// A number of 65536 or more that fits in `u32`. The message says "CPU" for NUMA nodes, too.
     #[error("{0} is not a CPU number")]
     TooLarge(u32),
 }

@@ -15,7 +15,8 @@ mod brstack;
 mod code_with_type;
 mod context_switch_loop;
 mod datasym;
-// perf's test scripts look for lines of the files deterministic.c and inlineloop.c.
+// These two files contain Rust. perf's test scripts look for source lines of deterministic.c and inlineloop.c in a profile, so
+// the files have the names of perf's C sources.
 #[path = "deterministic.c"]
 mod deterministic;
 mod duration;

@@ -52,9 +52,9 @@ pub struct TraceObserver<S> {
     /// Whether that stack has too few frames for its call to be shown.
     is_shallow: bool,
     /// Whether records of captured memory follow those of begins and returns, instead of preceding them: the probe of
-    /// another tracer runs before ours.
+    /// begins and returns, which another tracer attached, then runs before our program for memory.
     memory_follows: bool,
-    /// Threads with a held return, and some whose return is shown already.
+    /// Threads with a held return (one that waits for the record of its memory), and some whose return is shown already.
     holding: Vec<u32>,
     /// Ids of the threads that began during the trace, without the first one of each process.
     started_threads: FxHashSet<u32>,
@@ -199,6 +199,7 @@ impl<S: TraceSink> TraceObserver<S> {
 
     /// Prints the begin of the current call if it is not printed yet, unless the options omit begins.
     fn interrupt(&mut self) {
+        // With details, a call has only one line, at its return.
         let has_one_line = self.options.with_details;
         if has_one_line || self.options.min_duration > 0 || self.options.failed_only {
             return;
@@ -224,8 +225,8 @@ impl<S: TraceSink> TraceObserver<S> {
         self.threads.get_mut(&tid)?.begun.take()
     }
 
-    /// Returns a call as `name(arguments`; if `is_continued`, only with the arguments whose memory came after its begin was
-    /// printed. Empty if no lines are printed.
+    /// Returns a call as `name(arguments`, without the closing parenthesis; if `is_continued`, only with the arguments whose
+    /// memory came after its begin was printed. Empty if no lines are printed.
     fn text(&self, begun: &BegunCall, is_continued: bool) -> String {
         if !self.options.prints_lines {
             return String::new();
@@ -271,8 +272,8 @@ impl<S: TraceSink> TraceObserver<S> {
         read(&call, &names)
     }
 
-    /// Whether calls with this number are shown and counted now: `TraceOptions::selected` has it, and `TraceOptions::switch` does
-    /// not hide it.
+    /// Whether calls with this number are shown and counted now: `TraceOptions::selected_calls` has it or is `None`, and
+    /// `TraceOptions::switch` does not hide it.
     fn is_selected(&self, number: u32) -> bool {
         let selected = self.options.selected_calls.as_ref();
         !self.is_off && selected.is_none_or(|selected| selected.contains(&number))
@@ -488,6 +489,7 @@ impl<S: TraceSink> TraceObserver<S> {
 
 impl<S: TraceSink> Observer<TracedSample> for TraceObserver<S> {
     fn sample(&mut self, at: &EventContext, sample: TracedSample) {
+        // The task is excluded from the trace; in `show_return`, the variable of this name means that a return is not printed.
         if self.is_hidden(at.task) {
             return;
         }

@@ -6,7 +6,8 @@ use super::*;
 use crate::Register::{R1, R7, R8, R9};
 use crate::{ProgramBuilder, interpreter};
 
-/// Adds a wait, and the time at which it ended, to a row.
+/// Adds a wait, and the time at which it ended, to `value`, a task's row in the BPF map. The interpreter passes its address in
+/// `R1`.
 fn add(wait: u64, end: u64, value: &mut [u8]) {
     let with_registers = |b: &mut ProgramBuilder| {
         let out = b.label();
@@ -19,16 +20,18 @@ fn add(wait: u64, end: u64, value: &mut [u8]) {
     interpreter::run(with_registers, value);
 }
 
-/// The shortest wait of a bucket.
+/// The shortest wait of a bucket. Waits below 64 have a bucket each; from 64 on, each power of two is divided into 64 buckets.
 fn bucket_start(bucket: usize) -> u64 {
     let power = (bucket / 64).saturating_sub(1);
     ((bucket - power * 64) as u64) << power
 }
 
 proptest! {
+    // Waits are below 2^44: some can exceed the last bucket's end, 2^37, and no sum overflows.
     #[test]
     fn waits_are_summed(waits in prop::collection::vec((any::<u64>(), 20..64_u32), 1..20)) {
         let mut value = vec![0; row::SIZE];
+        // The initial minimum is the largest number, as in the map's template.
         value[row::MIN as usize..][..8].fill(0xff);
         let waits: Vec<u64> = waits.iter().map(|(bits, shift)| bits >> shift).collect();
         let mut buckets = vec![0; BUCKETS];
@@ -47,6 +50,7 @@ proptest! {
         prop_assert_eq!(found.buckets, buckets);
     }
 
+    // Up to more bytes than a row has.
     #[test]
     fn decoding_accepts_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..9000)) {
         TaskKey::decode(&bytes);

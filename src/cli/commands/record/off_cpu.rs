@@ -77,6 +77,7 @@ impl OffCpuSampling {
             .unwrap_or(THRESHOLD_MILLIS)
             .saturating_mul(NANOS_PER_MILLI);
         let sampling = Self {
+            // Read before `observe_switches` requests these records for its own use.
             keeps_switches: request.observe.details.side_band.switches,
             threshold,
             programs: off_cpu_programs::load(matches, context, request, threshold),
@@ -129,6 +130,7 @@ impl OffCpuSampling {
     }
 }
 
+/// How the recording's records are rewritten: first `describe` adapts the events, then `build` creates the rewriter.
 impl BuildRewriter for OffCpuSampling {
     fn describe(&self, events: &mut [EventDesc]) {
         for event in events.iter_mut().filter(|event| event.name == OFF_CPU) {
@@ -142,7 +144,7 @@ impl BuildRewriter for OffCpuSampling {
     fn build(&self, events: &[EventDesc]) -> Box<dyn Rewriter> {
         let index = events.iter().position(|event| event.name == OFF_CPU);
         let index = index.and_then(|index| u32::try_from(index).ok());
-        // No event has the index `u32::MAX`.
+        // No event has the index `u32::MAX`: without an off-CPU event, the rewriter finds no samples of it.
         let event = EventIndex(index.unwrap_or(u32::MAX));
         if let Some(programs) = &self.programs {
             let waits = BpfWaits::new(

@@ -48,6 +48,7 @@ pub(super) fn field(
     Ok(ProbeField {
         name: argument.name.clone(),
         base: format!("{before}{core}{after}"),
+        // Dereferences are part of the text.
         reads: Vec::new(),
         kind: argument.kind.clone(),
     })
@@ -150,6 +151,7 @@ fn memory(object: &ProbeObject<'_>, text: &str, fetch: FetchAddress) -> Result<S
         })?,
     };
     let address = object.symbol(symbol).ok_or_else(unknown)?;
+    // The kernel counts from the start of the file, as if the whole file were mapped like the probed code.
     let code = object.address_of(fetch.file_offset).ok_or_else(unknown)?;
     let place = object.memory_offset(address.wrapping_add_signed(distance), code);
     Ok(format!("@+{:#x}", place.ok_or_else(unknown)?))

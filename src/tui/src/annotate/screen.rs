@@ -53,6 +53,7 @@ pub struct AnnotateScreen {
     pub(super) list: List,
     /// Number of columns that are scrolled out of view on the left.
     pub(super) left: usize,
+    /// The options; `column` and `by_samples` are only the initial ones, those in use are in `column_options`.
     pub(super) options: AnnotateOptions,
     pub(super) column_options: ColumnOptions,
     pub(super) looks: InstructionStyle,
@@ -137,7 +138,7 @@ impl AnnotateScreen {
                 addresses: false,
                 in_memory: false,
                 labels: ShownLabels::Targets,
-                // For printed code, the option asks for source locations; here, for the numbers of source lines.
+                // This option has another meaning in the printed output: there it asks for source locations.
                 line_numbers: options.print_line,
                 split: false,
             },
@@ -158,7 +159,7 @@ impl AnnotateScreen {
         screen
     }
 
-    /// Rebuilds the lines, and keeps the cursor on its instruction.
+    /// Rebuilds the rows, and keeps the cursor on its instruction.
     pub(super) fn lay_out(&mut self) {
         let at = self.instruction();
         let with_source = self.options.source && !self.looks.split;
@@ -176,7 +177,7 @@ impl AnnotateScreen {
         self.line_hits = line_hits(shown);
     }
 
-    /// Returns the index of the instruction at or after the cursor.
+    /// Returns the index of the instruction at the cursor, or of the next one if the cursor is on a source line.
     pub(super) fn instruction(&self) -> Option<usize> {
         let row = self.rows.get(self.list.cursor()?)?;
         Some(row.instruction)
@@ -291,6 +292,7 @@ impl Screen<ReaderMessage> for AnnotateScreen {
             }
             ReaderMessage::Shown(prepared) => {
                 self.is_waiting = false;
+                // `None` only if another screen has taken it, since it can be taken once.
                 if let Some(screen) = prepared.take() {
                     return InputResult::Push(screen);
                 }

@@ -54,7 +54,7 @@ pub struct KindTotals {
     pub freed: RequestCount,
     /// The allocations that were not freed.
     pub live: RequestCount,
-    /// Whether the bytes are part of the sum of all memory.
+    /// Whether the bytes are part of the sum of all memory, so that no byte is in it twice.
     pub is_counted: bool,
 }
 
@@ -107,7 +107,7 @@ impl UsageTotals {
         counted.map(part).fold(RequestCount::default(), add)
     }
 
-    /// Whether the bytes of a kind are part of the sum of all memory.
+    /// Whether the bytes of a kind are part of the sum of all memory; false for kinds without allocations.
     #[must_use]
     pub fn is_counted(&self, kind: MemoryKind) -> bool {
         let mut kinds = self.kinds.iter();
@@ -149,13 +149,13 @@ pub struct UsageTable {
     pub seconds: f64,
     /// Sums of all rows.
     pub totals: UsageTotals,
-    /// The titles of the parts of the key.
+    /// The column titles of the parts of the key; [`NamedUsage::title`] is the text of a row below them.
     pub titles: Vec<&'static str>,
     /// The rows that are shown.
     pub rows: Vec<NamedUsage>,
     /// The number of rows that are not shown because of a limit.
     pub hidden: usize,
-    /// Maximum number of frames of a stack.
+    /// Maximum number of frames of a stack in the table as text; JSON has all of [`NamedUsage::frames`].
     pub frames: usize,
 }
 
@@ -210,6 +210,7 @@ impl UsageTable {
             writeln!(out)?;
         }
         let [objects, pages] = self.totals.unmatched_frees;
+        // `counted` is a number with its noun here, not the sum of all memory.
         writeln!(
             out,
             "  frees of memory that was allocated earlier: {}, {} of pages",
@@ -225,6 +226,7 @@ impl UsageTable {
             true => Percent::of(row.allocated.bytes, all).to_string(),
             false => "-".to_owned(),
         };
+        // 500 per mille: the median.
         let median_life = row.lifetimes.percentile(500).map_or_else(
             || "-".to_owned(),
             |nanos| format!("{}.{:03}", nanos / 1000, nanos % 1000),
@@ -321,6 +323,8 @@ pub(super) fn names_json(titles: &[&'static str], named: &NamedUsage) -> Map<Str
     object
 }
 
+/// Writes a sum without the end of the line, so that a note can follow. `name` is what the number of allocations counts, or
+/// `in total`.
 fn write_sum(
     out: &mut dyn Write,
     allocated: RequestCount,

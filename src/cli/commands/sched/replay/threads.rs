@@ -12,11 +12,11 @@ use rperf_view::sched::replay::TimerPrecision;
 
 /// Stack of a thread, in bytes.
 const STACK: usize = 128 << 10;
-/// Number of measurements, of which the shortest is used.
+/// Number of measurements of each overhead, of which the shortest is used.
 const TRIALS: usize = 10;
 const MILLISECOND: Duration = Duration::from_millis(1);
 
-/// The time that a repetition took.
+/// The time that a repetition (one replay of the whole plan) took.
 pub(super) struct ReplayedTimes {
     pub(super) elapsed: Duration,
     /// The CPU time of all threads.
@@ -40,7 +40,7 @@ struct SharedState<'p> {
     start: Mutex<Start>,
     /// Notified when `start` is no longer [`Start::Waiting`].
     started: Condvar,
-    /// The time that an empty run takes.
+    /// The time that an empty run takes; a run is a loop that uses CPU time, as [`ReplayStep::Run`].
     run_overhead: Duration,
 }
 
@@ -232,6 +232,7 @@ mod tests {
     #[test]
     fn a_task_runs_after_the_one_that_wakes_it() {
         const TIME: u64 = 20_000_000;
+        // The index 2 is that of the task with the thread id 6.
         let wake = ReplayStep::Wake { number: 0, task: 2 };
         let plan = ReplayPlan {
             tasks: vec![
