@@ -26,7 +26,7 @@ pub(super) fn machine_tables(context: &Context, sysfs: &Path) -> MachineTables {
     )
 }
 
-/// Reports problems with the tables, if they have been loaded.
+/// Reports problems with the tables (the findings), if they have been loaded. The text of each begins with the table's file name.
 pub(crate) fn report_problems(tables: &MachineTables, context: &Context) {
     let findings = tables.findings();
     let folder = tables.folder().display();

@@ -4,7 +4,7 @@
 //! Pure arithmetic: nothing is opened, read or printed. Readings are passed as [`CounterReading`]s, one for
 //! each counter; an [`Aggregator`] aggregates them into a [`CountTable`] of plain rows.
 //!
-//! **Invariant.** A metric only combines counts of the same unit (CPU, socket, …). Events that did
+//! **Invariant.** A metric only combines counts of the same unit of aggregation (a CPU, a socket, …). Events that did
 //! not run have no count.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]

@@ -1,12 +1,13 @@
-//! Built-in metrics, which perf shows next to counts.
+//! Built-in metrics, which perf shows next to counts: its shadow stats.
 
 use crate::{CountedEvent, MetricValue, NumberFormat, Role};
 
-/// The counts of one unit of aggregation.
+/// The counts of one unit of aggregation, such as a CPU. Elsewhere in this file, a unit is the text after a number.
 pub(crate) struct UnitCounts<'a> {
     /// The events.
     pub(crate) events: &'a [CountedEvent],
-    /// Indices of the events that metrics of other events use, with their raw counts.
+    /// Indices of the events (bases) that metrics of other events use, with their raw counts: before conversion to the event's
+    /// unit, so those of clocks are nanoseconds.
     pub(crate) bases: Vec<(usize, f64)>,
     /// Mean time of a run in nanoseconds.
     pub(crate) elapsed: f64,
@@ -23,6 +24,7 @@ impl UnitCounts<'_> {
         let metric = match event.role {
             Role::Clock => self.utilized(raw),
             Role::Cycles => {
+                // Cycles per nanosecond.
                 let clock = self.clock(event);
                 clock.map(|clock| MetricValue::new(raw / clock, NumberFormat::Rate, "GHz"))
             }

@@ -18,6 +18,7 @@ pub struct SwitchedSamples {
 /// A sample of a switching event.
 #[derive(Debug)]
 struct SwitchSample {
+    /// Its position in the order of the recording.
     at: Order,
     /// Whether the sample itself is shown.
     is_shown: bool,
@@ -42,6 +43,7 @@ impl SwitchedSamples {
         });
         samples.sort_unstable();
         let starts_on = switch.is_on();
+        // `shows` processes the sample, so `is_on` is the state after it.
         let switch_sample = |(at, event): (Order, usize)| SwitchSample {
             at,
             is_shown: switch.shows(event),
@@ -71,7 +73,7 @@ impl SwitchedSamples {
     }
 }
 
-/// The samples of switching events.
+/// Collects the samples of switching events in file order, which is not that of [`Order`]: they are sorted afterwards.
 struct SwitchCollector<'s> {
     switch: &'s EventSwitch,
     /// The position of each sample, and the index of its event.
@@ -79,6 +81,7 @@ struct SwitchCollector<'s> {
 }
 
 impl Fold for SwitchCollector<'_> {
+    // The World, the processes and mappings at a time, is not needed.
     fn sample(&mut self, _: &World, sample: &Sample<'_>) {
         let event = sample.event.0 as usize;
         if self.switch.concerns(event) {

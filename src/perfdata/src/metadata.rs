@@ -22,7 +22,8 @@ pub struct Metadata<'d> {
 }
 
 impl Metadata<'_> {
-    /// The formats of the recorded tracepoints. If no event is a tracepoint, they are empty, and the section is not parsed.
+    /// The formats of the recorded tracepoints. If no event is a tracepoint, they are empty, and the TRACING_DATA
+    /// section, which has them, is not parsed.
     ///
     /// # Errors
     /// As [`Features::formats`].

@@ -108,6 +108,7 @@ mod tests {
         assert!(ring.write(b"abcd"));
         let result = catch_unwind(AssertUnwindSafe(|| {
             let chunk = drain(&mut ring).unwrap();
+            // Panics: the size is 4.
             assert_eq!(chunk.size(), 0, "the consumer's bug");
         }));
         assert!(result.is_err());

@@ -46,6 +46,7 @@ fn a_task_is_woken_runs_and_sleeps() {
     // sched_wakeup, after sched_waking.
     states.wake(12, 7, CPU, |interval| ended.note(interval));
     states.cpu_switch(20, switch(0, PREEMPTED, 7), |interval| ended.note(interval));
+    // The argument of `current` is the CPU.
     assert_eq!((states.running_count(), states.current(0)), (1, Some(7)));
     states.cpu_switch(50, switch(7, ASLEEP, 0), |interval| ended.note(interval));
     assert_eq!(
@@ -58,6 +59,7 @@ fn a_task_is_woken_runs_and_sleeps() {
         (7, RunState::Running, 20, 50),
     ];
     assert_eq!(ended.0, expected);
+    // Thread 0, the idle task, is the current one, but is not counted as running.
     assert_eq!((states.running_count(), states.current(0)), (0, Some(0)));
     let open: Vec<_> = states
         .finish(60)
@@ -86,6 +88,7 @@ fn migrations_do_not_end_a_wait() {
     assert_eq!(ended, [expected]);
 }
 
+/// A state whose end was not seen is dropped: not reported. Of a sleep without a wakeup, the end is the switch: it is reported.
 #[test]
 fn inconsistent_events_are_counted_and_not_reported() {
     let mut states = TaskStates::new();
@@ -200,7 +203,7 @@ impl Machine {
     fn act(&mut self, action: Action, states: &mut TaskStates, ended: &mut Vec<StateInterval>) {
         self.time += 10;
         let time = self.time;
-        // The machine does not log idle tasks.
+        // The history of the machine has no idle tasks (thread 0).
         let mut note = |interval: StateInterval| {
             if interval.tid != 0 {
                 ended.push(interval);
@@ -244,6 +247,7 @@ impl Machine {
                     2 => SwitchedOut::Sleeping(Sleep::Uninterruptible),
                     _ => ASLEEP,
                 };
+                // The state in which `prev` is left.
                 let left = match prev_state {
                     SwitchedOut::Dead => None,
                     SwitchedOut::Runnable(waiting) => Some(RunState::Runnable(waiting)),
@@ -278,16 +282,20 @@ proptest! {
             let running = machine.tasks.values().filter(|task| task.0.is_running()).count();
             prop_assert_eq!(states.running_count() as usize, running);
         }
+        // No inconsistency is counted. The number of switches is not checked: it is taken from the result.
         let expected = StateCounts { switches: states.counts().switches, ..StateCounts::default() };
         prop_assert_eq!(states.counts(), expected);
         ended.extend(states.finish(machine.time).into_iter().filter(|open| open.tid != 0));
         let tasks: Vec<u32> = machine.tasks.keys().copied().collect();
         let (no_state, no_cpu) = (None, None);
+        // Ends and logs the open states, in the order of `finish`: by thread.
         tasks.into_iter().for_each(|tid| machine.set(tid, no_state, no_cpu));
         prop_assert_eq!(ended, machine.history);
     }
 
     /// For arbitrary events, the states of a task do not overlap, and `running` is the number of tasks that run at the end.
+    ///
+    /// `one` and `other` are threads (0 is the idle task, which is neither forked nor woken); of a migration, `other` is a CPU.
     #[test]
     fn arbitrary_events_give_consistent_states(
         events in proptest::collection::vec((0..6_u8, 0..4_u32, 0..4_u32, 0..2_u32), 0..200),
@@ -310,6 +318,7 @@ proptest! {
             }
         }
         let running = states.running_count();
+        // After all events, whose times are below 200.
         let open = states.finish(1000);
         let running_at_end = open.iter().filter(|open| open.tid != 0 && open.state.is_running());
         prop_assert_eq!(running_at_end.count(), running as usize);
@@ -317,6 +326,7 @@ proptest! {
         let mut ends = BTreeMap::new();
         for interval in ended {
             prop_assert!(interval.from <= interval.to);
+            // Each CPU has an idle task of its own, all with thread id 0.
             let idle_cpu = interval.cpu.filter(|_| interval.tid == 0);
             let end = ends.insert((interval.tid, idle_cpu), interval.to);
             prop_assert!(end.is_none_or(|end| end <= interval.from), "{interval:?}");

@@ -4,6 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeGrid {
     origin: u64,
+    /// The length of a cell, in nanoseconds.
     cell: u64,
     /// The requested number of cells; there are at most twice as many.
     cells: u64,
@@ -71,7 +72,7 @@ pub struct TimelinePiece<const STATES: usize, D> {
 pub enum PieceContent<const STATES: usize, D> {
     /// One state, with its data.
     One {
-        /// The state's number.
+        /// The state's number, below `STATES`.
         state: usize,
         /// The data of the state.
         data: D,
@@ -197,6 +198,7 @@ mod tests {
         })
     }
 
+    /// A timeline to which all states are pushed with the same grid.
     fn pushed(states: &[(u64, u64, usize)], grid: &TimeGrid) -> Line {
         let mut line = Line::default();
         for (index, (from, to, state)) in states.iter().enumerate() {
@@ -205,7 +207,8 @@ mod tests {
         line
     }
 
-    /// Groups states by a search through all of them: long ones alone, runs of short ones by the cell of the first.
+    /// The start, end and nanoseconds in each state of the expected pieces: each long state alone; short ones in sequence that
+    /// begin in the same cell together.
     fn oracle(states: &[(u64, u64, usize)], grid: &TimeGrid) -> Vec<(u64, u64, [u64; 3])> {
         let is_long = |state: &(u64, u64, usize)| state.1 - state.0 >= grid.cell();
         let mut pieces = Vec::new();
@@ -241,7 +244,7 @@ mod tests {
                 line.pieces().iter().map(|piece| (piece.from, piece.to, piece.sums().nanos)).collect();
             prop_assert_eq!(&pieces, &oracle(&states, &grid));
             prop_assert_eq!(&line, &pushed(&states, &grid));
-            // At most one long piece and one piece of short states begin in a cell.
+            // At most one long piece and one piece of short states begin in each of at most `2 * cells` cells.
             prop_assert!(pieces.len() as u64 <= 4 * cells, "{} of {}", pieces.len(), cells);
             let last = states.last().unwrap().1;
             prop_assert!(grid.cell_of(last) < 2 * cells);
@@ -261,6 +264,7 @@ mod tests {
                 TimelinePiece::one(at * 10, at * 10 + 5, at as usize % 2, 0),
             );
         }
+        // All states are short, so each of at most 2 * 100 cells has one piece.
         assert!(line.pieces().len() <= 200, "{}", line.pieces().len());
         let sum: u64 = line.pieces().iter().map(|piece| piece.sums().count).sum();
         assert_eq!(sum, 1_000_000);
@@ -271,6 +275,7 @@ mod tests {
         let mut grid = TimeGrid::new(0, 100);
         assert!(grid.extend(u64::MAX));
         assert!(grid.cell_of(u64::MAX) < 200);
+        // And a time before the grid is in its first cell.
         assert_eq!(TimeGrid::new(5, 1).cell_of(0), 0);
     }
 }

@@ -11,19 +11,20 @@ use crate::tasks::{
 };
 use crate::{Helper, Label, MapId, ProgramBuilder};
 
-/// From the CPU to the event to which long waits on it are written.
+// The maps 0 and 1 are those of `crate::tasks`: the observed tasks and the losses.
+/// From a CPU to the perf event whose ring buffer gets the records of long waits that end on this CPU.
 pub(super) const EVENTS: MapId = MapId(2);
 /// From the thread id to the open wait, laid out as [`wait`].
 pub(super) const WAITS: MapId = MapId(3);
-/// From [`place`] to nanoseconds.
+/// From [`place`], the key, to nanoseconds.
 pub(super) const SUMS: MapId = MapId(4);
-/// Stacks.
+/// Stacks: those for which the first map has no room are in the second.
 pub(super) const STACKS: StackMaps = StackMaps {
     first: MapId(5),
     second: MapId(6),
 };
 
-/// The indices of [`crate::tasks::LOSSES`], after that of tasks.
+/// The indices of [`crate::tasks::LOSSES`], after 0, that of tasks. `SUMS` and `STACKS` are also names of maps in this file.
 pub(super) mod losses {
     /// Waits whose start was not stored.
     pub(in crate::off_cpu) const BEGINS: i32 = 1;
@@ -48,6 +49,7 @@ pub(super) mod wait {
 }
 
 /// The key of [`SUMS`]: the task, and the numbers of its stacks. For a missing stack, it has a negative error number instead.
+/// `b.place(label)` below has nothing to do with it: that is where a jump goes to.
 pub(super) mod place {
     pub(in crate::off_cpu) const THREAD: usize = 0;
     pub(in crate::off_cpu) const PROCESS: usize = 4;
@@ -106,6 +108,7 @@ pub(super) fn switch(options: ProgramOptions) -> ProgramBuilder {
 /// next.
 fn end_wait(b: &mut ProgramBuilder, options: ProgramOptions, done: Label) {
     let short = b.label();
+    // R6 points to the four arguments of 8 bytes: `next` is at 16, `prev_state` at 24.
     b.load(Double, R3, R6, 16);
     b.operate(Add, R3, i32::from(options.task_pid));
     b.address(R1, R10, i32::from(NEXT));
@@ -118,6 +121,7 @@ fn end_wait(b: &mut ProgramBuilder, options: ProgramOptions, done: Label) {
     set_map_and_key(b, WAITS, NEXT);
     b.call(Helper::MapDeleteElem);
     b.set_wide(R1, options.threshold);
+    // A wait shorter than the threshold is only summed.
     b.jump_if(Below, R7, R1, short);
     b.set(R1, R6);
     b.map(R2, EVENTS);
@@ -186,6 +190,7 @@ pub(super) fn jump_unless_waiting(b: &mut ProgramBuilder, out: Label) {
 /// Stores that the current task begins to wait, unless it is not observed or is a kernel thread: kernel threads are idle
 /// most of the time.
 fn begin_wait(b: &mut ProgramBuilder, options: ProgramOptions, out: Label) {
+    // `current_task` leaves the process id in the upper half of R0, and stores the thread id at `TASK`.
     current_task(b);
     b.set(R8, R0);
     b.operate(ShiftRight, R8, 32);
@@ -198,6 +203,7 @@ fn begin_wait(b: &mut ProgramBuilder, options: ProgramOptions, out: Label) {
     b.store(Word, R10, WAIT + wait::SIZE as i16 - 4, 0);
     STACKS.store(b, FAST_COMPARISON | USER_STACK);
     b.set(R7, R0);
+    // A kernel thread.
     b.jump_if(Equal, R7, NO_USER, out);
     b.store(Word, R10, WAIT + wait::USER, R7);
     count_missing(b);
@@ -207,6 +213,7 @@ fn begin_wait(b: &mut ProgramBuilder, options: ProgramOptions, out: Label) {
     count_missing(b);
     set_map_and_key(b, WAITS, TASK);
     b.address(R3, R10, i32::from(WAIT));
+    // `BPF_ANY`: a wait of this thread whose end was not seen is replaced.
     b.set(R4, 0);
     b.call(Helper::MapUpdateElem);
     b.jump_if(Equal, R0, 0, out);
@@ -233,6 +240,7 @@ pub(super) fn switched_in(b: &mut ProgramBuilder, thread: i32, now: u64) {
     b.set_wide(R9, now);
     b.set(R0, R1);
     record(b);
+    // 24: a wait and a record have the same size.
     for at in (0..24).step_by(8) {
         b.load(Double, R1, R10, RECORD + at);
         b.store(Double, R0, at, R1);

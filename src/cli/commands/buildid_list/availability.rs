@@ -1,4 +1,4 @@
-//! `--missing`: the place of the recorded build of each object.
+//! `--missing`: where the recorded build of each object is, if it is not missing. All objects are listed.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -63,6 +63,7 @@ impl Availability {
 
 /// Prints availability, build-id and name of each object that has a build-id.
 pub(super) fn print(objects: &[RecordedObject], context: &Context) -> Result<(), CliError> {
+    // The directory `NO_CACHE` stands for no cache.
     let cache = context
         .buildid_dir()
         .filter(|root| root != Path::new(NO_CACHE));

@@ -41,13 +41,14 @@ pub(super) struct ReportSettings {
     mode: CountMode,
     chains: ChainSettings,
     filters: SymbolFilters,
+    /// How the events are shown; the events themselves are those of the recording.
     events: EventDisplay,
     cells: CellFormat,
     /// The layout of the text.
     pub(super) layout: ReportLayout,
     /// `--total-cycles`.
     total_cycles: bool,
-    /// `--latency`.
+    /// `--latency`: the columns of latency are before those of overhead.
     latency_first: bool,
     /// `-q`: rows only.
     pub(super) quiet: bool,
@@ -64,11 +65,12 @@ pub(super) struct ReportSettings {
 /// The content of a report, according to the settings and the recording.
 struct ReportShape {
     counted: CountedItems,
-    /// Whether the recording has no callchains; false for a pipe.
+    /// Whether the recording has no callchains; false for a pipe, as in perf, which then does not know the events yet.
     lacks_callchains: bool,
     /// Whether there are callchains or branch stacks that call graphs can show.
     has_chains: bool,
-    /// Whether call graphs show details of branch stacks (`--branch-history`).
+    /// Whether call graphs show details of branch stacks: `--branch-history` is given (`chains.graph.history`), and the recording
+    /// has branch stacks.
     history: bool,
     /// Whether rows include their callees (`--children`).
     children: bool,
@@ -139,7 +141,8 @@ impl ReportSettings {
         tables(recording, self.events.group)
     }
 
-    /// Returns the items to count in this recording, and how they are shown.
+    /// Returns the items to count in this recording, and how they are shown. `parallelism` is `None` if the recording has no
+    /// context switches.
     pub(super) fn plan(
         &self,
         recording: Metadata<'_>,
@@ -190,7 +193,7 @@ impl ReportSettings {
         })
     }
 
-    /// Returns the options except those for columns, their order and parallelism.
+    /// Returns the options except those for columns, the order of rows, parallelism and `parent`: [`Self::plan`] sets these.
     fn options(&self, shape: &ReportShape, recording: Metadata<'_>) -> HistogramOptions {
         let events = recording.events.iter();
         let parts = events.map(|event| has_weight_parts(event.attr.sample_type));
@@ -266,7 +269,8 @@ impl ReportSettings {
         })
     }
 
-    /// The numeric columns at the start of a row; rows are sorted by the first.
+    /// The numeric columns at the start of a row; rows are sorted by the first. With `children`, each row has the total with its
+    /// callees and its own share.
     fn shares(&self, children: bool, shows_latency: bool) -> Vec<NumberField> {
         let (overhead, latency) = match children {
             true => (

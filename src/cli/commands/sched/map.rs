@@ -63,6 +63,7 @@ pub(in crate::cli::commands) fn run(
     let data = input.parse(context)?;
     let analysis = Analysis::open_for_rows(&input, &data, jobs(matches, context)?, context)?;
     let recording = check_and_dump(&analysis, matches)?;
+    // The number of the machine's CPUs, not a list of CPUs as below.
     let cpus = data.features().nr_cpus();
     columns.cpu_count = cpus.map_or(0, |cpus| cpus.available.min(MAX_CPUS));
     context.paginate("sched")?;
@@ -84,6 +85,8 @@ pub(in crate::cli::commands) fn run(
     let pass = ObserverPass::new(&recording.layouts, AllSamples).with_tasks();
     let pass = pass.reading(&[SchedSwitchLayout::TRACEPOINTS]);
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut map)?;
+    // The stretches of time with losses, for the warning at the end; `losses` is the number of lost records, for the line below
+    // the rows.
     let lost_stretches = map.into_losses();
     written?;
     write_losses(&mut stdout, losses(&analysis))?;
@@ -91,7 +94,7 @@ pub(in crate::cli::commands) fn run(
     conclude(&analysis, delivered, &lost_stretches, matches)
 }
 
-/// Returns the columns; their number is set when the recording is open.
+/// Returns the columns. `cpu_count` is 0 until the recording is open.
 fn columns(matches: &ArgMatches, context: &Context) -> Result<MapColumns, CliError> {
     let tids = words(matches, "color-pids").unwrap_or_default();
     let tids = tids.iter().map(|word| {
@@ -124,6 +127,7 @@ fn task_names(matches: &ArgMatches) -> Result<Option<TaskNameFilter>, CliError> 
     Ok(Some(names))
 }
 
+/// Returns the list of CPUs of the option `--id`; `None` if it is not given.
 fn cpus(matches: &ArgMatches, id: &str) -> Result<Option<Vec<u32>>, CliError> {
     let list = matches.get_one::<String>(id).map(|list| {
         CpuList::parse(list).map_err(|error| CliError::usage(format!("--{id} {list}: {error}")))

@@ -4,6 +4,9 @@
 use super::{CellPadding, Key, KeyDependency, KeyInput, KeyValue, Property, label};
 use crate::names::RecordingNames;
 
+// The first function of a key returns the value by which rows are distinguished and sorted, the second the text of a cell.
+// `Site` is the code at a frame: its symbol and mapping.
+
 pub(super) static SYMBOL_SIZE: Key = Key::plain(
     label("symbol_size", "Symbol size"),
     KeyDependency::Site,
@@ -23,11 +26,13 @@ pub(super) static DSO_SIZE: Key = Key::plain(
 pub(super) static CODE_PAGE_SIZE: Key = Key::plain(
     label("code_page_size", "Code Page Size"),
     KeyDependency::Property(Property::CodePage),
+    // Blanks after the text: it is aligned like a name, not like a number.
     CellPadding::Always,
     |input, names| KeyValue::Number(names.properties(input).code_page_size.cast_signed()),
     |input, names| page_size_text(names.properties(input).code_page_size),
 );
 
+/// `None` if the frame has no symbol; an unknown size is sorted as 0.
 fn symbol_size(input: &KeyInput<'_>, names: &dyn RecordingNames) -> Option<u64> {
     let (start, end) = names.range(input.site.symbol?);
     Some(end.wrapping_sub(start))

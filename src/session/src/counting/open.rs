@@ -25,7 +25,7 @@ use crate::{Error, NotOpened, SessionNotice, SessionObserver};
 pub(super) struct OpenEvent<C> {
     pub(super) spec: EventSpec,
     pub(super) attr: Attr,
-    /// Index of the leader of its group or bundle, with which it is read; `None` for leaders and events in no group.
+    /// Index of the leader of its group or bundle (tracepoints opened as one group), with which it is read; else `None`.
     pub(super) leader: Option<usize>,
     pub(super) supported: bool,
     /// For an event that BPF programs sum up: the index of the event whose counters they read, which may be its own.
@@ -71,7 +71,7 @@ pub(super) struct OpenParameters<'a> {
 
 impl<K: CounterKernel> OpenCounters<K> {
     /// Opens all events on all CPUs and tasks. Unsupported events are marked. Other failures, such as missing permission, are
-    /// errors, unless the user may count user space only.
+    /// errors, unless the user may count user space only. Each iteration opens the event whose index is `opened.events.len()`.
     pub(super) fn open(
         kernel: K,
         requested: &[CountEvent],
@@ -89,7 +89,7 @@ impl<K: CounterKernel> OpenCounters<K> {
             let Some(spec) = specs.get(index).cloned() else {
                 break;
             };
-            // `Some(None)` for the event that begins a bundle.
+            // `None` without a bundle, `Some(None)` for the event that begins a bundle: its leader.
             let bundled = bundle.leader_for(request);
             let (leader, in_group) = match bundled {
                 Some(leader) => (leader, true),
@@ -108,7 +108,7 @@ impl<K: CounterKernel> OpenCounters<K> {
                     opened.events.push(event);
                     bundle.note_opened(bundled.map(|leader| leader.unwrap_or(index)));
                 }
-                // The next iteration opens the event without a bundle.
+                // The next iterations open this and all later events without a bundle.
                 Err(_) if bundled.is_some() => bundle.give_up(),
                 Err(cause) if event.spec.weak && in_group && breaks_group(&cause) => {
                     let first = start_of_group(&specs, index);
@@ -129,9 +129,9 @@ impl<K: CounterKernel> OpenCounters<K> {
         Ok(opened)
     }
 
-    /// Returns the leader of event `index`, `None` if the event is a leader or in no group; and whether it is in a
-    /// group. If a group's leader isn't supported or is a tool event, the first event of the group that is
-    /// supported and no tool event replaces it.
+    /// Returns the leader of event `index`, `None` if the event is a leader or in no group; and whether it is in a group. If a
+    /// group's leader isn't supported or is a tool event, the first supported event of the group that is no tool
+    /// event replaces it. Bundles are not groups here.
     fn group_of(&self, specs: &[EventSpec], index: usize) -> (Option<usize>, bool) {
         let is_member = |index: usize| {
             specs
@@ -230,8 +230,8 @@ impl<K: CounterKernel> OpenCounters<K> {
         any_open.then_some(()).ok_or_else(no_task)
     }
 
-    /// Reads all events but those that BPF programs sum up. An event that can't be read, such as a pinned event without a
-    /// counter, gets the reading of one that has never run.
+    /// Reads all events but those that BPF programs sum up: these get the reading of an event that has never run, as does one
+    /// that can't be read, such as a pinned event without a counter. `cells` has the readings by event, then by slot.
     pub(super) fn read(&self) -> EventReadings {
         let mut readings = EventReadings {
             events: self.events.iter().map(|event| event.spec.clone()).collect(),
@@ -254,7 +254,7 @@ impl<K: CounterKernel> OpenCounters<K> {
         readings
     }
 
-    /// Reads the counters with this index of the group `members`, whose first event is the leader.
+    /// Reads the counters with this index of the group `members`, first the leader; `read` returns values of the open ones only.
     fn read_group(&self, members: &[usize], index: usize, cells: &mut [Vec<CounterReading>]) {
         let counter_of = |member: &usize| {
             self.events
@@ -312,7 +312,7 @@ impl<K: CounterKernel> OpenCounters<K> {
             member: false,
         };
         let mut attr = count_attr(&spec, options);
-        // Also if a term of the event requests inheritance.
+        // Also if a term of the event requests inheritance: the programs follow tasks.
         attr.flags = attr.flags.with(AttrFlags::INHERIT, false);
         let cpus = opening.all_cpus.numbers().iter();
         let slots_for_tasks = cpus.map(|cpu| CounterSlot {
@@ -356,7 +356,7 @@ impl<K: CounterKernel> OpenCounters<K> {
         events.find_map(|event| event.counters.get(index)?.cpu)
     }
 
-    /// Calls `act`, an ioctl, for the counters of leaders and of events without a group, CPU by CPU. `what` names it in errors.
+    /// Calls `act`, an ioctl, CPU by CPU for all counters but those of members of groups or bundles. `what` names it in errors.
     pub(super) fn for_each_leader(
         &self,
         what: &'static str,

@@ -23,6 +23,7 @@ pub(crate) fn beginning(name: &str) -> &str {
 /// of `_ZNSt3foo…`, and `<` of Rust names like `_ZN…_$LT$…`. `None` for other names, and for other identifiers that
 /// begin with `_`.
 fn first_identifier(name: &str) -> Option<&str> {
+    // Each `rest` is what follows the part of the name that has been read.
     let rest = name.strip_prefix("_Z")?;
     let nested = rest.strip_prefix('N');
     let rest = nested.map_or(rest, |inner| inner.trim_start_matches(['r', 'V', 'K']));
@@ -55,8 +56,9 @@ fn rust(name: &str) -> Option<String> {
     Some(format!("{demangled:#}"))
 }
 
-/// A legacy Rust name without the suffix after its hash; `None` if there is no hash. The hash is checked because otherwise
-/// any C++ variable in a namespace would be taken for a Rust name: neither has parameters after the `E`.
+/// A legacy Rust name up to its hash and the `E` after it, without a suffix like `.llvm.123`; `None` if there is no hash. The
+/// hash is checked because otherwise any C++ variable in a namespace would be taken for a Rust name: neither has parameters
+/// after the `E`.
 fn through_rust_hash(name: &str) -> Option<&str> {
     let is_nested = ["_ZN", "ZN", "__ZN"]
         .iter()
@@ -194,6 +196,7 @@ mod tests {
         assert_eq!(demangled.as_deref(), Some("f<typeid (int)>"));
     }
 
+    /// The prefixes are the results of [`beginning`].
     #[test]
     fn prefixes_match_the_demangled_name() {
         for (mangled, demangled) in KNOWN {
@@ -243,12 +246,14 @@ mod tests {
     fn depth_and_length_are_bounded() {
         let deep = format!("_Z1fI{}iE", "P".repeat(100_000));
         assert_eq!(demangle(&deep), None);
+        // `S_` is `f`, `S0_` is `A`, and `S1_` to `SZ_`, `S10_` and so on are the types, in base 36.
         // Each type is a function type whose two parameters both have the previous type: the text doubles each time.
         let types: String = (0..40)
             .map(|n| format!("FvS{0}_S{0}_E", base_36(n)))
             .collect();
         assert_eq!(demangle(&format!("_Z1fI1A{types}E")), None);
-        // The types are dropped as arguments of an attribute, and only searched for a pack to expand.
+        // The types are arguments of an attribute, which are not printed. `Dp` repeats the last type for each value of a pack:
+        // the search for a pack in it is bounded, too.
         let last = base_36(40);
         let searched = format!("_Z1fIU1xI1A{types}EDpS{last}_E");
         assert_eq!(demangle(&searched), None);
@@ -261,6 +266,7 @@ mod tests {
         assert_eq!(demangle(&format!("_Z1fI{}", "Xsr1AI".repeat(80))), None);
     }
 
+    /// The number in a substitution `S<number>_`.
     fn base_36(number: u32) -> String {
         let digit = |n| char::from_digit(n, 36).map(|c| c.to_ascii_uppercase());
         let high = digit(number / 36).filter(|&high| high != '0');

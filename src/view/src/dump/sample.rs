@@ -14,7 +14,7 @@ use crate::script::Architecture;
 /// A sample with the properties of its event.
 #[derive(Debug)]
 pub struct SampleDump<'a> {
-    /// The recorded fields.
+    /// The recorded fields, as in the file.
     pub wire: &'a SampleRecord<'a>,
     /// The attr of its event.
     pub attr: &'a Attr,
@@ -92,6 +92,7 @@ fn write_stacks(out: &mut dyn Write, sample: &SampleDump<'_>) -> io::Result<()> 
     let wire = sample.wire;
     let requested = sample.attr.branch_sample_type;
     let is_call_stack = requested.contains(BranchSampleType::CALL_STACK);
+    // The LBR call stack: branches that are calls not returned from.
     let calls = wire.branch_stack.filter(|_| is_call_stack);
     if let Some(callchain) = wire.callchain {
         if let Some(calls) = &calls {

@@ -1,4 +1,4 @@
-//! The tables of `kwork`, in the layout of perf 6.1 and 7.2.
+//! The tables of `kwork`, in the layout of perf 6.1; that of `kwork top`, a newer command, in the layout of perf 7.2.
 
 pub mod json;
 pub mod table;
@@ -9,7 +9,7 @@ use rperf_analysis::kwork::{Kwork, KworkClass};
 
 /// The width of the column of names.
 const NAME_WIDTH: usize = 30;
-/// The maximum number of bytes of a name in that column.
+/// The maximum number of bytes of a name in that column, so that a blank follows it.
 const NAME_BYTES: usize = NAME_WIDTH - 1;
 
 /// Returns the text for a piece of work: `eth0:10`, `(s)RCU:9` or `(w)vmstat_update`.
@@ -19,6 +19,7 @@ pub fn work_text(work: &Kwork) -> Vec<u8> {
         KworkClass::Irq => b"",
         KworkClass::Softirq => b"(s)",
         KworkClass::Workqueue => b"(w)",
+        // perf's prefix of tasks; no table lists them as pieces of work.
         KworkClass::Sched => b"(t)",
     };
     let mut text = prefix.to_vec();

@@ -11,16 +11,17 @@ use crate::sched::tasks::entry;
 /// The minimum number of charges of a wait before those to the same task are summed up.
 const MIN_SUMMED: usize = 64;
 
-/// The waits that have not ended, by CPU. Each moment of a wait is charged to the task that runs on that CPU, if known.
+/// The waits that have not ended, by CPU. Each moment of a wait is charged to the task that runs on that CPU, or to an unknown
+/// task.
 ///
-/// A task waits for the CPU that it is woken for or preempted on, and after a migration for the new one. Memory is bounded by the number of
-/// waiting tasks times the number of tasks that run while they wait.
+/// A task waits for the CPU that it is woken for or preempted on, and after a migration for the new one. Memory is bounded by
+/// the number of waiting tasks times the number of tasks that run while they wait.
 #[derive(Debug, Default)]
 pub(super) struct RunQueues {
     queues: FxHashMap<u32, RunQueue>,
     /// The CPU that each task waits for, by [`TaskIndex`].
     waiting: Vec<Option<u32>>,
-    /// The wakeup that was the last event on each CPU.
+    /// The wakeup that was the last event on each CPU: the caller takes it at each event of the CPU.
     just_woken: FxHashMap<u32, Wakeup>,
 }
 
@@ -46,7 +47,7 @@ struct OpenWait {
     task: TaskIndex,
     /// When it began, or when the task was moved to its present CPU.
     since: u64,
-    /// Includes those from CPUs that the task waited for before a migration.
+    /// Includes the charges from CPUs that the task waited for before a migration.
     charges: Charges,
 }
 
@@ -106,7 +107,8 @@ impl RunQueues {
         self.begin(task, cpu, time);
     }
 
-    /// Begins the wait of a task for `cpu`; if the CPU is unknown, no wait begins. An open wait of the task ends.
+    /// Begins the wait of a task for `cpu`; if the CPU is unknown, no wait begins. An open wait of the task
+    /// ends, and its charges are dropped.
     pub(super) fn begin(&mut self, task: TaskIndex, cpu: Option<u32>, time: u64) {
         self.end(task, time);
         self.enqueue(cpu, OpenWait::new(task, time));
@@ -119,8 +121,9 @@ impl RunQueues {
             .unwrap_or_default()
     }
 
-    /// Moves a waiting task to another CPU. The kernel chooses the CPU of a task that it has `just_woken` before the task is in a queue:
-    /// the task waits for the new CPU from the beginning.
+    /// Moves a waiting task to another CPU. `just_woken` is the wakeup that was the event directly before the migration. If it is
+    /// that of the task, the kernel chose the new CPU before the task was in a queue: the task waits for this CPU from the
+    /// beginning.
     pub(super) fn migrate(
         &mut self,
         task: TaskIndex,
@@ -191,7 +194,8 @@ impl OpenWait {
         }
     }
 
-    /// Charges the part of the wait between `since` and `until` to the task that ran in that time.
+    /// Charges the part of the wait between `since` and `until` to the task `by` that ran in that time. `since` may be before
+    /// `self.since`, the begin of the wait.
     fn charge(&mut self, by: Option<TaskIndex>, since: u64, until: u64) {
         let nanos = until.saturating_sub(self.since.max(since));
         if nanos > 0 {
