@@ -22,9 +22,11 @@ pub(crate) struct LongestWait {
 }
 
 impl Observer for LongestWait {
+    // `()`: [`AllSamples`] gives no details of a sample besides its event.
     fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, (): ()) {
         let longest = &mut self.longest;
         self.states.event(at, &event, |interval| {
+            // Runnable: the task waits for a CPU.
             if interval.state.is_runnable() {
                 let longest_of_task = longest.entry(interval.tid).or_insert(interval);
                 if interval.duration() > longest_of_task.duration() {
@@ -35,6 +37,7 @@ impl Observer for LongestWait {
     }
 
     fn lost(&mut self, _: &EventContext, _: Loss) {
+        // The states are doubtful from here on, because switches or wakeups may be missing.
         self.states.lost();
     }
 }
@@ -49,7 +52,7 @@ fn main() -> anyhow::Result<()> {
     let mut waits = LongestWait::default();
     ObserverPass::new(&layouts, AllSamples).run(&replay, threads, &mut waits)?;
     for (tid, wait) in waits.longest {
-        // The name of the task at the end of the recording.
+        // The name of the task at the end of the recording. The world has the processes and names at each time.
         let comm = replay.world().comm_at(tid, Order::MAX);
         let (name, nanos) = (replay.world().comm(comm), wait.duration());
         println!("{nanos:>12} ns until {:>15} ns  {name} ({tid})", wait.to);

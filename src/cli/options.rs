@@ -1,4 +1,4 @@
-//! Builders for perf's kinds of options, the kind of a declared option, and functions that read the options given.
+//! Builders for perf's kinds of options, the [`OptionShape`] of a declared option, and functions that read the options given.
 //!
 //! An option is declared once, as a clap [`Arg`]; [`argv`](super::argv) and [`help`](super::help) derive its [`OptionShape`] from
 //! that declaration. Declare options in perf's order: the message for an ambiguous prefix depends on it.
@@ -92,7 +92,8 @@ pub(crate) fn attached(long: &'static str, name: &'static str) -> Arg {
     optional(long, name, "").require_equals(true)
 }
 
-/// A perf option that is refused by name. `instead` continues "… is not supported yet; " and may be empty.
+/// A perf option that is known only to be refused with a message of its own. `instead` continues "… is not supported yet; "
+/// and may be empty.
 pub(crate) fn unsupported(long: &'static str, instead: impl Into<Str>) -> Arg {
     let instead: Str = instead.into();
     Arg::new(long)
@@ -151,6 +152,8 @@ pub(crate) fn flag(matches: &ArgMatches, id: &str) -> Option<bool> {
 }
 
 /// Whether an option was given; for a [`switch`], not in its negative form. Not for a [`counter`], which always has a value.
+///
+/// The command must have the option: debug builds panic otherwise, release builds return false.
 #[expect(
     clippy::disallowed_methods,
     reason = "the error means that the option is not a switch but has a value"

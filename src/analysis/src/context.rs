@@ -1,4 +1,4 @@
-//! The context of an event: time, CPU and task.
+//! The context of one occurrence of an event (a sample or another record): time, CPU and task.
 
 use rperf_replay::{EventIndex, NonSampleRecord, Order, Sample};
 
@@ -11,12 +11,13 @@ pub struct TaskId {
     pub tid: u32,
 }
 
-/// Time, CPU and task of an event.
+/// Time, CPU and task of a sample or another record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventContext {
-    /// Position in the order of all records. An event without a time has one, too ([`Order`]).
+    /// Position in the order of all records. A record without a time has one, too ([`Order`]).
     pub order: Order,
-    /// The event; `None` if a record other than a sample has an id that belongs to no event of the recording.
+    /// The event of the recording (such as `cycles`) that the record belongs to; `None` if a record other than a sample has an id
+    /// that belongs to no event.
     pub event: Option<EventIndex>,
     /// The CPU, if recorded.
     pub cpu: Option<u32>,
@@ -33,7 +34,7 @@ impl TaskId {
 }
 
 impl EventContext {
-    /// Returns the time in nanoseconds of the recording's clock.
+    /// Returns the time in nanoseconds of the recording's clock; for a record without a time, that of its position ([`Order`]).
     #[must_use]
     pub fn time(&self) -> u64 {
         self.order.time

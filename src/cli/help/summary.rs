@@ -24,6 +24,7 @@ pub(crate) fn summary(
         keywords.is_empty() || keywords.iter().any(|keyword| matches_keyword(arg, keyword))
     };
     let mut text = format!("\n{}\n", usage(program, title, " Usage: "));
+    // Without the options that are not supported yet.
     for (heading, args) in groups::grouped(title.name, command, is_requested) {
         text.push_str(&format!("\n {heading}:\n{}", lines(args)));
     }
@@ -58,7 +59,7 @@ pub(crate) fn option_lines(command: &Command, is_requested: impl Fn(&Arg) -> boo
     lines(supported.collect())
 }
 
-/// Returns the lines of options: those with a letter first, ordered by letter, then the others by name.
+/// Returns the lines of all these options: those with a letter first, ordered by letter, then the others by name.
 fn lines(mut args: Vec<&Arg>) -> String {
     // `false` sorts before `true`.
     args.sort_by_key(|arg| match arg.get_short() {
@@ -90,6 +91,7 @@ fn lines(mut args: Vec<&Arg>) -> String {
 /// Returns `head` and its description, which is wrapped in a separate column. The description begins on the line of `head` if
 /// `head` is short enough, otherwise on the next line.
 fn with_description(head: &str, text: &str) -> String {
+    // Each line is indented to the column and ends with a newline.
     let text = wrap(text, COLUMN, WIDTH);
     if head.len() + 2 <= COLUMN {
         format!("{head:<COLUMN$}{}", text.trim_start_matches(' '))
@@ -124,7 +126,7 @@ pub(super) fn value_text(arg: &Arg) -> String {
 }
 
 /// Whether the long name or the help of an option contains `keyword`, ignoring case. As in perf, a single letter only matches the
-/// short name.
+/// short name, in the same case.
 fn matches_keyword(arg: &Arg, keyword: &str) -> bool {
     let keyword = keyword.trim_start_matches('-');
     let mut letters = keyword.chars();

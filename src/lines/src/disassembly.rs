@@ -25,7 +25,8 @@ impl SampledInsn {
 }
 
 impl LineBuilder<'_, '_> {
-    /// The instruction that was at `frame` just before `order`; `None` if there is no code or no valid instruction.
+    /// The instruction that was at `frame` just before `order`; `None` if the bytes of the code cannot be read, or are no valid
+    /// instruction.
     #[must_use]
     pub fn insn(&self, frame: &Frame, order: Order) -> Option<SampledInsn> {
         let code = self.resolver().code(frame, order, rperf_insn::MAX_LEN)?;
@@ -39,7 +40,7 @@ impl LineBuilder<'_, '_> {
     #[must_use]
     pub fn insn_text(&self, insn: &SampledInsn, ip: u64, at: AddressContext) -> String {
         let mut disassembler = Disassembler::new(self, at);
-        // The target itself shows whether it is in the kernel.
+        // The real mode is not needed: a target in the kernel's half of the address space is also looked up in the kernel.
         disassembler
             .text(insn.isa, CpuMode::User, ip, &insn.bytes)
             .to_owned()
@@ -50,7 +51,7 @@ impl LineBuilder<'_, '_> {
 pub(crate) struct Disassembler<'a, 'r, 'w> {
     lines: &'a LineBuilder<'r, 'w>,
     at: AddressContext,
-    /// The last used printer.
+    /// The last used printer, kept because most instructions have the same ISA.
     printer: Option<(Isa, Printer)>,
     text: String,
 }
@@ -77,6 +78,7 @@ impl<'a, 'r, 'w> Disassembler<'a, 'r, 'w> {
         let printed = printer.print(ip, bytes, &mut self.text);
         if let Some(target) = printed.and_then(|printed| printed.target) {
             let resolver = self.lines.resolver();
+            // The target is code. But like a data address, it can be in the other mode's half of the address space.
             let frame = resolver.locate_data(self.at, mode, target);
             if let Some(SymbolOffset { name, offset }) = self.lines.resolved(&frame).symbol {
                 let offset = match offset {

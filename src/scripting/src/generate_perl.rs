@@ -67,6 +67,7 @@ pub fn perl_script<'t>(tracepoints: impl IntoIterator<Item = &'t Tracepoint>) ->
 }
 
 fn handler(tracepoint: &Tracepoint) -> String {
+    // The name of the event's handler in perf: `system::name`.
     let event = tracepoint.name().replacen(':', "::", 1);
     let fields = &tracepoint.format.fields;
     let of_fields = fields.iter().map(|field| parameter(&field.name));
@@ -99,7 +100,8 @@ fn handler(tracepoint: &Tracepoint) -> String {
         formats.join(", "),
     );
     if name != event {
-        // The event's name is not a valid name of a sub, but handlers are looked up in the symbol table.
+        // A sub cannot be declared with the event's name, such as `sys::own-event`. But handlers are looked up in the symbol
+        // table, where a name can have any characters: the event's name becomes an alias.
         let _ = write!(
             text,
             "\n{{\n    no strict 'refs';\n    *{{\"{event}\"}} = \\&{name};\n}}\n"
@@ -108,7 +110,7 @@ fn handler(tracepoint: &Tracepoint) -> String {
     text
 }
 
-/// The variable of a field.
+/// The variable of a field; with `_` appended if a common parameter has that name.
 fn parameter(name: &str) -> String {
     let name = identifier(name);
     match PARAMETERS.contains(&name.as_str()) {

@@ -16,7 +16,8 @@ use crate::step::Step;
 /// Number of entries of a cache above which all caches are cleared.
 const MAX_CACHED: usize = 1 << 20;
 
-/// Number of frames a stack may have in addition to one for each word of the copy: a function without a frame takes no stack.
+/// A stack may have one frame for each word of its copy in the sample, and this many more: a function without a frame takes no
+/// stack.
 const FRAMES_WITHOUT_WORDS: usize = 128;
 
 /// Inputs for unwinding a sample's stack.
@@ -33,9 +34,9 @@ pub struct Snapshot<'a> {
 /// Unwinds stacks for one worker.
 #[derive(Default)]
 pub struct Unwinder {
-    /// Steps with their objects.
+    /// Steps, each with its object. A step computes the registers of the caller; [`ModuleId`] is the number of an object.
     steps: Vec<(Step, ModuleId)>,
-    /// Results by epoch and [`StepAddress::key`] of the address.
+    /// Results by epoch (the number of a state of the mappings, [`AddressSpace::epoch`]) and [`StepAddress::key`] of the address.
     by_address: FxHashMap<(u64, u64), CachedStep>,
     /// Results by object and [`StepAddress::key`] of the offset in the object's file. They are valid in all processes.
     by_offset: FxHashMap<(ModuleId, u64), CachedStep>,
@@ -215,6 +216,7 @@ impl Unwinder {
                 heuristics::after_invalid_call(frame, space).map(Some)
             }
             TruncationCause::Unmapped => return Err(stop),
+            // There is code, but no usable frame information for it.
             _ => heuristics::by_frame_pointer(frame, space, is_innermost),
         };
         match guess {
@@ -238,7 +240,7 @@ impl Unwinder {
         }
     }
 
-    /// Whether the caller of a frame with this step was interrupted by a signal.
+    /// Whether a frame with this step is a signal frame: its caller was interrupted by the signal.
     fn is_signal(&self, cached_step: CachedStep) -> bool {
         let CachedStep::Step(index) = cached_step else {
             return false;
@@ -271,6 +273,7 @@ impl Unwinder {
         };
         let frame_info = match code.frame_info {
             Ok(frame_info) if frame_info.arch() == arch => frame_info,
+            // The file has another architecture than the task: it is not the one that was mapped.
             Ok(_) => return no_step(TruncationCause::LostFile),
             Err(cause) => return no_step(cause),
         };

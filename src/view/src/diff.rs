@@ -27,7 +27,8 @@ use crate::terminal::{Csi, Sgr, escaped_line};
 pub struct DiffLayout {
     /// `-F`: a column with the calculation of each value.
     pub formula: bool,
-    /// `--cycles-hist`: a column with the cycle differences of each block's first executions: their spread, and a bar for each.
+    /// `--cycles-hist`: a column about the first executions of each basic block, of which each has a difference in cycles: the
+    /// relative standard error of these differences, and a bar for each.
     pub cycles_histogram: bool,
     /// `-p`: columns with the periods.
     pub periods: bool,
@@ -39,8 +40,8 @@ pub struct DiffLayout {
     pub separator: Option<String>,
     /// The colour sequences of values; `None` without colours.
     pub colors: Option<Csi>,
-    /// Whether control characters in names and keys are escaped before they are padded: set for output to a terminal, whose
-    /// filter would otherwise escape them later, so that columns would be misaligned.
+    /// Whether control characters in names and keys are escaped before they are padded. Set for output to a terminal: the filter
+    /// of all such output escapes them anyway, but after padding, so that columns would be misaligned.
     pub escapes: bool,
 }
 
@@ -53,7 +54,8 @@ pub struct DiffEvent<'a> {
     pub files: &'a [String],
     /// The rows.
     pub comparison: &'a Comparison,
-    /// With [`ComparisonMethod::Cycles`], the lines of blocks of each row, which replace the line of the row.
+    /// With [`ComparisonMethod::Cycles`], the basic blocks of each row's function: each block has a line, and these replace the
+    /// line of the row.
     pub blocks: Option<&'a [Vec<BlockLine>]>,
 }
 
@@ -71,6 +73,7 @@ enum NumberColumn {
 /// A number column of one file.
 struct DiffColumn {
     kind: NumberColumn,
+    /// Index of the file; 0 is the baseline.
     file: usize,
     title: String,
     width: usize,
@@ -128,9 +131,11 @@ pub fn write_diff(
 
 /// The number columns, file by file.
 fn columns(comparison: &Comparison, layout: &DiffLayout) -> Vec<DiffColumn> {
+    // Each file has a total.
     let files = comparison.totals.len();
     let column = |file: usize, kind: NumberColumn| {
         let (name, width) = kind.heading(comparison.method);
+        // With two files, only one is compared with the baseline, and needs no number.
         let title = match files > 2 {
             true => format!("{name}/{file}"),
             false => name.to_owned(),
@@ -216,6 +221,7 @@ fn write_titles(
     writeln!(out, "# {}\n# {}\n#", titles.join("  "), rules.join("  "))
 }
 
+/// Writes the number cells of a row, coloured by their magnitude.
 fn write_numbers(
     out: &mut dyn Write,
     numbers: &[DiffCell],
@@ -248,13 +254,15 @@ fn write_keys(
         match key.pads {
             CellPadding::Before => write!(out, "  {}", RightAligned(&cell, *width))?,
             CellPadding::UnlessLast if index == last => write!(out, "  {cell}")?,
+            // `Always`, and `UnlessLast` in other columns.
             _ => write!(out, "  {}", LeftAligned(&cell, *width))?,
         }
     }
     writeln!(out)
 }
 
-/// Writes a row without padding; within keys, the separator is replaced by a dot.
+/// Writes a row without padding; within keys, the separator is replaced by a dot. Control characters are left to the filter of
+/// terminal output, which misaligns nothing here.
 fn write_separated(
     out: &mut dyn Write,
     row: &ComparedRow,

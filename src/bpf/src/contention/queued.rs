@@ -1,4 +1,5 @@
-//! How long threads that wait for locks wait for a CPU meanwhile: the programs at wakeups and context switches.
+//! How long threads that wait for locks wait for a CPU meanwhile: the programs at wakeups and context switches. "The wait", which
+//! begins and ends, is that for the lock.
 
 use crate::Condition::{Below, Equal, NotEqual, SignedLess};
 use crate::Operation::{Add, Sub};
@@ -9,7 +10,8 @@ use crate::{Helper, Label, MapId, ProgramBuilder};
 
 use super::programs::{SUM_KEY, WAIT};
 
-/// Thread id to [`thread`], of threads that have waited for locks.
+/// A map from thread id to [`thread`]. Has only threads that have waited for locks, and not all of these: it evicts the values
+/// that were used least recently.
 pub(super) const RUN_QUEUE_TIMES: MapId = MapId(10);
 
 /// The value of [`RUN_QUEUE_TIMES`]: offsets in bytes.
@@ -42,8 +44,9 @@ pub(super) fn note_begin(b: &mut ProgramBuilder, at: i16) {
     b.place(done);
 }
 
-/// A new value of [`RUN_QUEUE_TIMES`] on the stack. It overlaps the key of the sum, which is needed only at the end of a wait,
-/// and the address at `ENDED`, which is needed there and by filters of locks, which run before [`note_begin`].
+/// A new value of [`RUN_QUEUE_TIMES`] on the stack, at the begin of a wait. It overlaps the key of the sum, which is needed only
+/// at the end of a wait. It also overlaps the address of a lock (the second half of `ENDED` in `programs`), which is needed at
+/// the end of a wait, and by filters of locks, but these run before [`note_begin`].
 const NEW: i16 = SUM_KEY - 8;
 const _: () = assert!(NEW + SIZE <= WAIT);
 
@@ -60,7 +63,7 @@ pub(super) fn since_begin(b: &mut ProgramBuilder) {
     b.place(done);
 }
 
-/// Leaves in `R1` the total of the value at `R0` without `R8`, which was the total when the wait began. Goes to `unknown` if the
+/// Leaves in `R1` the total of the value at `R0` minus `R8`, which was the total when the wait began. Goes to `unknown` if the
 /// total was larger then: during the wait, the value was evicted from the map, and created again for a wait within this one.
 fn difference(b: &mut ProgramBuilder, unknown: Label) {
     b.load(Double, R1, R0, thread::TOTAL);
@@ -73,6 +76,7 @@ fn difference(b: &mut ProgramBuilder, unknown: Label) {
 pub(super) fn wake(pid: i16) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let out = b.label();
+    // The task: the first of the arguments, which `R1` points to.
     b.load(Double, R3, R1, 0);
     find(&mut b, pid, out);
     b.set(R6, R0);
@@ -98,6 +102,7 @@ pub(super) fn switch(pid: i16) -> ProgramBuilder {
     b.load(Double, R3, R6, 8);
     find(&mut b, pid, next);
     b.store(Double, R0, thread::IS_OFF_CPU, 1);
+    // Keeps `R0`.
     jump_if_preempted(&mut b, runnable);
     // The state is an unsigned int; 0 is TASK_RUNNING.
     b.load(Word, R1, R6, 24);
@@ -122,8 +127,8 @@ pub(super) fn switch(pid: i16) -> ProgramBuilder {
     b
 }
 
-/// Leaves the address of the value of the task `R3` in `R0`. Goes to `other` for tasks without one, for idle tasks, and if the id
-/// cannot be read.
+/// Leaves in `R0` the address of the task's value in [`RUN_QUEUE_TIMES`]; `R3` is the task. Goes to `other` for tasks without
+/// one, for idle tasks, and if the id cannot be read.
 fn find(b: &mut ProgramBuilder, pid: i16, other: Label) {
     b.operate(Add, R3, i32::from(pid));
     b.store(Word, R10, INDEX, 0);
@@ -144,6 +149,8 @@ mod tests {
 
     /// Returns what [`difference`] leaves if the total was `begin` when the wait began; `None` if it goes to `unknown`.
     fn since(begin: i32, total: u64) -> Option<u64> {
+        // A value with this total, laid out as [`thread`]. The program then stores its results over the first two numbers: 1, and
+        // the difference.
         let mut memory = [0_u64, total, 0].map(u64::to_ne_bytes).concat();
         let program = |b: &mut ProgramBuilder| {
             let unknown = b.label();

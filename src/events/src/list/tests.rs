@@ -12,6 +12,7 @@ fn listed_in(catalogue: &Catalogue<'_>, word: &str) -> Vec<ListedEvent> {
     let sources = ListSources {
         catalogue,
         opens: &kernel_opens_all,
+        // Statically defined tracing (SDT) markers.
         markers: &|| {
             let markers = ["sdt_kitchen:cook", "sdt_kitchen:eat@/bin/a(12)"];
             markers.map(str::to_owned).into()
@@ -44,7 +45,7 @@ fn hardware_events_are_listed_under_both_names() {
         "stalled-cycles-frontend OR idle-cycles-frontend",
     ];
     assert_eq!(names(&rows), expected);
-    // Both names match.
+    // Both names match: 4 is PERF_COUNT_HW_BRANCH_INSTRUCTIONS.
     for word in ["branches", "branch-instr"] {
         let config = listed(word).first().and_then(|row| row.config);
         assert_eq!(config, Some((EventType::HARDWARE, 4)), "{word}");
@@ -61,6 +62,7 @@ fn words_without_digits_are_parts_of_names_before_they_are_codes() {
         );
     }
     assert!(names(&listed("ref")).contains(&"ref-cycles".to_owned()));
+    // The interpretations of a word are tried in order: the code is the last one, if the word can be a code.
     let last = |word| EventSelection::interpretations(word).pop();
     assert_eq!(last("rcb"), Some(EventSelection::Code(0xcb)));
     assert!(matches!(
@@ -81,6 +83,7 @@ fn cache_events_are_listed_in_order_with_their_config() {
     assert_eq!(tlb, ["iTLB-load-misses", "iTLB-loads"]);
     let misses = rows.iter().find(|row| row.name == "LLC-store-misses");
     let config = misses.and_then(|row| row.config);
+    // Result: miss (1); operation: write (1); cache: LLC (2).
     assert_eq!(config, Some((EventType::HW_CACHE, 0x1_0102)));
 }
 
@@ -90,12 +93,14 @@ fn markers_are_found_by_their_own_name() {
     assert_eq!(names(&listed("sdt")), all);
     assert_eq!(names(&listed("sdt_*:eat")), all[1..]);
     let none: [&str; 0] = [];
+    // The path is not part of the name.
     assert_eq!(names(&listed("sdt_*:bin")), none);
     assert_eq!(names(&listed("COOK")), none);
     let case_insensitive = EventSelection::new("COOK")
         .case_insensitive()
         .expect("a name");
     assert!(case_insensitive.takes_name("cook"));
+    // `sw` selects a kind of events, not names.
     assert_eq!(EventSelection::new("sw").case_insensitive(), None);
 }
 
@@ -110,6 +115,7 @@ fn events_that_cannot_be_opened_are_left_out_and_a_missing_tracefs_is_reported()
     let listing = EventList::new(&EventSelection::All, sources);
     let kinds: Vec<EventKind> = listing.rows.iter().map(|row| row.kind).collect();
     assert!(!kinds.contains(&EventKind::Hardware) && !kinds.contains(&EventKind::Cache));
+    // Only tracepoints and markers would follow, and there are none.
     assert_eq!(kinds.last(), Some(&EventKind::Breakpoint));
     let error = listing.tracepoint_error.expect("there is no tracefs");
     assert_eq!(error.kind(), io::ErrorKind::NotFound);
@@ -117,6 +123,7 @@ fn events_that_cannot_be_opened_are_left_out_and_a_missing_tracefs_is_reported()
 
 #[test]
 fn a_system_removed_while_listing_does_not_hide_others() {
+    // The system `gone` has no folder. The events of `ftrace` have no id, so they are not listed either.
     let rows = listed_in(&catalogue(&FakeTracefs), "tracepoint");
     let systems = rows.iter().filter_map(|row| row.name.split(':').next());
     let systems: std::collections::BTreeSet<&str> = systems.collect();

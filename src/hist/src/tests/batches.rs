@@ -1,4 +1,4 @@
-//! Whole recordings, whose stacks are resolved after each sample, or all at the end.
+//! Whole recordings, whose stacks are resolved (named) after each sample, or all at the end.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -14,9 +14,11 @@ use crate::{
     RecordingInfo, parse_fields,
 };
 
-/// The histogram of each event of a recording. Workers resolve their stacks when these take more than `max_bytes` bytes.
+/// The histogram of each event of a recording. A worker resolves the stacks that it has collected when they take more than
+/// `max_bytes` bytes.
 fn histograms(data: &PerfData<'_>, options: &HistogramOptions, max_bytes: usize) -> Vec<Histogram> {
     let replay = Replay::open(data).expect("a valid recording");
+    // No object files: functions are unknown.
     let files = MemoryFiles::default();
     let build_id_cache = None;
     let resolver = Resolver::new(replay.world(), &files, SearchPaths::new(build_id_cache));
@@ -67,9 +69,11 @@ fn rows_do_not_depend_on_when_stacks_are_named() {
         let at_the_end = histograms(&data, &options, usize::MAX);
         let at_once = histograms(&data, &options, 0);
         for (one, other) in at_the_end.iter().zip(&at_once) {
+            // `all` is the total of the event.
             assert_eq!((one.all, &one.rows), (other.all, &other.rows), "{name}");
             compared += one.rows.len();
         }
     }
+    // Otherwise the histograms are almost empty, and their equality means nothing.
     assert!(compared > 50, "{compared} rows");
 }

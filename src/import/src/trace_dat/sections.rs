@@ -1,4 +1,4 @@
-//! Sections of version 7, and their compression.
+//! Sections of trace.dat version 7, and their compression.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -11,9 +11,10 @@ use super::at;
 use crate::Error;
 
 /// The sections that together have the layout of perf.data's TRACING_DATA, in its order. For each, its id,
-/// which is also the id of the option that holds its offset, and the content assumed if the section is missing.
+/// which is also the id of the option that holds its offset, and the content assumed if the section is missing. They describe
+/// the events; the field `description` of any section is something else, the offset of the section's name.
 pub(super) const DESCRIPTIONS: [(u16, &[u8]); 6] = [
-    // HEADER_INFO: `header_page` and `header_event`.
+    // HEADER_INFO: `header_page` and `header_event`. Every file has it: there is no valid empty content.
     (16, b""),
     // FTRACE_EVENTS.
     (17, &[0; 4]),
@@ -93,6 +94,7 @@ impl<'d> Sections<'d> {
             });
         }
         let flags = from.u16("flags").map_err(failed)?;
+        // Only skipped.
         from.u32("description").map_err(failed)?;
         let size = from.u64("size").map_err(failed)?;
         let size = usize::try_from(size).unwrap_or(usize::MAX);
@@ -139,6 +141,7 @@ impl<'d> Sections<'d> {
         };
         let stored = from.u32("compressed size").map_err(failed)?;
         let size = from.u32("uncompressed size").map_err(failed)?;
+        // From here on, `stored` is the compressed data.
         let stored = from.take(stored as usize, "data").map_err(failed)?;
         let problem = |problem: String| Error::Part {
             offset,

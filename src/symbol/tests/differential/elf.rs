@@ -13,7 +13,8 @@ use crate::{Disk, assert_no_differences, differences, scratch};
 /// The mapping address of objects; any page will do.
 const START: u64 = 0x5555_0000_0000;
 
-/// Compares the symbols of `object`. `options` are passed to `perf script`.
+/// Compares the symbols of `object`, read from it or from what belongs to it (debug file, cache), with perf's. `options` are
+/// passed to `perf script`; no test here needs any.
 fn compare(dir: &Path, object: &Path, options: &[&str]) {
     let Ok(metadata) = object.metadata() else {
         eprintln!("skipped: no {}", object.display());
@@ -96,6 +97,7 @@ fn programs_built_with_different_flags_have_perfs_symbols() {
         if !run("g++", &arguments) {
             return;
         }
+        // With symbols and debug information in the object.
         compare(&dir, &object, &[]);
         if !run(
             "objcopy",
@@ -108,9 +110,11 @@ fn programs_built_with_different_flags_have_perfs_symbols() {
         {
             continue;
         }
+        // Stripped, without a link to the debug file.
         compare(&dir, &object, &[]);
         let link = format!("--add-gnu-debuglink={object_name}.debug");
         if run("objcopy", &[&link, object_name]) {
+            // The debug file is next to the object, then in `.debug`.
             compare(&dir, &object, &[]);
             std::fs::create_dir_all(dir.join(".debug")).expect("a directory");
             std::fs::rename(
@@ -149,6 +153,7 @@ fn the_cache_is_preferred_to_the_object() {
     let entry = rperf_symbol::cache_entry(&dir.join("cache"), &id);
     std::fs::create_dir_all(&entry).expect("a cache");
     std::fs::copy(&object, entry.join("elf")).expect("the cached copy");
+    // From here on, only the cached copy has a symbol table.
     if !run("strip", &[name]) {
         return;
     }
@@ -187,9 +192,11 @@ fn names_in_gnu_debugdata_are_found() {
     }
     let request = ObjectRequest::new(&object, ObjectKind::User);
     let unstripped = load(&Disk, &SearchPaths::new(None), &request);
+    // xz adds `.xz` to the name.
     let debug = format!("{name}.small");
     let section = format!(".gnu_debugdata={debug}.xz");
     if !run("objcopy", &["--only-keep-debug", name, &debug])
+        // The list of symbols to keep is empty.
         || !run("objcopy", &["-S", "--keep-symbols=/dev/null", name])
         || !run("xz", &[&debug])
         || !run("objcopy", &["--add-section", &section, name])
@@ -217,5 +224,6 @@ fn names_in_gnu_debugdata_are_found() {
         );
         functions += 1;
     }
+    // Otherwise almost nothing was compared.
     assert!(functions > 50);
 }

@@ -30,7 +30,8 @@ const TRAILING_FIELDS: LineFields = LineFields::of(&[
     LineField::Disasm,
     LineField::Brstackdisasm,
 ]);
-/// Fields of branches, whose addresses must be resolved.
+/// Fields of the branch stack itself, whose addresses must be resolved. The fields `brstackinsn…` and `brstackdisasm` are not
+/// among them: they show the code between the branches.
 const BRANCH_FIELDS: LineFields = LineFields::of(&[
     LineField::Brstack,
     LineField::Brstacksym,
@@ -55,7 +56,7 @@ impl ScriptLayout {
         self.fields.has_any(TRAILING_FIELDS) || self.has_branches()
     }
 
-    /// Whether branches are shown.
+    /// Whether the entries of the branch stack are shown.
     #[must_use]
     pub fn has_branches(&self) -> bool {
         self.fields.has_any(BRANCH_FIELDS)
@@ -81,6 +82,7 @@ impl ScriptLayout {
         let out = &mut block.text;
         let weight = sample.weight.unwrap_or_default();
         if self.fields.has(LineField::Weight) {
+            // The parts (`union perf_sample_weight`): weight in 32 bits, then the instruction and retire latencies in 16 each.
             let shown_weight = if self.weight_parts {
                 weight & u64::from(u32::MAX)
             } else {
@@ -88,6 +90,7 @@ impl ScriptLayout {
             };
             digits::decimal(out, shown_weight, 16);
         }
+        // Only events whose weights have parts can have these fields.
         if self.fields.has(LineField::InsLat) {
             digits::decimal(out, weight >> 32 & u64::from(u16::MAX), 16);
         }
@@ -151,6 +154,7 @@ impl ScriptLayout {
 
     /// Appends the raw data, if they are the output of a BPF program and the field is shown.
     pub fn bpf_output(&self, sample: &SampleRecord<'_>, out: &mut Vec<u8>) {
+        // `self.bpf_output`: the event is one that BPF programs write to.
         if self.bpf_output && self.fields.has(LineField::BpfOutput) {
             bpf_output(sample.raw.unwrap_or_default(), out);
         }

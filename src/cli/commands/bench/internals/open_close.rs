@@ -24,9 +24,11 @@ const TARGETS: [&str; 4] = ["all-cpus", "pid", "tid", "uid"];
 const NO_LEADER: Option<&Counter> = None;
 
 pub(super) fn command() -> Command {
+    // An option with an id as its value, which the help calls like the option: `--pid <pid>`.
     let id = |name: &'static str, letter: char| -> Arg {
         value(name, name).short(letter).value_parser(number)
     };
+    // The name of the collection, as for its other benchmarks.
     Command::new("internals")
         .arg(lettered_switch(
             "all-cpus",
@@ -110,6 +112,7 @@ pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
                 taken.mean(),
                 taken.standard_error()
             ),
+            // `-f simple` prints the text, too.
             simple: None,
             values: vec![Value::lower_is_better("usec", taken.mean())],
         },
@@ -118,7 +121,7 @@ pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
     measured
 }
 
-/// The events to open, all disabled.
+/// The events to open, all disabled: they never count.
 struct EventsToOpen {
     attrs: Vec<Attr>,
     /// The events of `-e`. They must live as long as `attrs`, because attrs of uprobes point to paths in them.
@@ -147,6 +150,7 @@ impl EventsToOpen {
         let tracepoints = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
         let specs = events::listed(matches, "event", &pmus.catalogue(&tracepoints))?;
         report_problems(&pmus.tables, context);
+        // Tool events are counted by rperf itself (`duration_time`), so there is nothing to open.
         if let Some(tool) = specs.iter().find(|spec| spec.tool.is_some()) {
             let message = format!("{}: not an event of the kernel", tool.name);
             return Err(not_applicable(message));
