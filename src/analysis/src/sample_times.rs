@@ -35,9 +35,11 @@ struct SampleTimes<'t> {
 }
 
 impl Fold for SampleTimes<'_> {
+    /// `world` has the processes and mappings at the time of the sample.
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
-        // The filter does not read it.
+        // The decoded raw data of a tracepoint: the filter does not read it.
         let typed_event = None;
+        // `prepare` returns `None` for a sample that the filter refuses.
         if sample.event == self.event
             && let Some(time) = sample.wire.time
             && (self.with_idle || sample.pid != 0)
@@ -47,6 +49,7 @@ impl Fold for SampleTimes<'_> {
         }
     }
 
+    /// `later` has the times from a later part of the file.
     fn merge(&mut self, later: Self) {
         self.times.extend(later.times);
     }

@@ -72,8 +72,10 @@ fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<ExitSt
         given: given.map(PathBuf::from),
         may_be_stdin: false,
         force: flag(matches, "force") == Some(true),
+        // For the advice to record first, if there is no perf.data.
         recorder: "record",
     };
+    // If the recording is a pipe, `complete` reads it to its end.
     let input = OpenedInput::of(input_name, context)?.complete(context)?;
     let data = input.parse(context)?;
     let Objects {
@@ -167,6 +169,7 @@ fn pack_all<'c>(
     contents: ArchiveContents<'c>,
     context: &Context,
 ) -> std::io::Result<Vec<&'c RecordedObject>> {
+    // The archive of the objects is a member: it is collected in memory or in a temporary file first.
     let mut inner = context.spool();
     let missing = pack(&mut inner, contents, context)?;
     let mut archive = Archive::new(output, contents.time);
@@ -244,11 +247,13 @@ fn run_unpack(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, Cli
         anyhow::Error::new(error).context(message)
     })?;
     let cache = context.buildid_dir();
+    // `NO_CACHE` (/dev/null) as its directory disables the cache.
     let cache = cache.filter(|cache| cache != Path::new(NO_CACHE));
     let cache = cache.ok_or_else(|| {
         CliError::message(255, "no directory for the build-id cache to unpack into")
             .hint("set one: --buildid-dir DIR before the command, the setting buildid.dir, or HOME")
     })?;
+    // A link to the directory must be owned by root or the user.
     let root = Folder::open_own_or_create(&cache, 0o777)
         .map_err(|error| anyhow::Error::new(error).context(cache.display().to_string()))?;
     let unpacker = ArchiveUnpacker {
@@ -328,7 +333,8 @@ fn only_archive(context: &Context) -> Result<PathBuf, CliError> {
     }
 }
 
-/// Returns the file at `path` if the path is absolute and the file's build-id is `id`.
+/// Returns the file at `path` if the path is absolute and the file's build-id is `id`. In the cache, an object file has the name
+/// `elf`.
 fn installed(path: &Path, id: &BuildId) -> Option<PackedFile> {
     if !path.is_absolute() {
         return None;

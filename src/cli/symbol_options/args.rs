@@ -5,7 +5,8 @@ use clap::Arg;
 use crate::cli::options::{switch, value};
 use crate::cli::{debuginfod, jobs};
 
-/// Returns the options of this file except `--modules`, followed by `--debuginfod` and `--jobs`.
+/// Returns the options of this file except `--modules`, followed by `--debuginfod` and `--jobs`. `--modules` has no effect: the
+/// few commands that accept it add it themselves.
 pub(crate) fn all() -> Vec<Arg> {
     vec![
         vmlinux(),

@@ -11,7 +11,7 @@ use crate::{EventSettings, EventSpec, SamplingRate};
 /// `PERF_PROBE_CONFIG_IS_RETPROBE`: the flag in `config` of a return probe.
 const RETURN_FLAG: u64 = 1;
 /// `PERF_UPROBE_REF_CTR_OFFSET_SHIFT`: the offset of the reference counter is in the upper half of
-/// `config`.
+/// `config`. The reference counter is called semaphore in SDT markers, and here.
 const SEMAPHORE_SHIFT: u32 = 32;
 
 /// The location of a uprobe.
@@ -23,7 +23,7 @@ pub struct Uprobe {
     pub path: CString,
     /// Offset of the probe in the file.
     pub offset: u64,
-    /// Offset in the file of the reference counter that enables an SDT marker.
+    /// Offset in the file of the reference counter that enables an SDT marker; `None` if the probe has none.
     pub semaphore: Option<u32>,
     /// Whether it probes the return of the function.
     pub is_return: bool,
@@ -60,6 +60,7 @@ impl EventSpec {
 mod tests {
     use super::*;
 
+    /// The three words are `config`, `config1` and `config2`.
     #[test]
     fn locations_are_encoded_in_three_words() {
         let uprobe = Uprobe {

@@ -139,7 +139,7 @@ impl<'p, W: Write> Writer<'p, W> {
         Ok(())
     }
 
-    /// Returns the sums, with the two values of each event in the order of [`Profile::sampled`].
+    /// Returns the sums, with the two values of each event in the order of [`Profile::sampled_events`].
     fn sums(&self) -> StackSums {
         let events: Vec<u32> = self
             .profile
@@ -164,8 +164,8 @@ impl<'p, W: Write> Writer<'p, W> {
         sums
     }
 
-    /// Writes a mapping for each object, from 0 to its highest frame address (`ProfileFrame::address`). The mapping of the
-    /// program is first; if the program is unknown, a mapping without a file.
+    /// Writes a mapping for each object, from 0 to its highest frame address (`ProfileFrame::address`). The first
+    /// mapping is that of the program or, if the program is unknown, one without a file.
     fn write_mappings(&mut self) -> io::Result<()> {
         let mut contents = vec![ObjectFrames::default(); self.profile.objects.len()];
         for frame in &self.profile.frames {
@@ -256,6 +256,7 @@ impl<'p, W: Write> Writer<'p, W> {
         for (id, frames) in (1..).zip(locations.iter()) {
             let frames = frames.iter();
             let frames = frames.filter_map(|frame| self.profile.frames.get(*frame as usize));
+            // The frames of a location are the functions inlined there, innermost first, and the function that contains them.
             let outermost = frames.clone().next_back();
             let function = outermost.and_then(|frame| {
                 let functions = &self.profile.functions;
@@ -356,6 +357,7 @@ mod tests {
         Writer::new(&profile, io::sink()).main_object()
     }
 
+    /// "Most" means more than half.
     #[test]
     fn only_a_program_with_most_samples_gives_the_profile_its_name() {
         assert_eq!(main_object(&[("sh", 3), ("shapes", 2)]), Some(2));

@@ -29,6 +29,7 @@ pub fn map<T: Send, R: Send>(
                 let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
                 queue.by_ref().take(batch_size).collect()
             };
+            // `first`: the position in `items` of the first taken item. Nothing is taken from an empty queue.
             let Some((first, _)) = taken.first() else {
                 return done;
             };
@@ -37,6 +38,7 @@ pub fn map<T: Send, R: Send>(
             done.push((first, results));
         }
     };
+    // Calls `worker` on each thread; `done` has one list of batches for each thread.
     let done = on_threads(threads.get(), worker);
     let mut batches: Vec<(usize, Vec<R>)> = done.into_iter().flatten().collect();
     batches.sort_unstable_by_key(|(first, _)| *first);

@@ -81,6 +81,7 @@ pub struct BranchFlow<'a, 'r, 'w> {
     lines: &'a LineBuilder<'r, 'w>,
     options: FlowOptions<'a>,
     disassembler: Disassembler<'a, 'r, 'w>,
+    /// Machine, process and time of the sample, for lookups of addresses.
     at: AddressContext,
     /// The mode of the start of the block last read.
     mode: CpuMode,
@@ -110,6 +111,7 @@ impl BlockCode<'_> {
     fn at(&self, offset: usize) -> (FlowInstruction<'_>, bool) {
         let rest = self.bytes.get(offset..).unwrap_or_default();
         let insn = decode(self.isa, rest);
+        // Here and in the functions that pass instructions, `code` is one instruction.
         let code = FlowInstruction {
             ip: self.start.wrapping_add(offset as u64),
             bytes: insn.and_then(|insn| rest.get(..insn.len)),
@@ -177,7 +179,8 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
                 self.pass_block(&block, taken, step);
             }
         }
-        // If the sample is at the newest branch, the target of this branch has not been executed yet.
+        // If the sample is at the newest branch, the target of this branch has not been executed yet. As in perf, nothing is
+        // shown after an abort either.
         let is_abort = newest.flags & ABORTED != 0;
         if newest.from != ip && !is_abort {
             self.pass_up_to_sample(newest.to, ip, step);
@@ -292,6 +295,7 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
             return Err(MissingCode::NoCode);
         }
         let max_bytes = usize::try_from(length).unwrap_or_default() + MAX_LEN;
+        // `order`: the code as it was when the sample was taken.
         let code = self
             .resolver()
             .code(&self.frame(start), self.at.order, max_bytes);

@@ -18,6 +18,7 @@ pub(super) fn run(
 ) -> Result<ExitStatus, CliError> {
     let file = file(files, matches, context)?;
     let opened = OpenedInput::named(file, is_set(matches, "force"), context)?;
+    // A pipe is read to its end before the check.
     let input = opened.complete(context)?;
     // `parse` would also warn of the damage that the check reports.
     let data = input.parse_quietly(context)?;

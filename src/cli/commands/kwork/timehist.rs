@@ -64,6 +64,7 @@ pub(in crate::cli::commands) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
+    // `Runtime`: irq is accepted as the only class, unlike for delays.
     let requested = span_classes(matches, KworkColumns::Runtime)?;
     let symbols = SymbolSources::for_recording(matches, context)?;
     let input = Input::open(matches, context)?;
@@ -72,6 +73,7 @@ pub(in crate::cli::commands) fn run(
     let recording = KworkRecording::new(&analysis, NeededEvents::Runs, requested, &CLASSES)?;
     let selection = selection(matches, recording.classes)?;
     let resolver = analysis.resolver(&symbols);
+    // For the hint if `--time` is invalid.
     let times_printed_by = "kwork timehist";
     let details = KworkDetails {
         resolver: &resolver,
@@ -86,9 +88,11 @@ pub(in crate::cli::commands) fn run(
         result: Ok(()),
     };
     write_header(&mut rows.stdout)?;
+    // `History`: runs with their delays.
     let mut runs = KworkRuns::new(KworkMeasure::History, selection, rows);
     let pass = ObserverPass::new(&recording.layouts, details);
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut runs)?;
+    // `_skipped`: the counts of events without a counterpart.
     let (mut rows, _skipped, losses) = runs.finish();
     rows.result?;
     rows.stdout.flush()?;
@@ -117,7 +121,7 @@ fn stacks<'r>(
     Some(StackLineFormatter {
         resolver,
         hidden: HIDDEN,
-        // A stack without hidden functions may have more frames than `--max-stack`, by the number of these functions.
+        // This limit counts hidden functions, too. A stack without them may therefore show more frames than `--max-stack`.
         max_frames: most.saturating_add(HIDDEN.len()),
     })
 }
@@ -132,6 +136,7 @@ struct PrintedRows<'a> {
 }
 
 impl KworkSink for PrintedRows<'_> {
+    /// Writes the row of a run. The number of `work` is not printed.
     fn span(&mut self, _: usize, work: &Kwork, span: KworkSpan) -> FoldControl {
         self.line.clear();
         self.result =

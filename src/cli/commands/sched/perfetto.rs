@@ -30,6 +30,7 @@ pub(in crate::cli::commands) fn command() -> Command {
                 .short('o')
                 .help("output file, - for the standard output (default: sched.pftrace)"),
         )
+        // `-D` is refused: Linux perf has no `sched perfetto`.
         .args(without_dump())
         .arg(jobs::option())
 }
@@ -47,8 +48,11 @@ pub(in crate::cli::commands) fn run(
     let recording = SchedRecording::new(&analysis)?;
     let content = TraceContent {
         has_tasks: true,
+        // No idle states and frequencies of CPUs: `timechart` writes those.
         has_power: false,
+        // All times.
         range: (0, u64::MAX),
+        // The file is written even if no event is found.
         may_be_empty: true,
     };
     let walk = write_trace(Path::new(output), &analysis, &recording.layouts, content)?;

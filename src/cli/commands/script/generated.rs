@@ -46,6 +46,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
     let mut tracepoints = Vec::new();
     for event in data.events() {
         let Ok(tracepoint) = formats.of_event(&event.attr) else {
+            // Not a tracepoint, or a tracepoint without a valid format.
             continue;
         };
         let has_its_name =

@@ -124,6 +124,7 @@ mod tests {
             terms("mem_load_retired.l3_hit", &row).unwrap(),
             "event=0xd1,cmask=0x2,period=0xc365,umask=0x4"
         );
+        // `Row::number` reads only the first number of a list.
         let row = Row::of(&[
             ("EventCode", "0xB7, 0xBB"),
             ("MSRIndex", "0x1a6,0x1a7"),
@@ -144,6 +145,7 @@ mod tests {
             terms("unc", &row).unwrap(),
             "event=0x135,umask=0xc821,config1=0x40433,inv=0"
         );
+        // 0x99 is none of `REGISTERS`: it has no term.
         let row = Row::of(&[("ConfigCode", "0x1000000000"), ("MSRIndex", "0x99")]);
         assert_eq!(terms("hisi", &row).unwrap(), "config=0x1000000000");
         let row = Row::of(&[("EventidCode", "0x1"), ("NodeType", "0x5")]);

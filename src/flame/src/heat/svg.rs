@@ -28,7 +28,7 @@ const MIN_CELL_WIDTH: u64 = 2;
 const GRID_WIDTH: u64 = 1120;
 /// Distance between the times below the cells, rounded down to whole columns.
 const TIME_DISTANCE: u64 = 120;
-/// Minimum number of rows with a label, if there are as many rows.
+/// Minimum number of rows with a label. If there are fewer rows, each has a label.
 const ROW_LABELS: u32 = 5;
 
 impl HeatMap {
@@ -66,7 +66,7 @@ impl HeatMap {
         writeln!(out, "</g>\n<script><![CDATA[\n{SCRIPT}]]></script>\n</svg>")
     }
 
-    /// Start time of a cell.
+    /// Start time of a cell: for [`HeatScale::Duration`], whose rows are durations, that of its column.
     fn begin(&self, column: u64, row: u32) -> u64 {
         let start = self.start + column * self.column_duration;
         match self.scale {
@@ -75,9 +75,11 @@ impl HeatMap {
         }
     }
 
+    /// Writes everything before the cells. The group of the cells is left open: [`HeatMap::write`] ends it.
     fn write_head(&self, cell_width: u64, out: &mut dyn Write) -> io::Result<()> {
         let (grid_width, grid_height) = (self.columns * cell_width, u64::from(self.rows) * CELL);
         let (width, height) = (
+            // At least 640, so that the texts fit even if there are few columns.
             (LEFT + grid_width + RIGHT).max(640),
             HEADER_HEIGHT + grid_height + FOOTER_HEIGHT,
         );

@@ -7,6 +7,7 @@ fn options() -> SvgOptions {
     SvgOptions {
         title: "Flame Graph".to_owned(),
         subtitle: None,
+        // 1,000 for the frames, and a margin of 10 on each side.
         width: Some(1020),
         min_width: 0.1,
         inverted: false,
@@ -58,6 +59,7 @@ fn frames(svg: &str) -> Vec<&str> {
         .collect()
 }
 
+/// Also checks the titles: weight, share and escaped characters.
 #[test]
 fn a_frame_is_as_wide_as_its_share() {
     let svg = drawn(&flame(), &options());
@@ -91,6 +93,7 @@ fn the_root_is_below_or_above() {
             .and_then(|rest| rest.split('"').next()?.parse().ok())
     };
     let below: Option<usize> = y(&drawn(&flame, &options()));
+    // There are four levels of frames: three are above the root.
     assert_eq!(below, Some(HEADER_HEIGHT + 3 * ROW));
     let inverted = SvgOptions {
         inverted: true,

@@ -1,4 +1,7 @@
 //! Keys of `--mem-mode`: addresses, data source and properties of memory accesses.
+//!
+//! `ip` is an address as recorded, of code or data. `input.level` is the level of the sample's mode (`[k]`, `[.]`), while
+//! `source.level()` is that of the memory (`L1 hit`).
 
 use super::size::page_size_text;
 use super::{
@@ -51,6 +54,7 @@ pub(super) static SYMBOL_IADDR: Key = key(
     },
 );
 
+/// Unknown objects are sorted first, then names in descending order.
 pub(super) static DSO_DADDR: Key = key(
     label("dso_daddr", "Data Object"),
     CellPadding::Always,
@@ -121,6 +125,7 @@ pub(super) static DCACHELINE: Key = key(
         };
         let address = access.cacheline.address;
         let data = access.data.site;
+        // Also formats data addresses.
         let code = ShownCode {
             level,
             dso: data.dso,
@@ -171,6 +176,7 @@ fn number(value: Option<u64>) -> KeyValue<'static> {
     KeyValue::Number(value.unwrap_or_default().cast_signed())
 }
 
+/// The text of a code or data address; that of address 0 if it is unknown.
 fn symbol_text(
     resolved: Option<&PropertyAddress>,
     input: &KeyInput<'_>,

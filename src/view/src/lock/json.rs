@@ -6,7 +6,7 @@ use rperf_analysis::lock::{LockKey, LockRow};
 
 use super::{NamedRow, NamedThread, kind};
 
-/// The version of the JSON object; it changes if a key is removed or gets another meaning.
+/// The version of both JSON objects (rows, and `lock info`); it changes if a key of either is removed or gets another meaning.
 pub const LOCK_JSON_VERSION: u32 = 1;
 
 /// Writes rows as a JSON object, times in nanoseconds. `lost` is the number of records lost while recording, or of waits missing
@@ -26,6 +26,7 @@ pub fn write_rows(out: &mut dyn Write, rows: &[NamedRow], lost: u64) -> io::Resu
     writeln!(out)
 }
 
+/// The JSON object of one row. In it, `row` is the row without names.
 fn row(named: &NamedRow) -> serde_json::Value {
     let NamedRow {
         row,
@@ -95,7 +96,7 @@ fn histogram(row: &LockRow) -> Vec<[u64; 3]> {
     }
     let mut ranges: Vec<[u64; 3]> = Vec::new();
     for bucket in row.waits.buckets() {
-        // A bucket is within a power of two.
+        // A bucket is within one range between two consecutive powers of two.
         let from = match bucket.from {
             0 => 0,
             from => 1 << from.ilog2(),

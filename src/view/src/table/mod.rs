@@ -29,7 +29,7 @@ pub enum Align {
 pub enum Width {
     /// A fixed width.
     Fixed(usize),
-    /// The width of the title, or of the longest cell of a [`Table`] if that is wider.
+    /// The width of the title. In a [`Table`], whose cells are all known, that of the longest cell if it is wider.
     Fit,
 }
 
@@ -72,7 +72,7 @@ impl Column {
     }
 }
 
-/// The value of a cell in CSV and JSON.
+/// The value of a cell in separated values (CSV) and JSON.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Value {
     /// The cell's text.

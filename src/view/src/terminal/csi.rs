@@ -44,6 +44,7 @@ impl Csi {
         let [high, low] = [0, 1].map(word);
         let digits = format!("{high:016x}{low:016x}");
         Self {
+            // Never `None`: there are always 32 digits.
             mark: digits.into_bytes().try_into().ok(),
         }
     }
@@ -64,8 +65,8 @@ impl Csi {
         }
     }
 
-    /// The text after a leading control sequence, which ends with a letter; `None` if `text` does not begin with one. If the
-    /// introducer is marked, only sequences with its mark count; for [`Self::PLAIN`] all do.
+    /// The text after a leading control sequence; `None` if `text` does not begin with one. The sequence ends with its first
+    /// letter. If the introducer is marked, only sequences with its mark count; for [`Self::PLAIN`], those without a mark.
     pub(crate) fn after_sequence(self, text: &str) -> Option<&str> {
         let rest = match self.mark {
             None => text.strip_prefix("\x1b[")?,

@@ -39,7 +39,7 @@ pub(super) struct FoundWait {
     pub(super) has_timeout: bool,
     /// The thread that holds the lock, or is joined; its ids are those of this PID namespace.
     pub(super) holder: Option<FoundThread>,
-    /// How often the waiting thread was taken off a CPU: it has not run since if the number is the same.
+    /// How often the waiting thread was taken off a CPU. If the number is the same later, the thread has not run in between.
     pub(super) switches: u64,
 }
 
@@ -77,6 +77,7 @@ impl Snapshot {
             let count = all.len();
             for pid in others {
                 match threads(proc, pid) {
+                    // This was only a test: the next round reads the threads again, with those of all other processes.
                     Ok(_) => {
                         all.insert(pid);
                     }
@@ -195,6 +196,7 @@ fn found_waits(
             let holder = wait.holder(&memory, is_thread_id(pid, address));
             let holder_thread = holder.and_then(|holder| {
                 // Joined threads are of the same process, although their futexes are not private.
+                // The place is the file and the offset that shared memory maps; the holder may be of any process that maps it.
                 let may_be_shared = wait.is_shared() && holder.object != FutexObject::Thread;
                 let place = may_be_shared.then(|| machine.place(pid, address)).flatten();
                 match place {
@@ -236,12 +238,13 @@ fn futex_call(thread: &ThreadState) -> Option<(u64, FutexCall)> {
     (is_futex && wait.is_wait()).then_some((address, wait))
 }
 
-/// Reads the memory around a futex; if not all of it is mapped, only the part that a mutex has, from the futex on. What cannot be read is 0.
+/// Reads the memory around a futex; if not all of it is mapped, only the part that a mutex has, from the futex on. What cannot
+/// be read is 0.
 ///
 /// # Errors
 /// `EPERM`: this process may not read the memory of the other one.
 fn futex_memory(pid: u32, address: u64) -> io::Result<FutexMemory> {
-    // Returns whether all of `memory` was read.
+    // Returns whether all of `memory` was read. Inside, `read` is the result, then the number of bytes.
     let read = |address: u64, memory: &mut [u8]| match read_process_memory(pid, address, memory) {
         Err(error) if error.raw_os_error() == Some(libc::EPERM) => Err(error),
         read => Ok(read.is_ok_and(|read| read == memory.len())),
