@@ -24,6 +24,7 @@ pub(crate) fn option() -> Arg {
 /// Status 129: the option or the setting is 0.
 pub(crate) fn jobs(matches: &ArgMatches, context: &Context) -> Result<NonZeroUsize, CliError> {
     let given: Option<u64> = given_value(matches, "jobs").copied();
+    // `ok`: the setting is a number, which is checked when the configuration is read.
     let configured = || context.config.text("rperf.jobs")?.parse().ok();
     let Some(requested) = given.or_else(configured) else {
         return Ok(default_jobs());

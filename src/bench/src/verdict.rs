@@ -3,7 +3,7 @@
 use crate::series::t_95;
 use crate::{Better, Series};
 
-/// The kind of difference of a result from an earlier one.
+/// The kind of difference of a result from an earlier one. Whether lower or higher values are better is in `crate::Better`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Better, at a confidence of 95 %.
@@ -48,6 +48,7 @@ impl Comparison {
             })
             .sum();
         let freedom = (old_runs + new_runs).saturating_sub(2);
+        // Half the width of the confidence interval of the difference, in the unit of the samples.
         let interval = (freedom > 0 && old_runs > 0 && new_runs > 0).then(|| {
             let variance = squares / freedom as f64;
             t_95(freedom) * (variance * (1.0 / old_runs as f64 + 1.0 / new_runs as f64)).sqrt()
@@ -94,7 +95,8 @@ mod tests {
         assert_eq!(compare(Better::Higher).verdict, Verdict::Better);
         let worse = compare(Better::Lower);
         assert!((worse.change_percent - 20.0).abs() < 1e-9);
-        // Pooled deviation 0.08165, t of 6 degrees of freedom 2.447.
+        // Pooled deviation 0.08165, t of 6 degrees of freedom 2.447. The root is that of 1/4 + 1/4, for 4 samples in each series;
+        // times 10 is in percent of the earlier mean, 10.
         let interval = 2.447 * 0.081_649_66 * 0.5_f64.sqrt() * 10.0;
         assert!((worse.margin_percent.unwrap() - interval).abs() < 1e-5);
     }
@@ -104,6 +106,7 @@ mod tests {
         let noisy = |samples: &[f64]| series(Better::Lower, samples);
         let same = Comparison::new(&noisy(&[10.0, 14.0, 12.0]), &noisy(&[11.0, 13.0, 15.0]));
         assert_eq!(same.verdict, Verdict::Same);
+        // `noisy` only makes a series: these have one sample each.
         let single = Comparison::new(&noisy(&[10.0]), &noisy(&[20.0]));
         assert_eq!(
             (single.verdict, single.margin_percent),

@@ -106,6 +106,7 @@ pub(super) fn command() -> Command {
 /// Draws the heat map, or writes latencies as text.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let options = HeatmapOptions::new(matches)?;
+    // With `--latencies`, a text file is drawn instead of a recording.
     if let Some(latencies) = latency_text::read(matches)? {
         let heat = options.heat_map(&latencies, "Latencies".to_owned());
         options.write(heat, matches, context)?;
@@ -117,6 +118,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
+    // `--time` has timestamps of the recording, as the page shows them; they do not count from the first sample.
     let relative_times = false;
     let source = HeatmapInput {
         replay: &analysis.replay,
@@ -135,6 +137,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         Some(pair) => source.latency_heat_map(pair, context)?,
         None => source.subsecond(text(matches, "event"), context)?,
     };
+    // `write` prints a note: the progress line must be gone before. `conclude` also ends it.
     analysis.end_progress();
     options.write(heat, matches, context)?;
     analysis.conclude()?;
@@ -152,7 +155,7 @@ struct HeatmapOptions {
     is_logarithmic: Option<bool>,
     /// The lower end of each row in nanoseconds, if given; replaces `rows`, `is_logarithmic` and `max_latency`.
     edges: Option<Vec<u64>>,
-    /// Whether latencies are written as text.
+    /// `--format text`: whether latencies are written as text instead of being drawn.
     is_text: bool,
     /// Whether samples of the idle task are drawn.
     idle: bool,
@@ -274,6 +277,7 @@ fn edges(list: &str) -> Result<Vec<u64>, CliError> {
     }
 }
 
+/// Returns the value of an option, if given; not related to `--format text`.
 fn text<'m>(matches: &'m ArgMatches, id: &str) -> Option<&'m str> {
     matches.get_one::<String>(id).map(String::as_str)
 }

@@ -34,6 +34,7 @@ pub fn off_cpu_event(call_graph: CallGraph) -> EventSpec {
 #[must_use]
 pub fn off_cpu_bpf_output() -> EventSpec {
     let settings = EventSettings {
+        // The kernel records no callchain: the programs write stacks as raw data.
         call_graph: Some(CallGraph::None),
         ..EventSettings::default()
     };
@@ -44,7 +45,8 @@ pub fn off_cpu_bpf_output() -> EventSpec {
     }
 }
 
-/// Converts the attr to the one stored in files: `bpf-output`, the event of perf's BPF program.
+/// Changes the attr of [`off_cpu_event`] to the one stored in files: `bpf-output`, as if perf's BPF program had written the
+/// samples.
 pub fn describe_off_cpu(attr: &mut Attr) {
     attr.config = BPF_OUTPUT;
 }

@@ -13,11 +13,15 @@ use crate::namer::address_context;
 /// Binary logarithm of the minimum page size.
 const PAGE_SHIFT: u32 = 12;
 
-/// The objects of sampled addresses.
+/// The objects of the sampled addresses of `stacks` (not of the callers in callchains), by the mappings of `world` at the time of
+/// the samples.
 pub(crate) fn sampled_objects(stacks: &RawStacks, world: &World) -> BTreeSet<DsoId> {
-    // Each page of an address space is looked up once.
+    // Each page of an address space is looked up once for each epoch, a period without changes to the mappings: all samples of
+    // the epoch in this page find the same object.
     let mut seen = FxHashSet::default();
     let mut objects = BTreeSet::new();
+    // `head` is the sample key, `key` has the rest of what distinguishes stacks. `weight` has the process, and the position of
+    // the stack's first sample.
     for (head, key, weight) in stacks.iter() {
         let mode = head.misc.cpu_mode();
         if seen.insert((head.epoch.of_mode(mode), mode, key.ip >> PAGE_SHIFT)) {

@@ -6,7 +6,7 @@ use crate::Insn;
 struct Branch {
     mask: u32,
     value: u32,
-    /// Where a direct branch has its offset; `None` for other branches.
+    /// Where a direct branch has the offset of its target; `None` for other branches: the instruction does not have the target.
     offset: Option<BitField>,
 }
 
@@ -47,7 +47,7 @@ const BRANCHES: [Branch; 6] = [
     Branch::direct(0x7e00_0000, 0x3600_0000, 5, 14),
     // BR, BLR, RET and ERET, also with pointer authentication, and DRPS
     Branch::indirect(0xfe00_0000, 0xd600_0000),
-    // SVC, HVC, SMC
+    // SVC, HVC, SMC: system calls count as branches, see `Insn::is_branch`. The mask excludes BRK and HLT.
     Branch::indirect(0xffe0_001c, 0xd400_0000),
 ];
 

@@ -133,6 +133,7 @@ impl Pmu {
             item.set_item("scale_unit", scale_text(scale))?;
         }
         if description.deprecated {
+            // The value is the word itself, not a boolean.
             item.set_item("deprecated", "deprecated")?;
         }
         Ok(item)
@@ -148,6 +149,7 @@ impl Pmu {
             (None, Some((EventType::SOFTWARE, config))) => config,
             _ => return None,
         };
+        // Up to 9, the decimal digit is also the hexadecimal one: it has no prefix.
         Some(match config {
             0..=9 => format!("config={config}"),
             _ => format!("config={config:#x}"),

@@ -97,6 +97,7 @@ mod tests {
             on,
         };
         let switches = [switch(0, true), switch(0, false), switch(60_000, true)];
+        // From here on, `switches` is the schedule.
         let mut switches = schedule(&switches, None);
         assert_eq!(switches.timeout(), 0);
         let mut reported = ReportedSwitches(Vec::new());

@@ -29,7 +29,7 @@ impl RunQueueTimes {
                 let thread = self.threads.get_mut(&event.pid().cast_unsigned());
                 // A thread that is about to sleep may be woken while it still runs.
                 if let Some(thread) = thread.filter(|thread| thread.is_off) {
-                    // `sched_waking` precedes `sched_wakeup`.
+                    // `SchedWakeup` is also decoded from `sched_waking`, which precedes `sched_wakeup`: the first one counts.
                     thread.since.get_or_insert(at.time());
                 }
             }
@@ -72,8 +72,8 @@ impl RunQueueTimes {
         }
     }
 
-    /// Returns how long a thread has waited for CPUs so far, in ns. The thread runs now, even if the switch to it was
-    /// not recorded.
+    /// Returns how long a thread has waited for CPUs until `time`, in ns. The thread runs at that time: if the switch to it was
+    /// not recorded, its wait ends now.
     pub(super) fn total(&mut self, tid: u32, time: u64) -> u64 {
         self.runs(tid, time);
         self.threads.get(&tid).map_or(0, |thread| thread.total)

@@ -1,4 +1,5 @@
-//! The arithmetic in an interpreter, and the summary in the running kernel.
+//! Tests of the summary of system calls: the arithmetic of its programs in an interpreter, and the whole in the running kernel.
+//! Also tests of [`ProgramBuilder`].
 
 use proptest::prelude::*;
 use rperf_sys::RawTracepointProgram;
@@ -57,7 +58,7 @@ proptest! {
 
     #[test]
     fn jumps_lead_to_their_labels(targets in prop::collection::vec(0..30_usize, 30)) {
-        // Block N adds 1 << N, and jumps to the block targets[N] if that is behind block N.
+        // Block N adds 1 << N, and jumps to the block targets[N] if that comes after block N.
         let mut b = ProgramBuilder::new();
         let labels: Vec<_> = targets.iter().map(|_| b.label()).collect();
         b.set(R7, 0);
@@ -84,6 +85,7 @@ proptest! {
 
 #[test]
 fn errors_of_programs() {
+    // The number in each error is the instruction.
     let mut b = ProgramBuilder::new();
     let label = b.label();
     b.jump(label);
@@ -94,6 +96,7 @@ fn errors_of_programs() {
     let mut b = ProgramBuilder::new();
     let label = b.label();
     b.jump(label);
+    // More instructions than a jump, with its signed offset of 16 bits, can skip.
     for _ in 0..40_000 {
         b.set(R7, 0);
     }
@@ -116,6 +119,7 @@ fn options(tasks: TaskSet) -> SummaryOptions {
     }
 }
 
+/// These threads, without the tasks that they create.
 fn threads(threads: Vec<u32>) -> TaskSet {
     TaskSet::Threads {
         threads,
@@ -143,6 +147,7 @@ fn calls_of_a_thread_are_counted() {
         assert!(found.next().is_none() && key.thread == this_thread() && !key.is_compat);
         call
     };
+    // `effective_user` above.
     let users = call("geteuid");
     assert_eq!((users.count, users.errors), (1000, 0));
     assert_eq!(users.buckets.iter().sum::<u32>(), 1000);
@@ -151,12 +156,14 @@ fn calls_of_a_thread_are_counted() {
     assert_eq!(users.process, std::process::id());
     let opens = call("openat");
     assert_eq!((opens.count, opens.errors), (7, 7));
+    // ENOENT, 7 times.
     assert_eq!(opens.errnos, BTreeMap::from([(2, 7)]));
     assert_eq!(summary.losses().unwrap(), SummaryLosses::default());
 }
 
 #[test]
 fn full_maps_and_selected_calls_and_left_out_processes() {
+    // The call of `effective_user` below.
     let user = rperf_sys::syscall_number("geteuid").unwrap();
     let selected = SummaryOptions {
         calls: Some(vec![user]),
@@ -200,7 +207,7 @@ fn the_verifier_explains_a_rejection() {
 
 #[test]
 fn programs_that_follow_children_from_exec_pass_the_verifier() {
-    // Any thread and any offset: nothing is read from the summary.
+    // Any thread, and any offset of `task_struct::pid` (1000): the programs are loaded, but nothing is read from the summary.
     let summary = start(&SummaryOptions {
         tasks: TaskSet::Threads {
             threads: vec![1],
@@ -228,6 +235,7 @@ fn calls_by_cgroup() {
     let own = calls
         .iter()
         .filter(|(_, call)| call.process == std::process::id());
+    // With `by_cgroup`, `birth_or_cgroup` is the id of the cgroup.
     let groups: std::collections::BTreeSet<u64> = own.map(|(key, _)| key.birth_or_cgroup).collect();
     assert_eq!(groups.len(), 1, "{groups:?}");
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();

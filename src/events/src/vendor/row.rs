@@ -1,4 +1,4 @@
-//! An object of a table.
+//! A row of a vendor's table: the JSON object of an event or a metric.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -59,7 +59,8 @@ impl Row {
         self.text(key).is_some_and(|value| value != "0")
     }
 
-    /// Merges rows: the values of `self`, and those of `base` that `self` lacks.
+    /// Merges rows: the values of `self`, and those of `base` whose keys `self` lacks. An empty value or `null` in `self` hides
+    /// that of `base`, too.
     pub(super) fn over(&self, base: &Self) -> Self {
         let mut merged = base.0.clone();
         merged.extend(self.0.clone());

@@ -30,6 +30,7 @@ pub(super) const UNKNOWN: &str = "??:0";
 
 fn line<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> &'n str {
     match input.site.line {
+        // Without a known line, it is `FUNCTION+OFFSET` or `OBJECT[ADDRESS]` (`Address`), or nothing.
         LocationText::None => UNKNOWN,
         LocationText::Known(line) | LocationText::Address(line) => names.line(line),
     }

@@ -1,4 +1,5 @@
-//! Consistent replacements of names, inode numbers and addresses.
+//! Consistent replacements of names, inode numbers and addresses: an original always has the same one. Two pages of
+//! addresses may share a replacement.
 
 use std::collections::hash_map::{HashMap, RandomState};
 use std::hash::BuildHasher as _;
@@ -20,10 +21,13 @@ const LAST_SHORT_PAGE: u64 = 0x7_ffff;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum NameKind {
     Task,
+    /// The name of a mapping in a program, usually its file.
     Object,
+    /// The name of a mapping in the kernel.
     Module,
     Symbol,
     Cgroup,
+    /// A string in the raw data of a tracepoint that is not the name of a task.
     Text,
 }
 
@@ -93,6 +97,7 @@ impl Replacements {
         if COMMON.contains(&name) {
             return String::from_utf8_lossy(name).into_owned();
         }
+        // The rest of the name is another symbol than the two above.
         if name.starts_with(b"[kernel.kallsyms]") {
             return "[kernel.kallsyms]".to_owned();
         }

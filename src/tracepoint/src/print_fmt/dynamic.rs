@@ -5,7 +5,8 @@ use rperf_wire::Endian;
 use crate::value::read_number;
 
 /// Offset and length of the data of a dynamic field, whose location is a word of `size` bytes at
-/// `offset`. A word of two bytes has no length: the data extends to the end of `raw`. Offset and
+/// `offset`. The offset in it counts from the end of the word if `is_relative` (`__rel_loc`), otherwise
+/// from the start of `raw` (`__data_loc`). A word of two bytes has no length: the data extends to the end of `raw`. Offset and
 /// length are 0 if the word or the start of the data is beyond the end of `raw`. If the data starts
 /// in `raw` but ends beyond it, the length is 0.
 pub(super) fn dynamic_place(

@@ -36,6 +36,7 @@ impl ReportScreen {
             }
             KeyCode::Enter | KeyCode::Char('m') => self.open_menu(),
             KeyCode::Char('i') => self.request(BrowserRequest::Header),
+            // `None`: of all functions.
             KeyCode::Char('r') => self.request(BrowserRequest::Samples(None)),
             KeyCode::Char('s') => self.request(BrowserRequest::Recordings),
             KeyCode::Char('a') => self.annotate(),
@@ -62,7 +63,7 @@ impl ReportScreen {
         }
     }
 
-    /// Handles the other letters, most of which change the rows that are shown.
+    /// Handles the other characters (letters, digits, `/` and `+`), most of which change the rows that are shown.
     fn letter(&mut self, letter: char) -> InputResult<ReaderMessage> {
         match letter {
             'd' => return self.zoom(ZoomKind::Dso),
@@ -186,6 +187,7 @@ impl ReportScreen {
     /// Scrolls to the right or left: by columns until only the last one is left, then by characters.
     fn scroll(&mut self, to_right: bool) -> InputResult<ReaderMessage> {
         let columns = self.view().map_or(0, |view| view.cells.len());
+        // `first` is the first column shown; `left` is the number of its characters out of view, 0 unless it is the last column.
         self.scrolled = match (self.scrolled, to_right) {
             ((first, 0), true) if first + 1 < columns => (first + 1, 0),
             ((first, left), true) => (first, left + SHIFT),
@@ -201,6 +203,7 @@ impl TableView {
     fn new_zoom(&self, kind: ZoomKind) -> Result<ZoomFilter, String> {
         let histogram = self.histogram().ok_or("There are no samples.")?;
         if kind.column(histogram).is_none() {
+            // Sort keys.
             let keys = kind.keys().join(" or ");
             return Err(format!("There is no such column: run with --sort {keys}."));
         }
@@ -229,12 +232,13 @@ impl TableView {
         kind.value(self.histogram()?, row)
     }
 
-    /// Handles the letters that fold and unfold, `F`, and the digits that select an event of a group; returns whether the letter
-    /// had an effect. In an empty table, none has.
+    /// Handles `F`, the characters that fold and unfold (letters and `+`), and the digits that select an event of a group.
+    /// Returns whether the character had an effect; in an empty table, none has.
     pub(super) fn letter(&mut self, letter: char) -> bool {
         let Some(line) = self.list.cursor() else {
             return false;
         };
+        // Identifies the row: its line may change below.
         let row_key = self.entries.key_of(line);
         match letter {
             '+' => {
@@ -242,6 +246,7 @@ impl TableView {
                     return false;
                 }
             }
+            // `e` folds if the row is unfolded.
             'e' | 'c' => {
                 let is_open = letter == 'e' && !self.entries.is_row_open(line);
                 let Some(row_line) = self.entries.set_row_and_below(line, is_open) else {
@@ -254,6 +259,7 @@ impl TableView {
                 self.entries.set_all(letter == 'E');
                 self.list.set_len(self.entries.len());
                 let row_line = row_key.and_then(|key| self.entries.line_of(key));
+                // Unlike `go_to`, this keeps the position of the row on the screen.
                 self.list.follow(row_line.unwrap_or_default());
             }
             'F' => {

@@ -55,6 +55,7 @@ pub fn write_runs(
     is_first: bool,
 ) -> io::Result<()> {
     let rows: Vec<&ComparedRuns> = event.rows().collect();
+    // The comparison without the hidden rows, for the widths of the keys.
     let shown = Comparison {
         rows: rows.iter().map(|row| row.row.clone()).collect(),
         ..event.comparison.clone()
@@ -62,6 +63,7 @@ pub fn write_runs(
     let widths = key_widths(&shown, layout.escapes);
     if !layout.quiet {
         let blank = if is_first { "" } else { "\n" };
+        // The number of runs in each group. The other group (`other` in rows) is called "new" in the output.
         let [baseline_runs, new_runs] = event.runs.runs;
         let name = escaped_name(event.name, layout);
         writeln!(out, "{blank}# Event '{name}'\n#")?;
@@ -110,7 +112,8 @@ fn write_numbers(
     row: &ComparedRuns,
     layout: &DiffLayout,
 ) -> io::Result<()> {
-    // The confidence interval has no colour, like all small numbers.
+    // The magnitude of a number decides its colour; small ones have none. 0 gives the confidence interval no colour, whatever
+    // its width.
     let uncoloured = 0.0;
     let magnitudes = [row.baseline, row.other, row.difference(), uncoloured];
     for ((number, (_, width)), magnitude) in numbers(row).iter().zip(NUMBERS).zip(magnitudes) {
@@ -167,7 +170,8 @@ fn write_titles(
     writeln!(out, "# {}\n# {}\n#", titles.join("  "), rules.join("  "))
 }
 
-/// Writes the comparisons of all events as one JSON document and a newline.
+/// Writes the comparisons of all events as one JSON document and a newline. `groups` has the file names of the baseline's runs
+/// and of the other group's.
 ///
 /// # Errors
 /// Those of `out`.

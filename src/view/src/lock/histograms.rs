@@ -21,6 +21,7 @@ const INDENTATION: &str = "        ";
 /// Those of `out`.
 pub(super) fn write_histogram(out: &mut dyn Write, row: &LockRow) -> io::Result<()> {
     let counts = counts(row);
+    // The number of all waits; `row.waits` has their distribution.
     let waits: u64 = counts.iter().sum();
     if waits == 0 {
         return Ok(());
@@ -29,7 +30,7 @@ pub(super) fn write_histogram(out: &mut dyn Write, row: &LockRow) -> io::Result<
     let percentiles = [("median", 500), ("p90", 900), ("p99", 990)];
     let percentiles = percentiles.iter().filter_map(|(name, per_mille)| {
         let value = row.waits.percentile(*per_mille)?;
-        // Without padding only a unit of one letter ends in a blank, which is trimmed.
+        // Without padding, the only blank to trim is the one after a unit of one letter, such as in `1.50 s `.
         let unpadded = 0;
         Some(format!("{name} {}", time(value, unpadded).trim()))
     });
@@ -47,6 +48,7 @@ pub(super) fn write_histogram(out: &mut dyn Write, row: &LockRow) -> io::Result<
 /// Returns the number of waits below two to the power of [`FIRST_POWER`], and in each power of two from there on, up to the
 /// longest wait.
 fn counts(row: &LockRow) -> Vec<u64> {
+    // Waits that were summed in the kernel are only known by power of two; otherwise the distribution is in `row.waits`.
     let Some(waits_by_power) = &row.waits_by_power else {
         return counts_by_power(&row.waits, FIRST_POWER);
     };
@@ -77,6 +79,7 @@ mod tests {
             max: 0,
             min: 0,
             waits_by_power: powers,
+            // `LCB_F_MUTEX`; not shown in histograms.
             flags: 32,
             address: 1,
             lock_name: None,
@@ -114,7 +117,8 @@ mod tests {
         ];
         assert_eq!(histogram_lines(&row(powers)), lines);
         let with_percentiles = histogram_lines(&single);
-        // A percentile is the middle of a bucket of the histogram: that of 128 ns ends before 130 ns.
+        // A percentile is the middle of a bucket of `LogHistogram`, which has smaller buckets than the lines below: the one of
+        // 128 ns ends before 130 ns.
         assert_eq!(
             with_percentiles[0],
             "        # median 129 ns, p90 1.02 us, p99 1.02 us"

@@ -29,7 +29,7 @@ pub struct StackFrame {
 pub struct SwitchStack {
     /// Innermost first.
     pub frames: Box<[StackFrame]>,
-    /// Whether the event is in an interrupt: then `frames` has only kernel frames.
+    /// Whether the event is in an interrupt. Then `frames` has only kernel frames: the interrupted program is not the cause.
     pub is_interrupt: bool,
 }
 
@@ -128,8 +128,10 @@ impl PrepareSamples for StackPrepare<'_, '_> {
         event: Option<&TypedEvent<'_>>,
     ) -> Option<SwitchStack> {
         Some(match event? {
+            // Not switches from the idle task.
             TypedEvent::SchedSwitch(event) if event.prev_pid() != 0 => self.stack(sample),
             TypedEvent::SchedWakeup(_) => self.stack(sample),
+            // Other samples are kept, too, but need no stack.
             _ => SwitchStack::default(),
         })
     }
