@@ -262,6 +262,7 @@ impl<'c> CacheEditor<'c> {
             file: &present.readable_path,
             id: &id,
             debug: debug.as_deref(),
+            // The SDT markers of the file, which are cached for `probe`.
             probes: Some(&present.markers),
         };
         self.cache.add(&object).map_err(|error| reason(&error))

@@ -108,6 +108,7 @@ fn unknown(system: &str, event: &str, catalogue: &Catalogue<'_>) -> String {
         );
     }
     let all = catalogue.all_tracepoints();
+    // The event in another system.
     let same = |full: &&String| full.split_once(':').is_some_and(|(_, name)| name == event);
     if let Some(elsewhere) = all.iter().find(same) {
         return format!("unknown tracepoint `{word}', did you mean `{elsewhere}'?");

@@ -291,6 +291,7 @@ fn parse_target(word: &str) -> ExistingTarget {
     else {
         return kernel();
     };
+    // The offset of a semaphore may follow in parentheses.
     let offset = offset.split('(').next().unwrap_or(offset);
     let digits = offset.strip_prefix("0x").unwrap_or(offset);
     match u64::from_str_radix(digits, 16) {
@@ -358,6 +359,7 @@ mod tests {
         }
     }
 
+    /// Bootconfig entries are only written.
     #[test]
     fn lines_are_written_and_read() {
         let event = ProbeEvent {

@@ -15,7 +15,7 @@ use crate::Order;
 /// Tracks the flush limit of a file or a live stream.
 #[derive(Debug, Clone, Default)]
 pub struct Rounds {
-    /// Time up to which records have been delivered.
+    /// Time up to which records have been delivered, or, just after a round has ended, can be.
     flushed: u64,
     /// Value of `flushed` after the end of the current round.
     next: u64,
@@ -32,7 +32,7 @@ impl Rounds {
         Self::default()
     }
 
-    /// The flush limit: time up to which records have been delivered.
+    /// The flush limit: time up to which records have been delivered, or, just after a round has ended, can be.
     #[must_use]
     pub fn limit(&self) -> u64 {
         self.flushed
@@ -44,8 +44,9 @@ impl Rounds {
         self.late
     }
 
-    /// Counts a record that was read, and returns its position in the order: call it once for each record. A record without a
-    /// time gets the current limit as its time.
+    /// Counts a record that was read, and returns its place in the order: call it once for each record. `position` is its offset
+    /// in the file or stream, by which records of the same time are ordered. A record without a time gets the current limit
+    /// as its time.
     #[inline]
     pub fn add_record(&mut self, time: Option<u64>, position: u64) -> Order {
         let Some(time) = time else {
@@ -79,7 +80,7 @@ impl Rounds {
 }
 
 /// Removes the items up to the time `limit` from `waiting`, and returns them in order; `order_of` returns
-/// an item's position.
+/// an item's place in the order.
 pub fn take_up_to<T>(waiting: &mut Vec<T>, limit: u64, order_of: impl Fn(&T) -> Order) -> Vec<T> {
     waiting.sort_by_key(&order_of);
     let count = waiting.partition_point(|item| order_of(item).time <= limit);

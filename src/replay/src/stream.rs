@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Only the records of the last finished round and of the current one are buffered, so memory usage depends on the size of
-//! rounds and of the World, not on the length of the stream.
+//! rounds and of the World (the processes and mappings at a time), not on the length of the stream.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -38,8 +38,9 @@ pub struct Stream<R> {
     /// Samples and records of `delivered_kinds` ready for delivery, in order. Samples released without their deferred
     /// callchains come last.
     ready: Vec<Order>,
-    /// Increases of the counters whose values are in the ready samples.
+    /// What each member of a group gets of the ready samples of its leader (`:S`): the increase of its counter.
     shares: GroupSamples,
+    /// The last values of these counters, from which the next increases are computed.
     last_values: LastValues,
     /// Samples that wait for deferred callchains.
     held: WaitingSamples,
@@ -64,7 +65,7 @@ struct RecordBuffer {
     /// CALLCHAIN_DEFERRED records that have not been assigned to samples yet.
     chains: Vec<(DeferredKey, Order)>,
     tally: RecordCounter,
-    /// Positions of the records of [`STAT_RECORD_KINDS`] that the last [`Stream::advance`] read.
+    /// Positions of the records of [`STAT_RECORD_KINDS`], counts and others, that the last [`Stream::advance`] read.
     counts: Vec<u64>,
     /// Whether metadata was read since the last [`Stream::process_metadata`].
     metadata_read: bool,
@@ -192,7 +193,7 @@ impl<R: StreamInput> Stream<R> {
     /// Samples that cannot be decoded are counted in [`Stream::diagnostics`].
     ///
     /// # Panics
-    /// With the payload of the first worker that panics.
+    /// If a worker panics: the panic of the first such worker continues in the caller.
     pub fn deliver<V: Render, T: Take<V::Out>>(
         &self,
         render: &V,
@@ -309,6 +310,7 @@ impl<R: StreamInput> Stream<R> {
         let mut chains = take_up_to(&mut self.buffer.chains, limit, |(_, order)| *order)
             .into_iter()
             .peekable();
+        // The caller has checked that samples may have deferred callchains.
         let awaited = true;
         self.deferred = DeferredCallchains::new(awaited);
         let ready = std::mem::take(&mut self.ready);
@@ -330,7 +332,8 @@ impl<R: StreamInput> Stream<R> {
         self.deferred = std::mem::take(&mut self.deferred).sorted();
     }
 
-    /// Makes the samples ready that waited for a deferred callchain, at the time of its record.
+    /// Makes the samples ready that waited for a deferred callchain. They get the time `arrival` of the CALLCHAIN_DEFERRED record
+    /// instead of their own.
     fn release_samples(&mut self, key: DeferredKey, arrival: Order) {
         for sample in self.held.release(key) {
             self.deferred.add(key, arrival);
@@ -352,7 +355,7 @@ impl<R: StreamInput> Stream<R> {
         DeferredKey::of_sample(&self.buffer.events.sample(&raw, |_| order).ok()??)
     }
 
-    /// Computes the increases of the counters whose values are in the ready samples.
+    /// Computes [`Self::shares`] of the ready samples.
     fn compute_shares(&mut self) {
         let mut ready = self.ready.clone();
         // `GroupSamples` looks samples up by ascending position.
@@ -375,7 +378,7 @@ impl<R: StreamInput> Stream<R> {
         self.shares = values.finish(&mut self.last_values);
     }
 
-    /// Drops the ready samples and counts, and the bytes before the first record that is still needed.
+    /// Drops the ready samples and [`RecordBuffer::counts`], and the bytes before the first record that is still needed.
     fn forget(&mut self) {
         self.ready.clear();
         self.buffer.counts.clear();
@@ -398,7 +401,8 @@ impl RecordBuffer {
             push(&mut self.counts, position).map_err(Error::no_room(SAMPLE_INDEX))?;
         }
         if self.delivered_kinds.contains(&raw.kind) {
-            // `Rounds::add_record` is not used here: it is called below, and a second call would count a late record twice.
+            // Not by `Rounds::add_record`: kernel records are passed to it below, and a second call would count a late record
+            // twice; user records are never counted as late.
             let time = self.events.record_time(raw);
             let limit = self.order.limit();
             let time = time.unwrap_or(limit);

@@ -1,4 +1,6 @@
-//! Adds JIT-compiled functions to the World at their times.
+//! Adds JIT-compiled functions to the World (the processes and mappings at a time) at their times.
+//!
+//! A DSO of kind `PerfMap` is the executable anonymous memory of a process; `/tmp/perf-PID.map` or a JIT dump has its symbols.
 
 use std::path::PathBuf;
 
@@ -9,7 +11,7 @@ use rperf_symbol::{Files, ObjectKind, ObjectRequest, jit_dump_of};
 use crate::object::{perf_map_path, pid};
 
 /// Adds the functions in the `jit-PID.dump` of processes to `world`, so that a function is known
-/// for the time it existed. Must be called once, before samples are processed; otherwise the last
+/// for the time it existed. Must be called once, before samples are processed. Without this call, the last
 /// function at an address is used for all samples at that address.
 ///
 /// Most dumps have times of `CLOCK_MONOTONIC`. `is_monotonic` means that the recording has them, too (`record -k
@@ -29,7 +31,8 @@ pub fn add_jit_functions(world: &mut World, files: &dyn Files, is_monotonic: boo
     }
 }
 
-/// The functions of the object `id` by ascending time of the recording.
+/// The functions in the JIT dump of the process whose memory is `id`, by ascending time of the recording's clock; `None` if
+/// there is no dump, or its times cannot be converted.
 fn functions(
     world: &World,
     files: &dyn Files,

@@ -33,11 +33,13 @@ impl InitialRecords<'_> {
             synthesize::kernel_map(to, text);
             synthesize::modules(to, &opened.kernel.modules);
         }
+        // In a pipe, EVENT_DESC, which has the names otherwise, may be too large for a record.
         let with_names = request.output.stream.is_some();
         synthesize::event_updates(to, events, with_names);
         synthesize::thread_map(to, &opened.cpu_tasks);
         synthesize::cpu_map(to, &opened.cpu_tasks);
         let proc = Proc::new(&request.roots.proc);
+        // Without BPF_EVENT records, KSYMBOL records are still written.
         let with_bpf_events = !request.observe.details.side_band.no_bpf;
         synthesize::bpf_programs(to, &proc, with_bpf_events);
         if request.observe.details.side_band.cgroups && request.synthesis.kinds.cgroups {
@@ -51,7 +53,7 @@ impl InitialRecords<'_> {
             Target::Processes(_) | Target::Threads(_) | Target::User(_) => {
                 synthesize::some_tasks(to, &proc, &self.opened.cpu_tasks.tasks, task_options);
             }
-            // Without /proc, readers show numbers instead of names; samples are complete.
+            // Errors are ignored. Without /proc, readers show numbers instead of names; samples are complete.
             Target::Cpus(_) | Target::Everyone => {
                 drop(synthesize::all_tasks(to, &proc, task_options))
             }

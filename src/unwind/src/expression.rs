@@ -56,6 +56,7 @@ impl Expression {
         }
         let value = evaluation.value_result();
         let value = value.ok_or(TruncationCause::BadFrameInfo)?;
+        // The argument is the mask of an address: all bits are kept.
         value.to_u64(u64::MAX).map_err(malformed)
     }
 }
@@ -75,6 +76,7 @@ mod tests {
         let stack = StackBytes {
             start: 0x7000,
             bytes: &[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0],
+            // The copy has its maximum size: reads beyond its end fail with `DumpEnd`.
             may_continue: true,
             endian: Endian::Little,
         };

@@ -12,6 +12,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
 };
 
 /// Calls a function directly. On x86-64 the compiler would call an exported function indirectly, through the global offset table.
+/// Only for functions without arguments: [`brstack_bench`] is called as the compiler chooses.
 macro_rules! call {
     ($function:ident) => {
         #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,6 @@
 //! Waking threads, by one thread or by several at the same time.
+//!
+//! `self.scope` says which processes may wait on the futex; `scope` and `inner` are scopes of threads.
 
 use std::io;
 use std::thread;
@@ -46,6 +48,7 @@ impl Wake {
         thread::scope(|scope| {
             let waiters = Waiters::start(scope, self.threads, place, wait)?;
             let start = Instant::now();
+            // Repeats the call until all threads are woken.
             let woken = waiters.until_all(|| self.scope.wake(&words.wait_word, self.at_once));
             let time = start.elapsed();
             waiters.finish()?;
@@ -89,10 +92,12 @@ impl WakeParallel {
                 let woken = self.scope.wake(&words.wait_word, each);
                 woken.map(|_| start.elapsed())
             };
+            // All waking threads have ended before `finish`, which would wake the threads, too.
             let times = thread::scope(|inner| {
                 let spawn = |_| thread::Builder::new().spawn_scoped(inner, wake);
                 let wakers: io::Result<Vec<_>> = (0..self.wakers).map(spawn).collect();
                 let wakers = wakers
+                    // The threads that were started would wait at the gate forever.
                     .inspect_err(|_| gate.open())
                     .map_err(BenchError::of("cannot start a thread"))?;
                 gate.wait_for(wakers.len());

@@ -17,7 +17,7 @@ use crate::stacks::MAX_FRAMES;
 use crate::tasks::{self, LOST_TASKS, slot};
 use programs::{ProgramOptions, losses, place, wait};
 
-/// The number of buckets of each map of stacks.
+/// The number of buckets of each map of stacks: the second one has the stacks for which the first has no room.
 const MAX_STACKS: u32 = 1 << 14;
 /// The maximum number of tasks that wait at a time.
 const MAX_WAITS: u32 = 1 << 16;
@@ -68,7 +68,7 @@ pub struct OffCpuLosses {
     pub tasks: u64,
     /// Waits that are neither in a sum nor written as a record.
     pub waits: u64,
-    /// Nanoseconds of these waits, as far as known.
+    /// Nanoseconds of these waits, except those whose start could not be stored.
     pub nanos: u64,
     /// Stacks that could not be stored.
     pub stacks: u64,
@@ -142,7 +142,7 @@ impl OffCpuPrograms {
         self.loaded().detach();
     }
 
-    /// Returns the sums, to which the waits that have not ended are added, up to now. To be called once, after
+    /// Returns the sums. Waits that have not ended are added with their time up to now, so call this only once, after
     /// [`OffCpuPrograms::end`].
     ///
     /// # Errors
@@ -236,11 +236,12 @@ fn stack_number(number: u32) -> Option<u32> {
     programs::is_stack(number).then_some(number)
 }
 
+/// Converts an offset of [`wait`], which is an `i16` as in instructions, to an index.
 fn at(offset: i16) -> usize {
     usize::from(offset.unsigned_abs())
 }
 
-/// Returns the shapes of the maps, indexed by [`crate::MapId`].
+/// Returns the shapes of the maps, indexed by [`crate::MapId`]: key size, value size and maximum number of entries of each.
 fn shapes(options: &OffCpuOptions) -> Result<[NamedShape; 7], Error> {
     use BpfMapKind::{Hash, PerCpuArray, PerfEventArray, StackTrace};
     let cpus = u32::try_from(possible_cpus()?).unwrap_or(u32::MAX);

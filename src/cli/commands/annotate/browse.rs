@@ -67,6 +67,7 @@ fn serve(
             BrowserRequest::Samples(function) => commands.samples(function.as_ref()),
             request => match annotator.answer(request) {
                 Some(answer) => answer,
+                // Not a request about functions.
                 None => continue,
             },
         };

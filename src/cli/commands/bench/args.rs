@@ -251,7 +251,7 @@ impl<'m> BenchOptions<'m> {
         at_most(1 << 31, id, self.positive(id, default.into())?)
     }
 
-    /// Returns a number that must be at most 2^16, such as a number of tasks that may be 0; `default` if not given.
+    /// Returns a number that may be 0 and must be at most 2^16, such as a number of additional tasks; `default` if not given.
     pub(super) fn count_or_zero(self, id: &str, default: u32) -> Result<u32, CliError> {
         at_most(1 << 16, id, self.number(id).unwrap_or(default.into()))
     }

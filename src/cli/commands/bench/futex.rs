@@ -49,7 +49,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
     },
 ];
 
-/// The default number of runs of `wake`, `wake-parallel` and `requeue`, which perf repeats.
+/// The default number of runs of `wake`, `wake-parallel` and `requeue`: perf repeats these benchmarks, and not the others.
 const RUNS: u32 = 10;
 
 /// The options that all futex benchmarks have.
@@ -178,6 +178,7 @@ fn rate_output(
             true => mean,
             false => format!("{thread_lines}\n{mean}"),
         },
+        // As in perf, `-f simple` prints the text, too.
         simple: None,
         values: vec![Value::higher_is_better("ops/sec", spread.mean())],
     }
@@ -251,6 +252,7 @@ fn run_output(common: &Common, run: &mut u32, text: &str, values: Vec<Value>) ->
             true => String::new(),
             false => format!("[Run {run}]: {text}\n"),
         },
+        // As in perf, `-f simple` prints the text, too.
         simple: None,
         values,
     }
@@ -281,6 +283,7 @@ fn wake(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
         bench.at_once
     ))?;
     let mut run = 0;
+    // The mean and standard error of the times of all runs.
     let spread = runner.measure_repeated(
         RUNS,
         || bench.run(&words),
@@ -339,6 +342,7 @@ fn wake_parallel(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), Cl
     let spread = runner.measure_repeated(
         RUNS,
         || bench.run(&words),
+        // The spread of the times of the waking threads in one run; `spread` is that of the means of all runs.
         |thread_times| {
             // `run_output` adds the newline.
             let text = mean_line(&latency, thread_times);

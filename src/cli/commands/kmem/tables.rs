@@ -132,6 +132,7 @@ where
     let applying = places.zip(values).filter(|(at, _)| {
         // `None` if the table's option follows the value or is not given; `None` is less than every place.
         let before_value = |place: Option<usize>| place.filter(|place| place < at);
+        // Equal only if both are `None`: the value applies to both tables.
         before_value(table_place) >= before_value(other_place)
     });
     applying.last().map(|(_, value)| value)

@@ -49,13 +49,14 @@ impl PerEventDump {
         })
     }
 
-    /// Writes the samples of a block; other text goes to stdout.
+    /// Writes the samples of a block, each to the file of its event; the text of other records goes to stdout.
     pub(super) fn write(
         &mut self,
         context: &Context,
         join: &mut BlockJoiner,
         block: &ScriptBlock,
     ) -> Result<(), CliError> {
+        // Each part is one sample, with the index of its event, or another record, with `None`.
         for (event, text) in join.parts(block) {
             let file = event.and_then(|event| self.files.get_mut(event));
             let Some(file) = file else {

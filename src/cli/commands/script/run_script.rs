@@ -1,4 +1,5 @@
-//! `script -s FILE`: samples are passed to the functions of a script.
+//! `script -s FILE`: samples are passed to the functions of a script. Its interpreter is a child process that runs the shim, a
+//! program that loads the script and calls its functions.
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::ffi::OsStrExt as _;
@@ -56,6 +57,7 @@ pub(super) fn run_file(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
+    // The fields of text output (`-F`) do not apply to scripts.
     let settings = ScriptSettings::new(FieldSelection::default(), matches, context)?;
     // Signals must be blocked before threads are started: after Ctrl-C this process continues.
     let _signals = Signals::block(&[libc::SIGINT]).ok();
@@ -83,6 +85,7 @@ pub(super) struct ScriptReading<'a> {
 impl ScriptReading<'_> {
     /// Passes the samples of a complete recording, with those of its trace if requested.
     fn run_decoded(&self, matches: &ArgMatches, input: &Input) -> Result<ExitStatus, CliError> {
+        // The trace is only decoded with `--itrace`.
         let by_default = false;
         let decoded = itrace::decoded(input, matches, by_default, self.context)?;
         let has_trace = decoded.is_some();
@@ -107,6 +110,7 @@ impl ScriptReading<'_> {
         let analysis = Analysis::open_for_rows(input, &data, self.settings.jobs, self.context)?;
         let functions = interpreter.functions()?;
         analysis.end_progress();
+        // The script could not be loaded, or has ended the interpreter.
         let Some(functions) = functions else {
             return interpreter.finish();
         };
@@ -307,6 +311,7 @@ impl ScriptReading<'_> {
             to.text(source.as_bytes());
         }
         to.end_dict();
+        // Modules of perf that cannot be imported, with the text of the error.
         to.text(b"refused");
         to.dict();
         to.text(b"SchedGui");

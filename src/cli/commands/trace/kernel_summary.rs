@@ -16,11 +16,12 @@ use crate::cli::live::cgroups;
 use crate::cli::live::kernel_offsets::member_offsets;
 use crate::cli::options::flag;
 
-/// The maximum number of pairs of thread and system call. The map of all pairs takes 24 MB.
+/// The maximum number of pairs of thread (or cgroup) and system call. The map of all pairs takes 24 MB.
 const MAX_PAIRS: u32 = 16384;
 
 /// Starts the summary of a command, of running tasks or of the whole machine. Returns `None` if the options need
-/// records or rule out the programs, and, with a note, if the kernel cannot run the programs.
+/// records of single calls, or something that the programs cannot do, such as filters; also, with a note, if the kernel cannot
+/// run the programs.
 ///
 /// The caller adds the threads with [`SyscallSummary::add_threads`].
 pub(super) fn start(
@@ -144,7 +145,8 @@ pub(super) fn read(
     context: &Context,
 ) -> Result<CallSummary, Error> {
     let calls = summary.read()?;
-    // With `SummaryMode::Cgroup`, `birth_or_cgroup` is the id of the cgroup.
+    // With `SummaryMode::Cgroup`, `birth_or_cgroup` is the id of the cgroup. Otherwise it tells apart threads that had the same
+    // id one after the other: they become one thread below.
     let tables = (mode == SummaryMode::Cgroup).then(|| {
         let ids = calls.keys().filter(|key| !key.is_compat);
         CgroupTables::new(ids.map(|key| key.birth_or_cgroup).collect())
