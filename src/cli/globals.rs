@@ -107,7 +107,8 @@ struct GlobalsParser<'a> {
 }
 
 impl GlobalsParser<'_> {
-    /// Parses one option; returns a task if the option requests one.
+    /// Parses one option; returns a task if the option requests one. `attached`, here and below, is the value after `=`, not the
+    /// function of this name.
     fn option(&mut self, word: &OsStr) -> Result<Option<RequestedTask>, CliError> {
         let (name, attached) = split(word);
         let task = match (name.as_str(), attached) {
@@ -325,6 +326,7 @@ mod tests {
         Ok(())
     }
 
+    /// The keys are the variables of `--debug`. All others are errors too.
     #[test]
     fn debug_accepts_verbose_and_names_unsupported_keys() -> Result<(), CliError> {
         assert_eq!(read(&["--debug", "verbose=3", "record"])?.0.verbose, 3);

@@ -7,7 +7,7 @@ use rperf_wire::CpuMode;
 /// whose sites are reused.
 #[derive(Debug, Default)]
 pub(crate) struct ChainCache {
-    /// Inputs of the site lookups of `frames`: epoch and event.
+    /// Inputs of the site lookups of `frames`: epoch (the state of the mappings of process and kernel) and event.
     context: Option<(Epoch, u32)>,
     /// The frames of the resolved chain, outermost first.
     frames: Vec<(CpuMode, u64)>,

@@ -23,12 +23,13 @@ use crate::stacks::{Interner, OptionalSums, StackWeight, UniqueStacks};
 /// Samples folded by their raw contents. Created for each worker of [`rperf_replay::Replay::fold`]
 /// by [`NamingContext::sample_fold`].
 ///
-/// Workers resolve their unique stacks from time to time: the resolved stacks are fewer, and equal
-/// names in different processes are merged, so that memory doesn't grow with the recording. Stacks
-/// of several workers are merged after they are resolved.
+/// Workers resolve their unique stacks from time to time. The resolved stacks are fewer, because stacks with equal names are
+/// merged, even those of different processes, so that memory doesn't grow with the recording. Stacks of several workers are
+/// merged after they are resolved.
 ///
 /// [`NamingContext::sample_fold`]: crate::NamingContext::sample_fold
 pub struct SampleFold<'n, 'w> {
+    /// The parts of a sample that are used. Elsewhere in this file, `parts` are the results of the workers.
     used_parts: UsedParts,
     counted: CountedItems,
     /// Whether samples are counted without callchain, branches, payload, properties and optional sums: only event, mode, address,
@@ -39,9 +40,11 @@ pub struct SampleFold<'n, 'w> {
     select: Option<&'n dyn SelectSamples>,
     /// By event, the sums of samples that have no row but count for the total.
     filtered: Vec<ColumnSum>,
+    /// The state of threads (mappings and comm) at recent samples.
     recent: ThreadCache,
     /// The last keys, by the low bits of the thread id: consecutive samples of a thread are often alike.
     last: Box<[Option<LastKey>; LAST_KEYS]>,
+    /// Buffer for an encoded [`RawKey`].
     scratch: Vec<u8>,
     /// Buffer for a callchain preceded by branches.
     branches_and_chain: Vec<u8>,
@@ -194,7 +197,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         threads.map_or(0, |threads| period / u64::from(threads.max(1)))
     }
 
-    /// Latency and costs, if used.
+    /// The optional sums of a sample, latency and costs, if any is used.
     #[inline]
     fn extras(&self, sample: &Sample<'_>, period: u64) -> Option<Box<OptionalSums>> {
         if !self.properties.any_optional_sum() {
@@ -257,6 +260,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         }
     }
 
+    /// Counts a sample, or one of its branches, with all parts that are used.
     fn count(&mut self, world: &World, sample: &Sample<'_>, values: CountedValues) {
         let payload = sample.wire.raw.filter(|_| self.used_parts.payload);
         let chain = sample.wire.callchain.filter(|_| self.used_parts.chain);
@@ -339,6 +343,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
         branch: Option<BranchEntry>,
     ) -> u32 {
         let who = sample.who();
+        // `span`: the range of the recording's order in which the state of the thread is the same.
         let (state, span) = self.recent.state_span(world, who, sample.order);
         let mut sample_key = SampleKey::new(self.used_parts, state, sample);
         if self.properties.any_used() {
@@ -384,6 +389,7 @@ impl Fold for SampleFold<'_, '_> {
         // Whether a field is used, and the field: the address always is.
         let used = [
             (true, SampleType::IP),
+            // A selection may be by CPU. The other fields that it reads are always decoded.
             (used_parts.cpu || self.select.is_some(), SampleType::CPU),
             (used_parts.payload, SampleType::RAW),
             (used_parts.chain, SampleType::CALLCHAIN),

@@ -11,7 +11,7 @@ use crate::decode_ahead::DecodeAhead;
 use crate::merged_files::{MergedFiles, MergedRecord, RecordFile};
 use crate::{Decompressor, Error, PerfData, RecordAt, Records};
 
-/// Minimum number of buffered bytes that are written before the end.
+/// The number of buffered bytes from which they are written. Fewer are only written at the end.
 const CHUNK: usize = 1 << 20;
 
 /// Counts and problems that [`PerfData::unpack`] found while it wrote the records.
@@ -36,8 +36,8 @@ impl UnpackSummary {
 }
 
 impl<'a> PerfData<'a> {
-    /// Whether records are compressed: according to the header's features, or if there are none (the recorder was
-    /// killed), to the records.
+    /// Whether records are compressed: the header's features tell it. If there are no features because the recorder was
+    /// killed, the records are searched for compressed ones.
     #[must_use]
     pub fn is_compressed(&self) -> bool {
         let has_no_features = self.features().present().next().is_none();
@@ -49,8 +49,9 @@ impl<'a> PerfData<'a> {
                     .any(|record| Decompressor::is_compressed(record.raw.kind)))
     }
 
-    /// Writes all records decompressed and in one sequence: those of this file alternating with
-    /// those of the `parts` of a directory. Each file has a separate compressed stream, and ends at its first error.
+    /// Writes all records decompressed and in one sequence: a piece of this file, then a piece of each of the `parts` (the
+    /// other files of a directory), and so on, until all have ended. Each file has a separate compressed stream, and ends at its
+    /// first error.
     ///
     /// # Errors
     /// Errors of `to`.
@@ -152,6 +153,7 @@ impl Unpacker {
                     }
                     result
                 }),
+                // The end of the file.
                 None => self.finish(file, position_after),
             };
             if let Err(error) = result {

@@ -19,8 +19,8 @@ pub struct TimeIntervals(Vec<TimeInterval>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IntervalError {
-    /// It is not a list of intervals, or intervals that are given as times, not as percentages, overlap, are not in order, or
-    /// end before they begin.
+    /// It is not a list of intervals. Also for intervals given as times that overlap, are not in order, or end before they
+    /// begin; percentages may do all that.
     #[error("Invalid time string")]
     Invalid,
     /// Percentages or relative times for a recording without the times of its first and last
@@ -102,6 +102,7 @@ fn parse_moments(text: &str) -> Option<Vec<TimeInterval>> {
             end: moment(end)?,
         };
         let backwards = interval.end != 0 && interval.end < interval.start;
+        // Not if one begins at the time at which the previous one ends, although both include it.
         let overlaps = intervals
             .last()
             .is_some_and(|previous| previous.end == 0 || previous.end > interval.start);
@@ -188,6 +189,7 @@ mod tests {
         assert_eq!(parsed("1, 2,3"), None);
         assert_eq!(parsed("1.5,"), Some(vec![(1_500_000_000, 0)]));
         assert_eq!(parsed(",0.000000001"), Some(vec![(0, 1)]));
+        // More nanoseconds than `u64::MAX`.
         assert_eq!(parsed("0,18446744069414584"), Some(vec![(0, u64::MAX)]));
         assert_eq!(
             parsed("1,2  3,"),

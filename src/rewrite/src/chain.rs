@@ -6,7 +6,8 @@ use rperf_perfdata::{BuildRewriter, EventDesc, Rewriter};
 
 /// Builds a chain of rewriters, each of which receives the output of the previous one; `None` without builders.
 ///
-/// [`Rewriter::note`] and [`Rewriter::note_end`] are called for the first rewriter only.
+/// [`Rewriter::note`] and [`Rewriter::note_end`] are called for the first rewriter only, because they get the records as read
+/// from their source, and the others get rewritten ones.
 pub fn chain(
     builders: impl IntoIterator<Item = Arc<dyn BuildRewriter>>,
 ) -> Option<Arc<dyn BuildRewriter>> {
@@ -62,6 +63,7 @@ impl Rewriter for RewriterPair {
     fn end(&mut self, to: &mut Vec<u8>) {
         self.between.clear();
         self.first.end(&mut self.between);
+        // At the end, rewriting need not keep up with the recording.
         let is_behind = false;
         self.second.rewrite(&self.between, is_behind, to);
         self.second.end(to);
@@ -73,7 +75,7 @@ mod tests {
     use super::*;
     use rperf_wire::Attr;
 
-    /// Appends its byte to each piece, and a dot and its byte at the end.
+    /// Appends its byte to the records of each `rewrite`, and a dot and its byte at the end.
     #[derive(Debug, Clone, Copy)]
     struct Mark(u8);
 

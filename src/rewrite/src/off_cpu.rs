@@ -25,13 +25,16 @@ pub struct OffCpu {
     event: EventIndex,
     /// Whether SWITCH records are kept.
     keeps_switches: bool,
+    /// Tells the time up to which all records have been read, by rounds (passes of the recorder over all rings). The variables
+    /// `order` below are the order of one record.
     order: Rounds,
+    /// Number of bytes read, the position of the next record.
     position: u64,
     /// Pending changes, to be handled in time order.
     pending: Vec<(Order, StateChange)>,
     /// Tasks that are off their CPUs, by thread id.
     asleep: FxHashMap<u32, SleepingTask>,
-    /// The minimum number of nanoseconds of a wait that gets a separate sample.
+    /// Waits of at least this number of nanoseconds get separate samples.
     threshold: u64,
     /// Waits shorter than `threshold`, by their samples, in which time, period and CPU are 0.
     short: FxHashMap<Vec<u8>, ShortWaits>,
@@ -369,6 +372,7 @@ mod tests {
 
     fn off_cpu() -> OffCpu {
         let keeps_switches = false;
+        // The event with the id `EVENT`.
         OffCpu::new(&events(), EventIndex(1), keeps_switches)
     }
 
@@ -454,6 +458,7 @@ mod tests {
             wait(7, USER, 50, 100),
             wait(8, USER, 60, 61),
         ];
+        // The records of a round are handled at the end of the next round.
         off.rewrite(
             &[&records.concat()[..], &round_end(), &round_end()].concat(),
             NOT_BEHIND,

@@ -57,6 +57,7 @@ const MIGRATE_FORMAT: &str = "name: sched_migrate_task\nID: 319\nformat:\n\
 pub(crate) struct Recording {
     endian: Endian,
     file: FileBuilder,
+    /// Time and position by added record.
     records: Vec<(u64, u64)>,
 }
 
@@ -84,6 +85,7 @@ impl Recording {
             (attr(EventType::HARDWARE, 0), vec![CYCLES]),
             (attr(EventType::TRACEPOINT, MIGRATE), vec![MIGRATE]),
         ];
+        // A kernel with longs of 8 bytes and pages of 4096 bytes.
         let mut tracing = TracingDataBuilder::new(endian, 8, 4096);
         tracing.event("sched", SWITCH_FORMAT.as_bytes());
         tracing.event("sched", WAKEUP_FORMAT.as_bytes());
@@ -120,7 +122,7 @@ impl Recording {
         self.records.push((time, position));
     }
 
-    /// Adds a `sched:sched_switch` sample.
+    /// Adds a `sched:sched_switch` sample. For a SWITCH record see `switch_record`.
     pub(crate) fn switch(&mut self, time: u64, cpu: u32, (prev, state): (u32, u64), next: u32) {
         let mut raw = vec![0; 64];
         self.put(&mut raw, 24, &prev.to_le_bytes());
@@ -142,7 +144,8 @@ impl Recording {
         self.sample(WAKEUP, at, &raw);
     }
 
-    /// Adds a `sched:sched_migrate_task` sample.
+    /// Adds a `sched:sched_migrate_task` sample. `at` is the time, the CPU, and the thread that runs there, as in the
+    /// following functions except `put`.
     pub(crate) fn migrate(&mut self, at: (u64, u32, u32), task: u32, target: u32) {
         let mut raw = vec![0; 40];
         self.put(&mut raw, 24, &task.to_le_bytes());
@@ -150,7 +153,7 @@ impl Recording {
         self.sample(MIGRATE, at, &raw);
     }
 
-    /// Writes a little-endian number at an offset, in the byte order of the recording.
+    /// Writes a little-endian number at the offset `at`, in the byte order of the recording.
     fn put(&self, raw: &mut [u8], at: usize, little: &[u8]) {
         let place = &mut raw[at..at + little.len()];
         place.copy_from_slice(little);
@@ -159,7 +162,7 @@ impl Recording {
         }
     }
 
-    /// Adds a record other than a sample, written while `tid` runs on `cpu`.
+    /// Adds a record of the event `cycles` other than a sample, written while `tid` runs on `cpu`.
     pub(crate) fn record(
         &mut self,
         (time, cpu, tid): (u64, u32, u32),
@@ -187,7 +190,7 @@ impl Recording {
         self.record(at, Misc(0), &Record::Lost(Lost { id, lost }));
     }
 
-    /// Adds a LOST_SAMPLES record: the kernel's, or with time 0 a recorder's total.
+    /// Adds a LOST_SAMPLES record: one by the kernel, or with time 0 one by the recorder, with the total of a recording.
     pub(crate) fn lost_samples(&mut self, time: u64, cpu: u32, lost: u64) {
         let record = Record::LostSamples(LostSamples { lost });
         self.record((time, cpu, 0), Misc(0), &record);
@@ -227,6 +230,7 @@ impl Recording {
         self.record(at, misc, &Record::Switch(Switch { next_prev }));
     }
 
+    /// Adds a FINISHED_ROUND record.
     pub(crate) fn round(&mut self) {
         self.file.round();
     }

@@ -66,6 +66,7 @@ impl Messaging {
         gate: &Gate,
         workers: &mut Workers,
     ) -> Result<(), BenchError> {
+        // Not the tasks but the ends that they write to: one for each receiver. All senders of the group share them.
         let mut senders = Vec::new();
         for number in 1..=SIDE {
             let name = format!("receiver {number} of group {group}");
@@ -106,6 +107,7 @@ fn receive(gate: &WorkerGate, mut receiver: File, messages: u64) -> io::Result<(
     Ok(())
 }
 
+/// Runs a sender. `senders` are the writing ends of the channels of all receivers.
 fn send(gate: &WorkerGate, senders: &[File], loops: u64) -> io::Result<()> {
     gate.pass()?;
     let message = [0; MESSAGE];

@@ -76,7 +76,8 @@ impl Transform for CallchainConverter {
 
     fn end(&mut self, _to: &mut Vec<u8>) {
         *self.summary.borrow_mut() = StackSummary {
-            // Suppresses the hint on --mark-truncated, which only applies when copied stacks are read.
+            // Suppresses the hint on --mark-truncated, an option of commands that unwind stack copies for their output, not
+            // of inject.
             marked: true,
             ..self.unwinder.summary().clone()
         };

@@ -16,6 +16,7 @@ use crate::cli::options::{counter, flag, switch};
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::recording_pair;
 
+// The numbers of waits are explained with the intervals, in `rperf_view::sched::comparison`.
 const ABOUT: &str = "\
 Compares how long the tasks of two recordings waited for a CPU, by name: mean, median and 99th percentile of the waits, each with its 95% \
 confidence interval. Differences of means are tested with Welch's t-test; percentiles differ if their intervals do not overlap. An interval \

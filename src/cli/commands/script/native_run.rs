@@ -41,7 +41,8 @@ struct NativeRun<'a> {
 ///
 /// # Errors
 ///
-/// The script does not take these arguments; the recording cannot be read, or has none of the script's tracepoints.
+/// The script does not take these arguments; the recording cannot be read, or has none of the script's tracepoints. The latter
+/// is no error for a stream whose table is refreshed.
 pub(super) fn report(
     script: NativeScript,
     words: &[OsString],
@@ -103,6 +104,7 @@ impl NativeRun<'_> {
             return Err(self.no_events_error(&input.path.display().to_string()));
         }
         let world = analysis.replay.world();
+        // A block has the decoded fields of consecutive samples.
         let mut take = |block: &mut FieldBlock| {
             block.deliver(world, |sample| self.add(sample));
             FoldControl::Continue
@@ -190,10 +192,11 @@ impl NativeRun<'_> {
         let settings = self.settings;
         let path = input.path.clone();
         let mut stream = Stream::new(input.reader()?);
+        // One for each worker, kept for the whole stream.
         let mut scratches: Vec<ThreadCache> = Vec::new();
         scratches.resize_with(settings.jobs.get(), ThreadCache::default);
-        // Each chunk has its own resolver, because the resolver borrows the stream that `advance` changes. The loaded objects
-        // are passed from one resolver to the next.
+        // What one call of `advance` reads has its own resolver, because the resolver borrows the stream that `advance`
+        // changes. The loaded objects are passed from one resolver to the next.
         let mut loaded: Option<LoadedObjects> = None;
         let mut next_table = Instant::now() + every;
         loop {

@@ -8,6 +8,7 @@ use rperf_symbol::{ObjectKind, ObjectRequest, SearchPaths, load};
 use crate::perf_data::{Mapping, perf_is_here};
 use crate::{Disk, assert_no_differences, differences, scratch};
 
+/// The address of `_text` in generated listings.
 const TEXT: u64 = 0xffff_ffff_8100_0000;
 
 /// Compares the symbols of the kernel in `listing`, without those of modules. The recording has `_text` at
@@ -24,6 +25,7 @@ fn compare(dir: &Path, listing: &Path, text: u64, title: &str) {
     let mapping = Mapping {
         kernel: true,
         start: text,
+        // Larger than any kernel.
         len: 0x3000_0000,
         pgoff: text,
         name: "[kernel.kallsyms]_text",
@@ -61,6 +63,7 @@ fn synthetic_listings_have_perfs_symbols() {
         return;
     }
     let dir = scratch("listings");
+    // A title, and the lines after `_text`, with hexadecimal offsets from it instead of addresses.
     let cases = [
         (
             "two names at one address",

@@ -15,7 +15,8 @@ pub(super) enum FormatPart {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Conversion {
     pub(super) kind: ConversionKind,
-    /// Whether the preceding argument is the width or the precision.
+    /// Whether an argument precedes the converted one, for `*`. It is the width or the precision, as `star` of the kind tells;
+    /// a pointer ignores it.
     pub(super) takes_star: bool,
 }
 

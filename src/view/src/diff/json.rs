@@ -32,12 +32,14 @@ pub fn write_json(
     writeln!(out)
 }
 
+/// The comparison of one event. The blocks of its rows, if compared, are in the order of the rows.
 fn table(event: &DiffEvent<'_>) -> Value {
     let rows = event.comparison.rows.iter().enumerate();
     let rows = rows.map(|(number, row)| {
         let mut row_json = object(event.comparison, row);
         if let Some(lines) = event.blocks {
             let lines = lines.get(number).into_iter().flatten();
+            // An array of lines.
             row_json["blocks"] = lines.map(blocks).collect();
         }
         row_json
@@ -49,8 +51,8 @@ fn table(event: &DiffEvent<'_>) -> Value {
     })
 }
 
-/// A line of blocks: for each file but the baseline the range of its block, the offsets of the range, the average cycles and
-/// their difference from the baseline; null for a file that does not have the function.
+/// A line of blocks, with an entry for each file but the baseline: the range of its block, the offsets of the range, the average
+/// cycles, and the difference of these cycles from the baseline's. The entry is null if the file does not have the function.
 fn blocks(line: &BlockLine) -> Value {
     let block = |compared: &ComparedBlock| {
         json!({

@@ -8,8 +8,8 @@ use rperf_wire::{Endian, RawRecord, Read, ReadFormat, Record, SampleId};
 use super::{AlternateHex, name};
 use crate::script::record::{text_poke, write_record};
 
-/// Writes the name and fields of a record, or only the name if `event` is `None`, because no event is known. The body of `raw`
-/// has no trailer. `event` is the event of the trailer.
+/// Writes the name and fields of a record. `raw` is the record without its trailer (its sample id fields), which is `trailer`.
+/// `event` is the event to which the trailer belongs; if it is unknown (`None`), only the name is written.
 pub(super) fn write(
     out: &mut dyn Write,
     raw: &RawRecord<'_>,

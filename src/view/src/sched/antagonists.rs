@@ -73,6 +73,7 @@ fn push_task(rows: &mut Table, row: &LatencyRow) {
     let mut cells = vec![
         comm_cell(row),
         thread_cell(row),
+        // The waits that ended with a switch.
         row.sums.switches.into(),
         time_cell(row.sums.delay),
     ];

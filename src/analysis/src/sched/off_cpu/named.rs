@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::{OffCpuTable, StackFrame};
 
-/// The stacks of an [`OffCpuTable`], with names.
+/// The stacks of an [`OffCpuTable`], those of context switches and wakeups, with names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NamedSwitchStacks {
     frames: Vec<NamedFrame>,
