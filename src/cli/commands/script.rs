@@ -103,7 +103,7 @@ fn print_recording(
     let decoded = match settings.header_only || dump::is_wanted(matches) {
         true => None,
         false => {
-            let by_default = false;
+            let by_default = false; // Without `--itrace`, a hardware trace is not decoded.
             itrace::decoded(stored, matches, by_default, context)?
         }
     };
@@ -120,9 +120,9 @@ fn print_recording(
     }
     let mut plan = ScriptPlan::new(context, &input.path, data.metadata(), settings)?;
     if decoded.is_some() {
-        plan.show_branch_kinds();
+        plan.show_branch_kinds(); // Those of the decoded branches.
     }
-    let is_counted = counts::are_counted(data.events());
+    let is_counted = counts::are_counted(data.events()); // Counts of intervals, no samples: from `stat record`.
     if is_counted {
         counts::check(settings, context)?;
     }
@@ -140,7 +140,7 @@ fn print_recording(
         dump::print(&analysis, &text, join, dump::is_unsorted(matches))?;
     } else if settings.per_event_dump {
         let mut dump = PerEventDump::create(&input.path, data.events())?;
-        join.keep_parts();
+        join.keep_parts(); // Each part of a block is written to the file of its event.
         let take = |block: &mut ScriptBlock| dump.write(context, &mut join, block);
         deliver(&analysis, &text, take)?;
         dump.finish(context)?;
@@ -153,8 +153,8 @@ fn print_recording(
     analysis.conclude()
 }
 
-/// Returns the fields of a template or of `-F`, by default those of perf. Prints warnings about each `-F` that replaces
-/// an earlier one.
+/// Returns the fields that the template of `rows` (`--template`) needs or `-F` lists; by default, those of perf. Prints warnings
+/// about each `-F` that replaces an earlier one.
 fn selection(
     matches: &ArgMatches,
     rows: Option<&RowLayout>,

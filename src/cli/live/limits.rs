@@ -19,6 +19,7 @@ pub(crate) fn setting(name: &str) -> String {
 /// Returns the hint for hidden kernel addresses. Without CAP_SYSLOG the kernel shows addresses only if both `kptr_restrict` and
 /// `perf_event_paranoid` allow it; with `kptr_restrict` at 2, it hides them from root, too.
 pub(crate) fn kernel_addresses_hint() -> String {
+    // The current value of a setting; the `value` below is the one to set.
     let value = |name: &str| {
         let text = read_pseudo_file_text(path_of(name)).ok()?;
         text.trim().parse().ok()
@@ -27,6 +28,7 @@ pub(crate) fn kernel_addresses_hint() -> String {
         .into_iter()
         .map(|(name, value)| format!("{} to {value}", setting(name)));
     let changes: Vec<_> = changes.collect();
+    // If the value is unknown, the hint suggests root, too.
     let root_sees_them = value("kptr_restrict").is_none_or(|level| level < 2);
     let as_root = if root_sees_them {
         "run as root, or "
@@ -36,8 +38,8 @@ pub(crate) fn kernel_addresses_hint() -> String {
     format!("{as_root}set {}", changes.join(" and "))
 }
 
-/// The settings that hide the kernel's addresses, with the values that show them; both settings if neither is too high. An
-/// unknown value is too high.
+/// The settings that hide the kernel's addresses, with the values that show them; both settings if neither is too high. `value`
+/// returns the current value of a setting; an unknown value is too high.
 fn changes_for_addresses(value: impl Fn(&str) -> Option<i64>) -> Vec<(&'static str, &'static str)> {
     let limits = [
         ("kptr_restrict", 0, "0"),

@@ -131,6 +131,7 @@ mod tests {
 
     #[test]
     fn invalid_server_addresses_are_named() {
+        // The blank in the last one separates two servers: only the second, which has a control character, is invalid.
         for word in ["ftp://one", "http://", "https:///x", "http://a b\u{1}"] {
             let error = list(word).unwrap_err();
             assert!(

@@ -164,6 +164,7 @@ impl<'r> Walk<'r, '_, '_> {
         let Some(sections) = self.resolver.code_sections(&self.start_frame) else {
             return std::iter::once(0..size).collect();
         };
+        // Sections are ranges of `Frame::address`, not of addresses in the object such as `self.start`.
         let offset = |address: u64| {
             let offset = address.saturating_sub(self.start_frame.address);
             usize::try_from(offset).map_or(size, |offset| offset.min(size))
@@ -226,7 +227,7 @@ impl<'r> Walk<'r, '_, '_> {
         };
         text.clear();
         match printed.filter(|printed| printed.len == len) {
-            // objdump's symbol and comment are removed: `full_text` adds them, as for text of `printer`.
+            // objdump's symbol and comment are removed: `InstructionLine::full_text` adds them, as for text of `printer`.
             Some(printed) if printed.target.or(printed.referenced).is_some() => {
                 let without_symbol = instruction.split(" <").next().unwrap_or(instruction);
                 let without_comment = without_symbol.split("  #").next();

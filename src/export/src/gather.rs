@@ -87,7 +87,7 @@ fn unit(event: &EventDesc) -> PeriodUnit {
     }
 }
 
-/// Key of a track.
+/// Key of a track: the samples of one event in one thread, as long as the thread has the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct TrackKey {
     pid: u32,
@@ -101,7 +101,8 @@ pub struct GatheredProfile<'r, 'w> {
     conversion: &'r ProfileConversion<'r, 'w>,
     recent: ThreadCache,
     code: CodeTables<'r, 'w>,
-    /// Results of [`GatheredProfile::callers()`] by their inputs: epochs, mode, inlines and raw callers.
+    /// Results of [`GatheredProfile::callers()`] by their inputs: the two numbers of the [`Epoch`] (equal for equal mappings),
+    /// mode, inlines and raw callers.
     callers: FxHashMap<Box<[u8]>, Option<Option<u32>>>,
     /// Buffer for a key of `callers`.
     key: Vec<u8>,
@@ -255,6 +256,7 @@ impl Fold for GatheredProfile<'_, '_> {
         let key = TrackKey {
             pid: sample.pid,
             tid: sample.tid,
+            // The name at the time of the sample or, if it is not known yet, the first later one.
             comm: state.comm_at_or_later,
             event: sample.event,
         };

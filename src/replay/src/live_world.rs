@@ -1,5 +1,5 @@
-//! The World of a recording in progress, and its samples as soon as everything before them is
-//! known.
+//! The World of a recording in progress (its processes and mappings at a time), and its samples as soon as everything
+//! before them is known.
 //!
 //! ```text
 //! add:      round 1 | round 2 | round 3 ...
@@ -20,7 +20,8 @@ pub struct LiveWorld {
     endian: Endian,
     builder: WorldBuilder,
     events: EventTable,
-    /// The flush limit, and the order of the records added so far.
+    /// The rounds so far. They give each record its position in the order, and the flush limit: the time before which no further
+    /// records can arrive.
     order: Rounds,
     /// Records that change the World and have not been applied yet.
     unapplied: Vec<(Order, Vec<u8>)>,
@@ -108,8 +109,8 @@ impl LiveWorld {
         }
     }
 
-    /// Applies the records up to the time before which no further records can arrive: the highest time at the end of
-    /// the round before the last complete one.
+    /// Applies the records up to the flush limit, the time before which no further records can arrive. It is the highest time
+    /// of all records that were added before the last complete round.
     pub fn apply_complete(&mut self) {
         let limit = self.order.limit();
         self.settled = std::mem::replace(&mut self.completed, limit);
@@ -122,8 +123,8 @@ impl LiveWorld {
     }
 
     /// If the World has grown enough since it was last pruned, prunes data that later samples can't need, and returns
-    /// true: earlier ids of mappings, of names no longer in use, and epochs are then invalid. May be called only when all
-    /// samples of the complete rounds except the last one have been processed.
+    /// true. Then three things obtained before are invalid: ids of mappings, ids of names no longer in use, and epochs. May be called
+    /// only when all samples of the complete rounds except the last one have been processed.
     pub fn forget(&mut self) -> bool {
         let size = self.builder.world().size();
         if size + self.ended.len() < 2 * self.pruned_size + MIN_GROWTH {
@@ -169,7 +170,7 @@ impl LiveWorld {
         })
     }
 
-    /// The current flush limit, used as the time of records without one.
+    /// The current flush limit, used as the time of records that have no time.
     #[must_use]
     pub fn limit(&self) -> u64 {
         self.order.limit()

@@ -47,6 +47,7 @@ impl OpenCounter {
             counter,
             ring,
             cpu: observed.cpu,
+            // The `pid` of perf_event_open is the id of a thread.
             tid: observed.pid,
         })
     }
@@ -71,7 +72,7 @@ struct OpenContext<'a> {
     /// The leader of its group.
     leader: Option<&'a OpenEvent>,
     cgroup: Option<&'a OpenCgroup>,
-    /// Whether it is the side-band event that is added to the requested ones.
+    /// Whether it is the side-band event (for records other than samples) that is added to the requested ones.
     is_side_band: bool,
     /// Whether it is opened for all tasks, even if the recording observes only some.
     all_tasks: bool,
@@ -190,8 +191,8 @@ impl Opener<'_> {
         Ok(open)
     }
 
-    /// Sets the stack limit and, except for overwrite rings, the watermark if the event has none of its own, and clears what the
-    /// kernel does not support.
+    /// Sets the stack limit and the watermark, each only if the event has none of its own, and clears what the kernel does not
+    /// support. Events of overwrite rings get no watermark.
     fn adapted(&self, mut event: RecordEvent) -> RecordEvent {
         if event.spec.settings.max_stack.is_none() {
             event.attr.sample_max_stack = self.max_stack;
@@ -255,7 +256,7 @@ impl Opener<'_> {
         let OpenContext { leader, cgroup, .. } = context;
         let (mut counters, mut exited) = (Vec::new(), Vec::new());
         let other_cpus = match context.is_side_band {
-            true => &self.cpu_tasks.side_band_cpus[..],
+            true => &self.cpu_tasks.side_band_cpus[..], // CPUs that are not sampled.
             false => &[],
         };
         for (cpu_index, cpu) in self.cpu_tasks.cpus.iter().chain(other_cpus).enumerate() {
@@ -351,13 +352,14 @@ impl Opener<'_> {
         let paranoid = self.sysctl.perf_event_paranoid();
         if is_denied(&refused.cause) && paranoid.is_none_or(|level| level > 1) {
             let on_cpus = self.options.target == rperf_events::SamplingTarget::Cpus;
-            // At levels above 1, unprivileged users may not observe whole CPUs, not even user space.
+            // At these levels (already from 1 on), unprivileged users may not observe whole CPUs, not even only user space.
             let instead = user_only(spec).filter(|_| !on_cpus)?;
             // The restriction of the side-band event to user space does not change its records.
             if !is_side_band {
                 observer.on_event(SessionNotice::UserOnly {
                     event: &instead.name,
                     paranoid,
+                    // Restricted to user space, such an event has no samples.
                     is_silent: fires_only_in_kernel(&instead.attr),
                 });
             }

@@ -229,7 +229,8 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// Decodes the types that [`Record::decode`] does not name. Unknown types, samples and types of perf are [`Record::Other`].
+    /// Decodes the types that [`Record::decode`] does not name. Samples, unknown types and the
+    /// types that only the perf tool writes (such as FINISHED_ROUND) are [`Record::Other`].
     fn decode_remaining(kind: RecordKind, at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
         Ok(match kind {
             RecordKind::READ => Self::Read(Read::decode(at)?),

@@ -1,4 +1,4 @@
-//! Memory of both allocators by any key: stacks, callers, caches, cgroups, processes.
+//! Memory of both allocators (slab and page allocator) by any key: stacks, callers, caches, cgroups, processes.
 
 use rperf_tracepoint::typed::TypedEvent;
 use rustc_hash::FxHashMap;
@@ -111,7 +111,7 @@ struct LiveAllocation {
 type RowKey = (MemoryKind, u64, Vec<u64>);
 
 /// Sums allocations by key. Its own memory grows with the number of live allocations and of keys: by some 80 bytes for each live
-/// allocation, and 250 for each key of one part.
+/// allocation, and 250 for each key that has a single part.
 #[derive(Debug, Default)]
 pub struct MemoryUsage {
     page_size: PageSize,
@@ -251,6 +251,7 @@ impl MemoryUsage {
 
 impl Observer<UsageDetail> for MemoryUsage {
     fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, detail: UsageDetail) {
+        // An event with an impossible CPU number is damaged, and counts as lost.
         if !self.losses.usable_event(at) {
             return;
         }

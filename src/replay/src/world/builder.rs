@@ -26,7 +26,7 @@ pub struct WorldBuilder {
     pub(super) kernel_dsos: FxHashMap<Machine, DsoId>,
     /// The addresses of each kernel's current mapping.
     pub(super) kernel_ranges: FxHashMap<DsoId, Range<u64>>,
-    /// Whether this is the running system, whose kernel has a different name than in recordings.
+    /// Whether this is the running system, whose kernel's object has a different short name than in recordings.
     pub(super) is_live: bool,
 }
 
@@ -218,6 +218,7 @@ impl WorldBuilder {
                 flags: mapped.flags,
                 inode: mapped.inode,
                 identity: named.identity,
+                // Only mappings of JIT-compiled functions have one.
                 function: None,
             },
         );
@@ -239,6 +240,7 @@ impl WorldBuilder {
             self.process_space(order, Machine::Host, task.pid);
             return;
         }
+        // FORK_EXEC: perf synthesized the record from /proc, and the child's mappings follow as MMAP records.
         let inherits = task.pid != task.ppid && !misc.contains(Misc::FORK_EXEC);
         let space = if inherits {
             let space = self.process_space(order, Machine::Host, task.ppid);
@@ -267,6 +269,7 @@ impl WorldBuilder {
         if depth < LONG_CHAIN || !depth.is_power_of_two() {
             return MappingSpace::forked(parent, depth);
         }
+        // The addresses at which mappings visible to the child may begin or end. Copying takes a lookup for each.
         let borders = self.world.borders(parent);
         if borders.len() > MAX_BORDERS_PER_LINK * depth as usize {
             return MappingSpace::forked(parent, depth);

@@ -32,7 +32,7 @@ typed_event! {
         sector: u64,
         /// Number of sectors completed.
         nr_sector: u32,
-        /// 0, or a negated errno.
+        /// 0, or a negated errno. Older kernels name the field `errors`.
         error: Option<i32> as "error" | "errors",
         /// Kind of request in letters.
         rwbs: TextField,
