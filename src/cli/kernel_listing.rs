@@ -138,7 +138,7 @@ impl ListingKey {
 /// Returns the copy, positioned after its first line; `None` if it is missing or not valid.
 fn read_copy(folder: &Folder, key: &ListingKey) -> Option<Cursor<Vec<u8>>> {
     let file = folder.find(OsStr::new(NAME)).ok()?;
-    // A copy that belongs to a third user is not trusted.
+    // A copy that belongs to neither this user nor root is not trusted.
     if !file.has_trusted_owner() {
         return None;
     }

@@ -30,7 +30,7 @@ const STEP: Duration = Duration::from_secs(30);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UploadError {
-    /// The client cannot be created, or no thread can be started.
+    /// The HTTP agent cannot be created, or no thread can be started.
     #[error(transparent)]
     Agent(#[from] AgentError),
     /// No answer was received: the last attempt failed while it connected, sent the data or waited for the answer.
@@ -236,6 +236,7 @@ mod tests {
 
     #[test]
     fn a_busy_server_is_asked_again() {
+        // Status 200 with this content, without additional header lines.
         let accepted = HttpResponse::File(b"thanks".to_vec(), &[]);
         let (result, waited, requests) = sent(vec![HttpResponse::Status(503), accepted]);
         assert_eq!(result, Ok(b"thanks".to_vec()));

@@ -43,6 +43,7 @@ pub(crate) fn close(
     mut sink: CountedOutput,
     mut records: RecordBuffer,
 ) -> Result<Summary, Error> {
+    // Hits of tracepoints are their counts; elsewhere in this file, hits are code pages with samples.
     let tracepoints_without_hits = tracepoints_without_hits(&closing.opened.events);
     let lost_samples = lost_samples(&closing.opened.events, &mut records);
     let written = match closing.reader_gone {
@@ -212,7 +213,8 @@ impl FileCompletion<'_> {
         ))
     }
 
-    /// Adds a kernel or vdso with its `content` to the cache, if there is one; returns the message of a failure.
+    /// Adds a kernel or vdso to the cache, if there is one; returns the message of a failure. `content` returns what is stored:
+    /// of a kernel, its kallsyms; of a vdso, the image.
     fn add_to_cache(
         &self,
         special: &SpecialObject<'_>,

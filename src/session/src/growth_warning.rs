@@ -20,7 +20,7 @@ pub(crate) struct GrowthWarning {
     bytes: u64,
     /// The number of samples at that time.
     samples: u64,
-    /// Whether lanes drain the rings, so that data do not wake this thread.
+    /// Whether lanes (the threads of `--threads`) drain the rings, so that data do not wake this thread, the main one.
     has_lanes: bool,
     reported: bool,
 }
@@ -68,6 +68,7 @@ impl GrowthWarning {
                 event: &first.event.spec.name,
                 rate: SampledRate::of(attr),
                 is_only: events.len() == 1,
+                // Whether samples contain copies of the user stack.
                 copies: attr.sample_type.contains(SampleType::STACK_USER),
             });
         }
@@ -80,7 +81,7 @@ impl GrowthWarning {
         let millis = u64::try_from(elapsed.as_millis())
             .unwrap_or(u64::MAX)
             .max(1);
-        // The number of samples restarts with a new file.
+        // The number of samples restarts with a new file, so it may be below the one before. `bytes` are those of all files.
         let per_second =
             |now: u64, before: u64| now.saturating_sub(before).saturating_mul(1000) / millis;
         let bytes_per_minute = per_second(bytes, self.bytes).saturating_mul(60);
@@ -124,6 +125,7 @@ mod tests {
         }
         let has_lanes = false;
         let mut warning = GrowthWarning::new(0, has_lanes);
+        // No time has passed since a time in the future.
         warning.began = Instant::now() + Duration::from_secs(3600);
         warning.update(u64::MAX, 1, &[], &mut Silent);
         assert_eq!(warning.bytes, 0);

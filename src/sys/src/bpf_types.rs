@@ -75,6 +75,7 @@ mod tests {
 
     #[test]
     fn the_kernel_accepts_the_types() {
+        // Otherwise bpf(2) loads nothing, for example for lack of privileges.
         if KprobeProgram::empty().is_ok() {
             load_types("rperf_switch").unwrap();
             assert!(load_types("no name").is_err());

@@ -31,7 +31,8 @@ pub struct CgroupPlace {
 /// The tasks, cgroups or programs whose events are counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CountedScope {
-    /// One group: these tasks. With [`TaskSet::All`] nothing is counted.
+    /// One group: these tasks. With [`TaskSet::All`] nothing is counted, as only tasks in the map of tasks are, which is then
+    /// empty.
     Tasks(TaskSet),
     /// A group for each of these cgroups, with its descendants.
     Cgroups(Vec<CgroupPlace>),
@@ -145,7 +146,8 @@ impl CountedScope {
         }
     }
 
-    /// Returns the number of values in the map of readings, at least 1.
+    /// Returns the number of values in the map of readings, at least 1. A value has the last reading of each event, to which the
+    /// next one is compared.
     fn readings(&self) -> u32 {
         match self {
             Self::Programs(programs) => u32::try_from(programs.len()).unwrap_or(u32::MAX).max(1),
@@ -154,7 +156,8 @@ impl CountedScope {
     }
 }
 
-/// Returns the maps by their [`crate::MapId`].
+/// Returns the maps by their [`crate::MapId`], for these numbers of events and CPUs, of values in the map of readings, and of
+/// groups.
 fn shapes(events: Events, [readings, groups]: [u32; 2]) -> [NamedShape; 6] {
     use BpfMapKind::{Hash, PerCpuArray, PerfEventArray};
     let count = u32::from(events.count.cast_unsigned());
@@ -174,7 +177,8 @@ fn shapes(events: Events, [readings, groups]: [u32; 2]) -> [NamedShape; 6] {
     ]
 }
 
-/// Attaches the programs, and returns the one that is to run on each CPU before sums are read, if any.
+/// Attaches the programs, and returns the one that is to run on each CPU before sums are read, if any. `events` has only the
+/// numbers of events and CPUs; their descriptors are already in the map.
 fn attach(
     loaded: &mut LoadedPrograms,
     scope: &CountedScope,
@@ -244,6 +248,7 @@ fn attach_to_programs(
             _ => Error::classify(error, |error| Error::Program { id, error }),
         })?;
         let target = opened.ok_or(Error::NoProgram { id })?;
+        // The exit first: until the entry is attached too, `leave` finds no reading of a start, and adds nothing.
         let hooks = [
             (TracedPlace::Exit, "leave", programs::leave(events, index)),
             (TracedPlace::Entry, "enter", programs::enter(events, index)),

@@ -1,4 +1,4 @@
-//! A JSON file of a table, in any vendor's layout.
+//! A JSON file of a vendor table (the events and metrics of processors, in one file or more), in any vendor's layout.
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
@@ -94,6 +94,7 @@ mod tests {
         let error_text = |text| Document::parse(text).unwrap_err().to_string();
         assert!(error_text("[\n{\"a\": }]").contains("line 2 column 7"));
         assert!(error_text("[1]").contains("line 1"));
+        // Only the texts of these errors matter.
         assert!(error_text("7").contains("expected a list of events"));
         assert!(error_text("").contains("EOF"));
     }

@@ -20,7 +20,8 @@ pub(crate) struct UnitQuery<'d> {
 }
 
 impl UnitQuery<'_> {
-    /// Passes the units that meet the conditions to `visit`, in file order, until it returns [`ControlFlow::Break`].
+    /// Passes the units that meet the conditions to `visit`, in the order of `.debug_info`, until it returns
+    /// [`ControlFlow::Break`].
     /// Returns the number of units that could not be checked because their `.dwo` files are missing.
     pub(crate) fn for_each(
         self,

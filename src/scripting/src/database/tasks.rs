@@ -45,7 +45,7 @@ pub(super) struct Comm {
 pub(super) struct Tasks {
     threads: Vec<Thread>,
     by_tid: FxHashMap<u32, ThreadIndex>,
-    /// Whether COMM records mark names of executed programs.
+    /// Whether COMM records mark names of executed programs: an event asks for it (`comm_exec`), or a record has such a mark.
     pub(super) marks_exec: bool,
 }
 
@@ -158,8 +158,8 @@ impl Tasks {
         if let Some(exec) = thread.comms.iter().rposition(|comm| comm.is_exec) {
             return exec;
         }
-        // Without an exec, the program has the first name. But the first name of a process that was running before the
-        // recording, whose time is 0, may be that of its parent: then the second name, if any, is that of the program.
+        // Without an exec, the program has the first name. But a first name with the time 0 is of a process that was running
+        // before the recording, and may be that of its parent: then the second name, if any, is that of the program.
         let has_no_time = thread.comms.first().is_some_and(|comm| comm.start == 0);
         usize::from(has_no_time && newest > 0 && thread.pid == thread.tid)
     }

@@ -146,7 +146,7 @@ impl DebugObject {
 pub(super) struct Units<'o, 'a> {
     object: &'o DebugObject,
     pub(super) main: Dwarf<Slice<'a>>,
-    /// The sections of the current split unit.
+    /// The sections (of a `.dwo` file or of the package) with the split unit that was opened last; `None` before one was.
     pub(super) split: Option<Dwarf<Slice<'a>>>,
 }
 

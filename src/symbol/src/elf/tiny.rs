@@ -1,4 +1,4 @@
-//! A small synthetic ELF file for tests, of either class and byte order.
+//! A small synthetic ELF file for tests, of either class and byte order. The machine is always x86-64.
 
 use object::Endianness;
 use object::elf::{
@@ -86,6 +86,7 @@ impl TinyElf {
             body.resize(body.len().next_multiple_of(8), 0);
             let offset = TEXT_OFFSET + body.len() as u64;
             let size = section.content.len() as u64;
+            // The same for all, although real files do not load `.symtab` and `.strtab`.
             let flags = u64::from(SHF_ALLOC);
             // In the order of `Elf64_Shdr`; the numbers are sh_info and sh_addralign.
             let fields = [

@@ -70,7 +70,8 @@ pub(super) const INLINE_BYTES: usize = 16;
 /// Output of a conversion.
 #[derive(Debug, Clone)]
 pub(super) enum ConversionOutput {
-    /// Nothing: the text is after the last conversion, or the `%p` has an unknown suffix or an unknown field.
+    /// Nothing: the piece only has the literal text after the last conversion, or its `%p` has an unknown suffix or an unknown
+    /// field.
     Nothing,
     Integer {
         number: NumberSource,
@@ -182,6 +183,7 @@ pub(super) enum Instruction {
     },
     DynamicLength(DynamicField),
     DynamicOffset(DynamicField),
+    /// Keeps the bits of the mask: those of a cast's type, or of the element type of an array with a cast.
     Mask(u64),
     Not,
     Complement,
@@ -216,6 +218,7 @@ pub(super) enum Binary {
 #[derive(Debug, Clone)]
 pub(super) enum TextSource {
     Nothing,
+    /// A constant argument of the `%s`, in [`PrintFmt::text`]; not a [`Literal`] between conversions.
     Literal(IndexRange),
     /// A field up to the first NUL.
     Field(ByteLocation),
