@@ -1,4 +1,4 @@
-//! System calls, repeated.
+//! Measures the time of system calls that are repeated.
 
 use std::hint::black_box;
 use std::os::unix::process::parent_id;
@@ -65,6 +65,7 @@ fn run_child(work: impl FnOnce() -> u8) -> Result<(), BenchError> {
     let mut children = Children::default();
     children.fork(work).map_err(BenchError::of("fork"))?;
     match children.wait().map_err(BenchError::of("wait"))? {
+        // No child failed.
         None => Ok(()),
         Some(status) => Err(BenchError::Child(status)),
     }

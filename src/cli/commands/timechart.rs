@@ -1,4 +1,5 @@
-//! `rperf timechart`: draws the activity of CPUs and tasks over time.
+//! `rperf timechart`: draws the activity of CPUs and tasks over time. The chart is the analysed activity, the picture its
+//! drawing.
 
 mod args;
 mod arrows;
@@ -61,6 +62,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     };
     let mut observer = TimechartObserver::new(&recording.layouts, request.options.clone());
     let pass = ObserverPass::new(&recording.layouts, stacks).with_tasks();
+    // Counts of the samples that the observer got and of those with truncated raw data, for warnings.
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut observer)?;
     let Some(chart) = observer.finish() else {
         return Err(recording.no_samples(&analysis, &request));
@@ -106,9 +108,11 @@ fn write_events(
 ) -> Result<ExitStatus, CliError> {
     let range = request.options.range;
     let content = TraceContent {
+        // Without `-P` and `-T`, both.
         has_tasks: request.parts != ChartParts::Power,
         has_power: request.parts != ChartParts::Tasks,
         range: (range.first, range.last),
+        // Without events, an error is returned below instead.
         may_be_empty: false,
     };
     let summary = write_trace(&request.output, analysis, &recording.layouts, content)?;
@@ -126,7 +130,7 @@ fn write_events(
     )
 }
 
-/// Prints the time span and the file that was written, unless it is the standard output.
+/// Prints a note with the time span and the file that was written, unless the file is the standard output.
 fn announce(nanos: u64, path: &Path, context: &Context) {
     if path == Path::new("-") {
         return;

@@ -9,8 +9,9 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::{flag, given_value};
 
-/// Returns the target. If neither a target option nor a workload is given, the target is the whole system, and a note is
-/// printed. `doing` is the activity in that note, such as `recording`.
+/// Returns the target. If several are given, `-p` comes first, then `-t`, `-u`, `-C`, `-a` and the workload. If neither a target
+/// option nor a workload is given, the target is the whole system, and a note is printed. `doing` is the activity in that
+/// note, such as `recording`.
 pub(crate) fn target(
     matches: &ArgMatches,
     context: &Context,
@@ -22,6 +23,7 @@ pub(crate) fn target(
     let cpus = cpus.map_err(|error| CliError::usage(format!("-C: {error}")))?;
     let (pids, tids) = (text("pid"), text("tid"));
     let user = text("uid");
+    // The options for CPUs, as the warnings name them, and whether each is given.
     let of_cpus = [("CPU", cpus.is_some()), ("SYSTEM", all)];
     if let Some(list) = pids.or(tids) {
         let overridden = of_cpus.into_iter().chain([("UID", user.is_some())]);
@@ -33,6 +35,7 @@ pub(crate) fn target(
         }
         let ids = ids(list)?;
         let ids = match given_value::<u64>(matches, "pid-ns") {
+            // A process in the namespace of which the ids are.
             Some(member) => pid_namespace::own_ids(&ids, *member)?,
             None => ids,
         };
@@ -64,6 +67,7 @@ pub(crate) fn target(
     Ok(Target::Cpus(all_cpus))
 }
 
+/// Parses process or thread ids separated by commas.
 fn ids(list: &str) -> Result<Vec<u32>, CliError> {
     let id = |word: &str| {
         let number = word.trim().parse::<u32>().ok();

@@ -21,7 +21,8 @@ const FILTERS: [(&str, BranchSampleType); 17] = [
     ("hw_index", BranchSampleType::HW_INDEX),
     ("priv", BranchSampleType::PRIV_SAVE),
 ];
-/// The privilege levels, which don't select a branch type.
+/// The privilege levels. They don't select a branch type; nor do the last three filters, but as in perf, those count as a type in
+/// [`branch_filter`].
 const LEVELS: u64 = BranchSampleType::USER.0 | BranchSampleType::KERNEL.0 | BranchSampleType::HV.0;
 
 /// The error of [`branch_filter`]: a name that is not in [`branch_names`].
@@ -29,7 +30,7 @@ const LEVELS: u64 = BranchSampleType::USER.0 | BranchSampleType::KERNEL.0 | Bran
 #[error("unknown branch filter {0}")]
 pub struct UnknownBranchFilter(pub String);
 
-/// Parses names separated by commas. If all are privilege levels, branches of any type are selected.
+/// Parses names separated by commas. If all are privilege levels, adds `any`: branches of any type.
 ///
 /// # Errors
 /// [`UnknownBranchFilter`] for the first unknown name.
@@ -55,6 +56,7 @@ pub fn branch_names() -> impl Iterator<Item = &'static str> {
 mod tests {
     use super::*;
 
+    /// Also an unknown name.
     #[test]
     fn privilege_levels_without_a_type_select_any_branch() {
         let any = BranchSampleType::ANY;

@@ -1,4 +1,4 @@
-//! Tool events: times measured by counting commands.
+//! Tool events: times that `stat` measures itself, without a counter of the kernel.
 
 use rperf_wire::Attr;
 
@@ -20,12 +20,13 @@ impl Tool {
     pub(crate) fn named(name: &str) -> Option<Self> {
         // In the order of `TOOL_NAMES`.
         let tools = [Self::Duration, Self::User, Self::System];
+        // Pairs of a name and its event.
         let mut known = TOOL_NAMES.iter().zip(tools);
         known.find_map(|(known, tool)| (*known == name).then_some(tool))
     }
 
-    /// The tool event of this name (`user_time` or `tool/user_time/`) in a stat recording, if its attr is that of a dummy event,
-    /// which counts nothing.
+    /// The tool event of this name (`user_time` or `tool/user_time/`) in a stat recording, which has a tool event with the attr
+    /// of a dummy event. `None` if the attr is of another event, which only has the same name.
     #[must_use]
     pub fn of_recorded(name: &str, attr: &Attr) -> Option<Self> {
         let plain = name

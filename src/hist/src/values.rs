@@ -19,11 +19,12 @@ pub struct FieldValue {
 /// [`Key::of_field`]: crate::Key::of_field
 pub type FieldValues = Vec<Option<FieldValue>>;
 
-/// Index of a list in a [`ValuePool`]. It differs between runs, so output must not be ordered by it.
+/// Index (number) of a list in a [`ValuePool`]. Threads add lists in any order, so it differs between runs of rperf, and output
+/// must not be ordered by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ValuesId(pub(crate) u32);
 
-/// All distinct lists of a recording, filled by several threads.
+/// All distinct lists of values ([`FieldValues`]) of a recording, filled by several threads.
 #[derive(Debug, Default)]
 pub(crate) struct ValuePool(Mutex<PoolState>);
 
@@ -47,7 +48,7 @@ impl ValuePool {
         number
     }
 
-    /// Returns the lists.
+    /// Returns the lists, by [`ValuesId`].
     pub(crate) fn finish(self) -> Vec<Arc<FieldValues>> {
         let all = self.0.into_inner();
         all.unwrap_or_else(PoisonError::into_inner).lists

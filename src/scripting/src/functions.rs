@@ -1,4 +1,5 @@
-//! The functions of a script and the values that they use, as its shim reports them.
+//! The functions of a script and the values that they use, as its shim reports them: rperf's program in the interpreter, which
+//! loads the script and calls its functions.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +13,12 @@ pub struct ScriptFunctions {
     /// The language of the script.
     #[serde(skip)]
     pub language: ScriptLanguage,
-    /// Handlers, and functions for other events, records, counts and tables.
+    /// Handlers of tracepoints, and functions for other events, for non-sample records, for counts of `stat` and for rows of
+    /// database tables.
     pub functions: Vec<ScriptFunction>,
     /// The functions of `perf_trace_context` that the script may call and that return values of the event.
     pub context: Vec<String>,
-    /// The script's exports to a database.
+    /// What the script exports to a database; by default, nothing.
     #[serde(default)]
     pub database: DatabaseMode,
 }
@@ -44,8 +46,8 @@ pub struct ScriptFunction {
     pub parameters: Vec<String>,
     /// Whether each parameter is read; `None` if unknown: then all count as read.
     pub read: Option<Vec<bool>>,
-    /// The keys that the function reads from the dict in its last parameter; `None` for all. Each
-    /// has the keys that are read from its value, if that is a dict; `None` for all.
+    /// The keys that the function reads from the dict in its last parameter; `None` for all. A key maps to the inner keys that
+    /// are read from its value, if the value is a dict; to `None` for all of them.
     pub keys: Option<BTreeMap<String, Option<Vec<String>>>>,
 }
 

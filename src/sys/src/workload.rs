@@ -42,6 +42,7 @@ impl Program {
                 .map(|directory| directory.join(word))
                 .collect()
         };
+        // Of several failures other than NotFound, the last is returned.
         let mut failure = io::ErrorKind::NotFound.into();
         for path in candidates {
             match check_executable(&path) {
@@ -90,7 +91,7 @@ fn check_executable(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The termination of a process.
+/// How a process terminated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitStatus {
     /// Normally, with this status.
@@ -204,7 +205,8 @@ impl Workload {
         self.pid.unsigned_abs()
     }
 
-    /// Makes the child execute its program and returns once the program is loaded.
+    /// Makes the child execute its program and returns once the program is loaded. After [`Workload::stop`], nothing is executed,
+    /// which is not an error.
     ///
     /// # Errors
     /// The error of execve(2); the child has exited then.
@@ -232,8 +234,7 @@ impl Workload {
         }
     }
 
-    /// Ends the child without waiting: by SIGTERM if its program runs, otherwise by closing the
-    /// pipe.
+    /// Ends the child without waiting: by SIGTERM if its program was started, otherwise by closing the pipe `start`.
     pub fn stop(&mut self) {
         // Until the program is loaded, the child may block SIGTERM; it exits when this end of the pipe
         // is closed.
@@ -368,9 +369,11 @@ unsafe fn child(
         if prepared.stdout_to_stderr {
             libc::dup2(libc::STDERR_FILENO, libc::STDOUT_FILENO);
         }
+        // Written, then read: both pipes carry a byte whose value has no meaning.
         let mut byte = 0_u8;
         let ready = libc::write(pipes.report, (&raw const byte).cast(), 1);
         if ready != 1 || libc::read(pipes.start, (&raw mut byte).cast(), 1) != 1 {
+            // The parent is gone, or does not start the program.
             libc::_exit(0);
         }
         // Rust ignores SIGPIPE; programs expect the default action.
@@ -436,6 +439,7 @@ mod tests {
         assert_eq!(child.usage(), None);
         assert_eq!(child.wait().unwrap(), WaitStatus::Exited(7));
         let usage = child.usage().expect("it has ended");
+        // Far more than `exit 7` needs: not a number that was never written.
         assert!(
             usage.user + usage.system < Duration::from_secs(5),
             "{usage:?}"
@@ -488,6 +492,7 @@ mod tests {
         assert!(writer.status().unwrap().success());
     }
 
+    /// Also a script without `#!`, which execve(2) does not load, but the shell does.
     #[test]
     fn a_program_that_cannot_be_loaded_is_the_error_of_start() {
         let signals = Signals::block(&[libc::SIGUSR1]).unwrap();

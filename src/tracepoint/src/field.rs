@@ -17,12 +17,12 @@ pub struct Field {
     pub size: usize,
     /// Size of one element in bytes, 0 if unknown; equal to `size` unless the field is an array or dynamic.
     pub element_size: usize,
-    /// Whether it is signed; false if an old kernel does not tell.
+    /// Whether it is signed; false if the line does not tell, as in old kernels.
     pub is_signed: bool,
     /// Whether it is an array.
     pub is_array: bool,
-    /// Whether the field holds the location of its data: an offset and a length, in very old kernels only an offset
-    /// (`__data_loc`, `__rel_loc`).
+    /// Whether the field (`__data_loc` or `__rel_loc`) holds the location of its data: an offset and a length, in very old
+    /// kernels only an offset.
     pub is_dynamic: bool,
     /// Whether the offset of a dynamic field is relative to the end of the field (`__rel_loc`).
     pub is_relative: bool,

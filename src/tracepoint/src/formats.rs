@@ -1,4 +1,5 @@
-//! The tracepoints of a recording or a running kernel, by id.
+//! The tracepoints of a recording or a running kernel, by id. An [`EventFormat`] is the text of a format, a [`Tracepoint`] what
+//! is parsed from it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -72,6 +73,7 @@ impl Formats {
     /// can refer to it.
     pub fn insert(&mut self, event: &EventFormat<'_>, abi: Abi) {
         let Some(id) = event.id() else { return };
+        // The same format again, as in each section of a stream, keeps what is already parsed.
         let is_same = |known: &Arc<Description>| {
             known.abi == abi && known.system == event.system && known.text == event.text
         };

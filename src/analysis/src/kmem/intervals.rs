@@ -110,6 +110,7 @@ impl IntervalSums {
     pub(super) fn cumulative(&self, intervals: usize) -> Vec<u64> {
         let mut total = 0_i64;
         let changes = self.0.iter().take(intervals);
+        // `self` has the changes in each interval, `sums` are the totals at their ends.
         let sums = changes.map(|change| {
             total = total.saturating_add(*change);
             u64::try_from(total).unwrap_or_default()
@@ -124,6 +125,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        /// The curves are the running totals of [`IntervalSums::cumulative`].
         #[test]
         fn curves_match_a_sum_over_all_changes(
             changes in prop::collection::vec((0..5_000_000_000_u64, 1..9000_u64), 1..200),

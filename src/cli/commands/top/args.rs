@@ -98,7 +98,8 @@ fn event_options() -> Vec<Arg> {
     ]
 }
 
-/// Returns `--debuginfod`, and options with a letter that concern neither targets nor events.
+/// Returns `--debuginfod`, and options with a letter that concern neither targets nor events. `-H` is among the remaining
+/// options.
 fn other_short_options() -> Vec<Arg> {
     vec![
         debuginfod::option(),
@@ -204,7 +205,7 @@ fn remaining_options_i_to_z() -> Vec<Arg> {
     ]
 }
 
-/// Returns the options that perf does not have, or only in newer releases.
+/// Returns the options that `perf top` does not have, or only in newer releases.
 fn rperf_options() -> Vec<Arg> {
     vec![
         // Newer releases of perf have it.

@@ -1,4 +1,4 @@
-//! The code options that `annotate` shares with the browsers of other commands.
+//! Options for showing annotated code, which `annotate` shares with other commands that can annotate functions.
 
 use clap::Arg;
 

@@ -17,7 +17,7 @@ pub(super) static SYMBOL: Key = Key {
     text,
 };
 
-/// Each address has its own row.
+/// The key `symoff`: each address has its own row.
 pub(super) static SYMBOL_OFFSET: Key = Key {
     name: "symoff",
     title: "Symbol Offset",
@@ -30,6 +30,7 @@ pub(super) static SYMBOL_OFFSET: Key = Key {
         Some(symbol) => KeyValue::Named {
             name: names.symbol(symbol),
             start: input.site.shown_address.cast_signed(),
+            // The same for all rows: the order does not depend on it.
             end: 0,
         },
         None => KeyValue::Absent,
@@ -42,14 +43,15 @@ pub(super) static SYMBOL_OFFSET: Key = Key {
         let offset = input.site.shown_address.wrapping_sub(names.range(symbol).0);
         match function.strip_suffix(INLINED) {
             Some(function) => format!("{function}+{offset:#x}{INLINED}"),
-            // Variables already have an offset.
+            // The text of a variable already has an offset.
             None if names.is_data(symbol) => function,
             None => format!("{function}+{offset:#x}"),
         }
     },
 };
 
-/// The bare name of the function, empty if unknown. Comparisons pair rows of different builds by it; no option selects it.
+/// The bare name of the function, empty if unknown. No option selects it: comparisons pair rows of different builds by its cells,
+/// since `identity` and the cells of `symbol` may have addresses.
 pub(crate) static FUNCTION_NAME: Key = Key {
     name: "function name",
     title: "",
@@ -65,7 +67,7 @@ pub(crate) static FUNCTION_NAME: Key = Key {
 };
 
 /// A location is identified by object and address; in a function that [`identity`] identifies by its name, by that name and the
-/// address; without a function, by the address.
+/// address; without a function, by the address. `shown_address` has the address in a function, `address` that without one.
 fn function_at<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
     let (site, at) = (input.site, input.site.shown_address.cast_signed());
     match identity(input, names) {
@@ -84,8 +86,8 @@ fn function_at<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyVa
 }
 
 /// A function is identified by object and range: two static functions with the same name are two rows. A function that is
-/// inlined, or whose address other functions may have had at other times, is identified by name and range, unknown code by its
-/// address.
+/// inlined, or whose address other functions may have had at other times (JIT), is identified by name and range, unknown code by
+/// its address.
 fn identity<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
     let Some(symbol) = input.site.symbol else {
         return KeyValue::Number(input.site.address.cast_signed());

@@ -1,4 +1,5 @@
-//! A small recording without files: four objects, two with the same short name, each with four functions.
+//! A small recording without files: four objects, two with the same short name, each with the same four functions. The first
+//! object is the kernel.
 
 use rperf_replay::{CommId, DsoId, Order};
 use rperf_resolve::{Level, SymbolId};
@@ -34,8 +35,8 @@ impl Fake {
         }
     }
 
-    /// The site with this number: first the functions of each object, then an address without a symbol in each object, then
-    /// addresses outside objects.
+    /// The site with this number: first the functions (the first function of each object, then the second of each, ...), then an
+    /// address without a symbol in each object, then addresses outside objects.
     pub(crate) fn site(&self, number: u32) -> CodeSite {
         let dso = number % OBJECTS;
         let kernel = dso == 0;
@@ -65,9 +66,10 @@ impl Fake {
         }
     }
 
-    /// The number of sites; three are outside objects.
+    /// The number of sites, including three outside objects.
     pub(crate) const SITES: u32 = OBJECT_SITES + 3;
 
+    /// Returns the index of a function (0 to 3) in the symbol table.
     fn index(&self, function: u32) -> SymbolIndex {
         let nth = self.table.iter().nth(function as usize);
         nth.expect("four functions").0
@@ -137,7 +139,7 @@ impl RecordingNames for Fake {
     }
 }
 
-/// A sample.
+/// A sample. `leaf` and `frames` are numbers of sites ([`Fake::site`]); the outermost caller is the first frame.
 #[derive(Debug, Clone)]
 pub(crate) struct Sample {
     pub(crate) order: Order,
@@ -148,7 +150,7 @@ pub(crate) struct Sample {
     pub(crate) frames: Vec<u32>,
 }
 
-/// A context with these ids.
+/// A context with these ids. Only samples of CPU 0 have a payload, so that there are some without.
 pub(crate) fn context(comm: u32, tid: u32, cpu: u32) -> SampleContext {
     SampleContext {
         comm: Some(CommId(comm)),

@@ -12,8 +12,8 @@ use super::{
 };
 use crate::EventDesc;
 
-/// Encoded feature sections by number. The methods named after features set their sections: features
-/// that aren't set are absent, setting one again replaces it.
+/// Encoded feature sections by number. A method named after a feature or its content sets the section of that feature and
+/// replaces an earlier one; features that aren't set are absent. The docs of these methods describe the content.
 #[derive(Debug, Clone)]
 pub struct FeatureSet {
     sections: BTreeMap<FeatureId, Vec<u8>>,
@@ -62,7 +62,7 @@ impl FeatureSet {
         })
     }
 
-    /// Adds build-ids to those that are set.
+    /// Appends build-ids to the section, which is created if absent.
     pub fn add_build_ids(&mut self, entries: &[BuildIdEntry]) -> &mut Self {
         if !entries.is_empty() {
             let section = self.sections.entry(FeatureId::BUILD_ID).or_default();
@@ -250,7 +250,7 @@ impl FeatureSet {
         })
     }
 
-    /// The encoded section of any feature, known or not, copied from another file of the same byte order.
+    /// Sets the section of any feature, known or not, to `bytes`, which are copied from a file of the same byte order.
     pub fn opaque(&mut self, feature: FeatureId, bytes: &[u8]) -> &mut Self {
         self.set(feature, |to| to.bytes(bytes))
     }

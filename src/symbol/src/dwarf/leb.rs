@@ -11,7 +11,7 @@ pub(super) fn unsigned(bytes: &[u8], at: &mut usize) -> Option<u64> {
     }
 }
 
-/// Reads the bytes of an unsigned number after its first byte, whose seven bits are `first`.
+/// Reads the bytes of an unsigned number after its first byte, whose low seven bits are `first`; returns the whole number.
 fn unsigned_rest(bytes: &[u8], at: &mut usize, first: u64) -> Option<u64> {
     let mut value = first;
     let mut shift = 7;
@@ -68,6 +68,7 @@ mod tests {
 
     use super::*;
 
+    /// Unsigned numbers; signed ones are truncated.
     #[test]
     fn only_zero_padding_may_exceed_64_bits() {
         for len in [9, 10, 11, 12, 40] {

@@ -1,4 +1,5 @@
-//! The view of one table: its rows, unfolded parts and zooms.
+//! The view of one table: its rows, unfolded parts and zooms (filters of rows, such as one thread). Rows are those of the
+//! histogram, lines those of the screen: shown rows, and call graphs below unfolded rows. The limit is the minimum percentage.
 
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ pub(super) struct TableView {
     pub(super) entries: Entries,
     pub(super) list: List,
     pub(super) zooms: Vec<ZoomFilter>,
-    /// The minimum percentage of shown rows.
+    /// The limit: rows with a lower percentage are not shown.
     pub(super) min_percent: f64,
     /// Whether percentages are relative to the sum of the shown rows.
     pub(super) is_relative_to_visible: bool,
@@ -43,9 +44,10 @@ impl TableView {
         let table = report.tables.get(number)?;
         let options = ChainOptions {
             graph: table.layout.graph_form,
+            // As in perf, call graphs relate to all samples of the first event, including those without a row.
             total: table.histogram.all.period,
         };
-        // `refresh` adds the lines.
+        // `refresh` below adds the lines, and takes from the entries of `before` only what is unfolded.
         let no_entries = Entries::new(Vec::new(), options, None);
         let mut view = Self {
             report: Arc::clone(report),
@@ -93,6 +95,7 @@ impl TableView {
             return;
         };
         let histogram = &table.histogram;
+        // The limit relates to the 100 percent of the first event's column, also if percentages are relative to shown rows.
         let total = histogram.totals.first().copied().unwrap_or_default();
         let passes = |row: &HistogramRow| {
             let (_, percent) = share(row.weights.total, total.period);
@@ -127,7 +130,7 @@ impl TableView {
         }
     }
 
-    /// Returns the first line of the screen.
+    /// Returns the first line of the screen. Its counts are of all rows; with zooms, of the rows that pass them and the limit.
     pub(super) fn title(&self) -> String {
         let Some(table) = self.table() else {
             return String::new();
@@ -159,8 +162,8 @@ impl TableView {
         title
     }
 
-    /// Orders rows by the next column; after the last column, in the report's own order. Skips keys in a hierarchy, whose levels
-    /// are ordered by numbers only.
+    /// Orders rows by the next column; after the last column, in the report's own order. In a hierarchy, skips the columns of
+    /// sort keys: its levels are ordered by columns of numbers only.
     pub(super) fn order_by_next(&mut self) {
         let columns = self
             .histogram()
@@ -189,7 +192,8 @@ impl TableView {
     }
 }
 
-/// Returns the sums of rows, by event. Rows on lower levels of a hierarchy are included in those above them.
+/// Returns the sums of rows, by event. Only rows on the top level are added: those on lower levels of a hierarchy are included in
+/// them.
 fn sums(items: &[RowItem], events: usize) -> Vec<ColumnSum> {
     let mut sums = vec![ColumnSum::default(); events];
     for item in items.iter().filter(|item| item.level == 0) {

@@ -8,10 +8,10 @@ use super::{milliseconds, percent, push_work};
 use crate::sched::Seconds;
 use crate::sched::latency::{RecordLosses, write_losses};
 
-/// The length of the rule above and below the rows.
+/// The length of the rule (a line of hyphens) above and below the rows.
 const RULE: usize = 128;
 
-/// The type of the times in rows.
+/// The type of the times in rows: run times in `kwork report`, delays in `kwork latency`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KworkColumns {
     /// Run times, with their sum.
@@ -32,7 +32,7 @@ impl KworkColumns {
         }
     }
 
-    /// Returns the time in the first column of times, in milliseconds.
+    /// Returns the time in the first column of times, in milliseconds: the sum of run times, or the mean delay.
     fn first(self, times: &KworkTimes) -> f64 {
         match self {
             Self::Runtime => milliseconds(times.total),
@@ -93,6 +93,8 @@ fn write_row(line: &mut Vec<u8>, row: &KworkRow, columns: KworkColumns) -> io::R
     )
 }
 
+/// Writes the sums over all rows. Only `kwork report` has them, so the times are run times. As in perf, their percentage
+/// of the time span is called load average.
 fn write_summary(out: &mut dyn Write, table: &KworkTable) -> io::Result<()> {
     let all_times = table.rows.iter().map(|row| &row.times);
     let count: u64 = all_times.clone().map(|times| times.count).sum();
@@ -107,6 +109,7 @@ fn write_summary(out: &mut dyn Write, table: &KworkTable) -> io::Result<()> {
     writeln!(out, "  Total time span (msec) : {span:9.3}")
 }
 
+/// Writes how many events have no counterpart, and their percentage of all records of the file.
 fn write_skipped(out: &mut dyn Write, skipped: SkippedEvents, records: u64) -> io::Result<()> {
     let sum = skipped.sum();
     if sum == 0 || records == 0 {

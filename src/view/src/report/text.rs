@@ -1,4 +1,4 @@
-//! The text around the tables.
+//! The report of one event, a table with its headings, and the text around the tables.
 
 use std::io::{self, Write};
 
@@ -14,7 +14,7 @@ pub struct ReportEvent<'a> {
     /// The name of the event, `cpu-clock:u`, or of its group,
     /// `anon group { cpu-clock, page-faults }`.
     pub name: &'a str,
-    /// Whether perf writes `events`: for a group, even if only its leader is shown.
+    /// Whether the heading has `events`, not `event`: as in perf, for a group, even if only its leader is shown.
     pub plural: bool,
     /// The argument of `--time`.
     pub times: Option<&'a str>,
@@ -80,6 +80,7 @@ pub fn write_event(
             )?,
             None => writeln!(out, "# Event count (approx.): {}\n{socket}#", total.period)?,
         }
+        // The table of blocks has its own titles.
         if event.blocks.is_none() {
             write_titles(out, histogram, layout)?;
         }
