@@ -1,6 +1,7 @@
-//! Prints the symbols, functions and source lines at addresses of an object, innermost inlined function first.
+//! Prints the symbols, functions and source lines at addresses of an object, innermost inlined function first. The addresses
+//! are file offsets, as for every object of the kind `User`.
 //!
-//! `cargo run --example symbolize -- target/debug/rperf 0x123456…` (file offsets)
+//! `cargo run --example symbolize -- target/debug/rperf 0x123456…`
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
 use std::path::Path;

@@ -34,10 +34,12 @@ pub(crate) fn parse(
 ) -> Result<Parsed, CliError> {
     let words = match argv::normalise(&command, words) {
         Ok(ParsedCommand::Run(words)) => words,
+        // `-h`: as in perf, on stderr and with the status of a usage error.
         Ok(ParsedCommand::Summary(keywords)) => {
             OutputStreams::error(&help::summary(context.program, title, &command, &keywords));
             return Ok(Parsed::Answered(ExitStatus::Usage));
         }
+        // `--help`.
         Ok(ParsedCommand::Manual) => {
             help::manual(context, title, &command)?;
             return Ok(Parsed::Answered(ExitStatus::Ok));
@@ -68,7 +70,7 @@ pub(crate) fn parse(
     Ok(Parsed::Matches(matches))
 }
 
-/// Explains why the options cannot be parsed.
+/// Explains why the options cannot be parsed. The leading blanks of the messages, one or two, are those of perf.
 fn usage_error(
     context: &Context,
     title: CommandTitle<'_>,

@@ -62,7 +62,8 @@ impl Cache {
         Self { root }
     }
 
-    /// Looks for a file, and deletes a miss that has expired. A found file counts as used now.
+    /// Looks for the file `part` (`debuginfo` or `executable`) of a build-id, and deletes a miss that has expired. A found
+    /// file counts as used now.
     pub(crate) fn look_up(&self, id: &str, part: &str) -> CacheLookup {
         let Ok(folder) = self.open_folder(id) else {
             return CacheLookup::Unknown;
@@ -254,6 +255,7 @@ mod tests {
         file.set_times(times).expect("times can be set");
     }
 
+    /// They are requested again because the cache no longer knows them (`Unknown`); no request is made here.
     #[test]
     fn absent_files_are_requested_again_after_expiry() {
         let scratch = Scratch::new();

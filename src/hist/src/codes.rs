@@ -14,6 +14,8 @@ pub(crate) struct RankColumn {
 impl RankColumn {
     pub(crate) fn new<T: Copy + Ord + Hash>(values: impl Iterator<Item = T>) -> Self {
         let mut distinct = Interner::default();
+        // The interner numbers the distinct values in the order in which they first occur; the rank is a value's position when
+        // the distinct values are sorted.
         let numbers: Vec<u32> = values.map(|value| distinct.intern(value)).collect();
         let mut sorted: Vec<(T, u32)> = distinct.into_items().into_iter().zip(0..).collect();
         sorted.sort_unstable();
@@ -99,7 +101,8 @@ mod tests {
             columns in 0usize..9,
             wide: bool,
         ) {
-            // With counts much higher than the actual number, columns don't fit into one word.
+            // If `wide`, the count passed to `push` is much higher than the number of distinct values, so that several
+            // columns don't fit into one word.
             let mut codes = RankCodes::new(rows.len());
             for at in 0..columns {
                 let column = RankColumn::new(rows.iter().map(|row| row[at] / 200));

@@ -91,10 +91,13 @@ mod tests {
     #[test]
     fn cpus_of_each_encoding_are_decoded() {
         let head = || Bytes::new().u64(CPUS).u64(7);
+        // The 0xffff is -1, "any CPU", which is dropped.
         let list = head().u16(0).u16(3).u16(1).u16(0xffff).u16(4);
         assert_eq!(decode(list), EventProperty::Cpus(vec![1, 4]));
+        // The zero is the byte `any_cpu` and a byte of padding.
         let range = head().u16(2).u16(0).u16(2).u16(4);
         assert_eq!(decode(range), EventProperty::Cpus(vec![2, 3, 4]));
+        // Masks of two words, of four or eight bytes each; padding of four bytes precedes the longer words.
         let small = head().u16(1).u16(2).u16(4).u32(1).u32(2);
         assert_eq!(decode(small), EventProperty::Cpus(vec![0, 33]));
         let wide = head().u16(1).u16(2).u16(8).u32(0).u64(1 << 63).u64(1);

@@ -409,14 +409,18 @@ fn descriptors_of_this_process_are_written_regardless_of_the_owner() {
     };
     for (folder, expected) in [("/proc/self/fd", "beforea"), ("/dev/fd", "beforeaa")] {
         let found = find(folder).expect("no refusal").expect("a file");
+        // Appends, as to any regular file.
         let mut opened = found.for_writing().expect("opened");
         opened.write_all(b"a").expect("written");
         assert_eq!(fs::read_to_string(&path).expect("read"), expected);
     }
+    // Own descriptors are recognised by the name of the folder, such as those above. `ForeignPipe` also stands for a regular file
+    // of another user behind a link below `/proc`.
     let of_process = format!("/proc/{}/fd", std::process::id());
     assert_eq!(refused(find(&of_process)), Refusal::ForeignPipe);
 }
 
+/// The link is below `/dev`, its target elsewhere.
 #[test]
 fn foreign_links_to_files_below_dev_are_not_followed() {
     if !is_root_or_skips("foreign_links_to_files_below_dev_are_not_followed") {
@@ -498,6 +502,7 @@ fn links_and_files_of_others_in_a_shared_folder_are_not_written() {
     // In that user's own folder, root may append to the user's file.
     give(&folder);
     open_output(&path, WriteMode::Append).expect("opened");
+    // Root's own file is still refused there, because of its second hard link.
     assert_eq!(
         refused(open_output(&folder.join("hard"), WriteMode::Truncate)),
         Refusal::ForeignFile

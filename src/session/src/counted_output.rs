@@ -17,12 +17,14 @@ pub(crate) struct CountedOutput {
     pub(crate) stats: RecordStats,
     /// Compressor of ring data (`-z`).
     pub(crate) compressor: Option<Compressor>,
-    /// Number of samples among rewritten records, if records are rewritten: there may be fewer or more than in the rings.
+    /// Number of samples written, if a [`RewriteThread`](crate::rewriting::RewriteThread) changes the records from the rings
+    /// before they are written: there may be fewer or more samples than in the rings.
     rewritten: Option<u64>,
+    /// Splits bytes into records, for the statistics.
     pub(crate) walker: RecordWalker,
     /// Bytes in other files of the same recording.
     elsewhere: u64,
-    /// Positions of the parts of hardware traces.
+    /// Positions of the parts of hardware traces (AUXTRACE records with their data) in the output.
     pub(crate) traces: Vec<AuxIndexEntry>,
 }
 
@@ -44,7 +46,7 @@ impl CountedOutput {
         self.output_sink.bytes() + self.elsewhere
     }
 
-    /// Adds the statistics of another file of the recording, and closes that file.
+    /// Adds the statistics of another file of the recording, `part`, and closes that file.
     pub(crate) fn absorb(&mut self, part: Self) -> Result<(), WriteError> {
         self.elsewhere += part.output_sink.bytes();
         self.stats.add(part.stats);
@@ -71,6 +73,7 @@ impl CountedOutput {
         let bytes = records.take();
         let stats = &mut self.stats;
         stats.truncated_maps += std::mem::take(&mut records.truncated_maps);
+        // The walker takes two pieces, because data of a ring may wrap. These bytes are in one piece.
         self.walker.walk([&bytes, &[]], |record| {
             stats.note(&record);
         });
@@ -83,6 +86,7 @@ impl CountedOutput {
         header: AuxTrace,
         pieces: &[&[u8]],
     ) -> Result<(), WriteError> {
+        // 0: only records of the kernel's types have a trailer (the `sample_id` fields), AUXTRACE has none.
         let mut records = RecordBuffer::new(0);
         let record = UserRecord::AuxTrace(header);
         records.user(record.kind(), |to| record.encode_body(to));
@@ -94,7 +98,8 @@ impl CountedOutput {
         self.output_sink.write_with_payload(&record, pieces)
     }
 
-    /// Writes a run of rewritten records. `stats` has the records of the rings, so only samples are counted here.
+    /// Writes a run of rewritten records. `stats` already counts the records of the rings from which
+    /// they were made, so only samples are counted here.
     pub(crate) fn write(&mut self, run: &[u8]) -> Result<(), WriteError> {
         let samples = self.rewritten.get_or_insert_default();
         self.walker.walk([run, &[]], |record| {
@@ -119,6 +124,7 @@ pub(crate) fn write_run(
 
 /// Converts an error; the path is added by the caller.
 pub(crate) fn write_error(error: WriteError) -> Error {
+    // `kept`: the bytes of complete records in the file.
     let (kept, cause) = match error {
         WriteError::Data { kept, source, .. } => (kept, source),
         WriteError::Header(source) => (0, source),

@@ -125,6 +125,7 @@ impl KprobeProgram {
             Instruction::new(0x07, 1, -16),
             // R2 = 16, the size of the text.
             Instruction::set(2, 16),
+            // Calls the helper.
             Instruction::new(0x85, 0, TRACE_PRINTK),
             Instruction::set(0, 0),
             Instruction::EXIT,
@@ -153,6 +154,7 @@ impl AsFd for KprobeProgram {
 mod tests {
     use super::*;
 
+    /// Only checks that the list is not empty while a program is loaded.
     #[test]
     fn a_loaded_program_is_listed() {
         let Ok(_program) = KprobeProgram::empty() else {

@@ -207,8 +207,8 @@ fn module(line: &str) -> Option<Module> {
     })
 }
 
-/// Collects `NAME.ko`, plain or compressed, by module name. `depth` is the number of levels of `directory` below the
-/// first one.
+/// Collects `NAME.ko`, plain or compressed, by module name. `directory` is `depth` levels below the directory of the first
+/// call.
 fn module_files(directory: &Path, depth: u32, files: &mut HashMap<String, PathBuf>) {
     // The trees under `kernel` are about six levels deep; links to sources and builds are not
     // followed.
@@ -297,6 +297,7 @@ mod tests {
     fn the_size_in_iomem_is_that_of_the_symbols() {
         let proc = Proc::new("/proc");
         let lines = || BufReader::new(File::open("/proc/kallsyms").unwrap());
+        // Without a size, the end is the address of `_etext`. `None` if addresses are hidden.
         let Some(searched) = find_text(lines(), None) else {
             return;
         };

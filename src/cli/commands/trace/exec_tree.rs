@@ -10,7 +10,8 @@ use rperf_syscalls::write_quoted;
 /// The flag of clone(2) and clone3(2) for a new thread of the same process.
 const CLONE_THREAD: u64 = 0x1_0000;
 
-/// The calls from which the tree is built.
+/// The calls from which the tree is built. Those of chdir(2) and fchdir(2) are not handled here: they are observed for
+/// [`LineDetails::directory`].
 pub(super) const TREE_CALLS: &[&str] = &[
     "chdir",
     "clone",
@@ -79,6 +80,7 @@ impl ExecTree {
     /// Adds a call.
     pub(super) fn add(&mut self, line: &TraceLine<'_>) {
         let Some(details) = line.details else { return };
+        // When the call returned; when it began if it never returns, as exit(2). `line.time` is when it began.
         let time = details.moment;
         let index = self.process_index(line, details);
         let Some(process) = self.processes.get_mut(index) else {

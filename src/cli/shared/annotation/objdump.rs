@@ -10,8 +10,8 @@ use rperf_resolve::Resolver;
 
 use crate::cli::error::CliError;
 
-/// Returns the parsed output of `program` for the code of `function`, at `range` in its object. The file with the object's
-/// symbols is tried first, then the object.
+/// Returns the parsed output of `program` for the code of `function`, at `range` in its object's own address space (for mapped
+/// files, virtual addresses). The file with the object's symbols is tried first, then the object.
 ///
 /// # Errors
 ///
@@ -24,9 +24,11 @@ pub(crate) fn run_objdump(
     syntax: Syntax,
 ) -> Result<ObjdumpListing, CliError> {
     let dso = function.symbol.dso;
+    // The world holds the processes, mappings and DSOs of the recording.
     let object = &*resolver.world().dso(dso).path();
     // The symbols may come from a debug file, which may have no code.
     let symbol_file = resolver.symbol_file(dso).filter(|file| *file != object);
+    // The first line of stderr for the file tried last, which is the object.
     let mut objdump_message = String::new();
     for file in symbol_file.into_iter().chain([object]) {
         let mut command = Command::new(program);

@@ -1,4 +1,6 @@
 //! Entry points of functions and inlined instances, with the lines of their declarations and calls.
+//!
+//! The *wanted* files are the source files in which the search looks for lines.
 
 use gimli::UnitOffset;
 use rperf_symbol::dwarf::{DieReference, DieScanner, ScannedDie};
@@ -113,6 +115,7 @@ impl<'p, 'w, 'u> EntryPoints<'p, 'w, 'u> {
         let line = entry
             .declared_line
             .and_then(|line| u32::try_from(line).ok());
+        // The scanner reads only the attributes of the DIE itself. What it lacks is that of its origin.
         let declaration = match (entry.declared_file, line, entry.origin) {
             (Some(file), Some(line), _) => Declaration {
                 is_wanted: (self.is_wanted_file)(file),
@@ -125,6 +128,7 @@ impl<'p, 'w, 'u> EntryPoints<'p, 'w, 'u> {
                     line: line.or(of_origin.line),
                 }
             }
+            // The origin is in another unit, or there is none: reads the whole DIE, and follows references to other units.
             _ => self.declaration_at(entry.offset),
         };
         declaration.line.filter(|_| declaration.is_wanted)

@@ -18,8 +18,8 @@ const MAX_FILE_BYTES: u64 = 32 << 10;
 /// The time limit for a damaged file of up to [`MAX_FILE_BYTES`], in an unoptimised build.
 const MAX_ROUND_TIME: Duration = Duration::from_secs(10);
 
-/// Generated recordings of both byte orders and in pipe mode, and the files of up to [`MAX_FILE_BYTES`] that [`recordings`]
-/// finds, each with a name.
+/// Generated recordings of both byte orders and in pipe mode, and the files of up to [`MAX_FILE_BYTES`] that
+/// [`recording_candidates`] finds, each with a name. The generated ones have six samples.
 fn seeds() -> Vec<(String, Vec<u8>)> {
     let mut seeds = Vec::new();
     for endian in [Endian::Little, Endian::Big] {
@@ -126,8 +126,8 @@ fn damaged_recordings_are_read_or_refused_in_time() {
 /// A truncated file that lost samples has a finding or an error; a truncated pipe-mode stream may have neither.
 #[test]
 fn truncated_recordings_are_refused_or_reported() {
-    // Larger seeds take too long. Crash inputs of fuzzers are damaged already. The file `data.0` of a directory recording has no
-    // header; like it, all files without a header are refused by `parse` below.
+    // Larger seeds take too long. Crash inputs of fuzzers are damaged already. A file `data.0` of a directory recording has no
+    // header; other files without a header are refused by `parse` below.
     let is_usable = |(name, bytes): &(String, Vec<u8>)| {
         bytes.len() < 10_000 && !name.contains("fuzz") && !name.ends_with(".0")
     };
@@ -145,6 +145,7 @@ fn truncated_recordings_are_refused_or_reported() {
             };
             assert!(outcome.samples <= complete, "{name} truncated at {end}");
             let data = PerfData::parse(truncated).expect("a recording");
+            // `outcome.end` is the error that ended the replay.
             let is_reported = outcome.end.is_some() || !data.findings().is_empty();
             let lost = outcome.samples < complete;
             assert!(

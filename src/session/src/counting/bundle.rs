@@ -1,4 +1,4 @@
-//! Groups of tracepoints opened per CPU (not per task) that are enabled, disabled and read together for efficiency.
+//! Bundles: groups of tracepoints opened per CPU (not per task) that are enabled, disabled and read together for efficiency.
 //!
 //! For each ioctl the kernel iterates over all events of the CPU, so hundreds of ioctls take longer than the counting
 //! itself. A group needs only one. Tracepoints can always be scheduled, so they are never multiplexed: their counts
@@ -9,7 +9,8 @@ use rperf_wire::EventType;
 
 use super::CountEvent;
 
-/// Minimum number of tracepoints of a count for which a bundle is used.
+/// Bundles are used if at least this many of the requested events are tracepoints that fit into one. With fewer, the ioctls
+/// are few anyway.
 const MIN_TRACEPOINTS: usize = 16;
 /// Maximum number of events of a bundle. The kernel would accept more (as long as read(2) returns at most 16 KiB), but opening
 /// a member takes time proportional to the group size.
@@ -18,6 +19,7 @@ const MAX_EVENTS: usize = 256;
 /// The current bundle while events are opened.
 #[derive(Debug)]
 pub(super) struct TracepointBundle {
+    /// Whether events are bundled.
     is_enabled: bool,
     /// Index of the first event.
     leader: Option<usize>,

@@ -124,9 +124,11 @@ proptest! {
 
     #[test]
     fn truncated_data_have_the_same_value_or_none(
+        // Small bytes, so that offsets in location words are often within the data.
         raw in prop::collection::vec(0_u8..40, 0..60),
         offset in 0_usize..60,
         declared in prop::sample::select(DECLARATIONS.to_vec()),
+        // Selects one of the declaration's sizes, of which there are up to four.
         which in 0_usize..4,
         signed: bool,
     ) {

@@ -16,7 +16,7 @@ pub struct HolderSum {
     pub name: String,
     /// The number of samples if the holders ran, otherwise of intervals.
     pub count: u64,
-    /// The time, in ns.
+    /// For how long the holders were in this state and function while others waited for them, in ns.
     pub nanos: u64,
     /// The frames that are shown, innermost first.
     pub stack: Vec<String>,
@@ -50,7 +50,7 @@ pub fn state_name(state: HolderState) -> &'static str {
 /// Those of `out`.
 pub fn write_holders(out: &mut dyn Write, sums: &HolderSums, with_titles: bool) -> io::Result<()> {
     if with_titles {
-        // Without padding only a unit of one letter ends in a blank, which is trimmed.
+        // A unit of one letter (`s `) ends in a blank, which is trimmed. There is nothing else to trim, since nothing is padded.
         let unpadded = 0;
         let waited = time(sums.waited, unpadded);
         writeln!(out, "others waited {} for holders\n", waited.trim())?;

@@ -77,6 +77,7 @@ pub(super) fn run(
     let status = kernel_sums::watch(&mut observation, has_workload, &mut |observation| {
         // Empties the rings; the records are not needed.
         observation.drain(&mut |_| {});
+        // Takes the sums of tasks that ended out of the BPF map, for room for other tasks. `read` below returns them, too.
         summary.take_ended().map_err(unavailable)
     })?;
     let tasks = summary.read().map_err(unavailable)?;
@@ -132,6 +133,7 @@ fn row(key: TaskKey, waits: TaskWaits) -> LatencyRow {
         tasks: 1,
         sums: LatencySums {
             runtime: waits.runtime,
+            // Each wait ends with a switch to the task.
             switches: waits.count,
             delay: waits.total,
             max_delay: max,
