@@ -145,7 +145,7 @@ pub(super) fn read(
     context: &Context,
 ) -> Result<CallSummary, Error> {
     let calls = summary.read()?;
-    // With `SummaryMode::Cgroup`, `birth_or_cgroup` is the id of the cgroup. Otherwise, threads that reuse an id become one below.
+    // With `SummaryMode::Cgroup`, `birth_or_cgroup` is the id of the cgroup; otherwise, threads of the same id become one below.
     let tables = (mode == SummaryMode::Cgroup).then(|| {
         let ids = calls.keys().filter(|key| !key.is_compat);
         CgroupTables::new(ids.map(|key| key.birth_or_cgroup).collect())
