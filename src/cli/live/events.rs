@@ -38,7 +38,7 @@ pub(crate) fn events(
     let catalogue = pmus.catalogue(machine);
     let mut lists = Vec::new();
     let mut errors = Vec::new();
-    // All values of `-e` and `--probe`, also those of `-e` without probe events.
+    // This returns all values of `-e` and `--probe`, also those for which no probe event is created.
     for (index, listed) in probes::create_probe_events(matches, context, &machine.tracefs)? {
         let parsed = match listed {
             ParserEvents::Text(text) => parse(&text, &catalogue),
@@ -126,7 +126,8 @@ fn of_parse_errors(errors: &[ParseError]) -> CliError {
     hints.into_iter().fold(cli, CliError::hint)
 }
 
-/// Attaches to the events of each list the filters between it and the next list.
+/// Attaches to the events of each list the filters that stand between it and the next list on the command line. `lists` are in
+/// the order of the command line.
 pub(crate) fn attach_filters(
     matches: &ArgMatches,
     lists: &mut [ListedEvents],

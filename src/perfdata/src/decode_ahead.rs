@@ -121,7 +121,8 @@ impl<'a> DecodeAhead<'a> {
 
 /// Decodes records until the [`DecodeAhead`] is dropped.
 fn work(queue: &Mutex<Receiver<DecodeJob<'_>>>) {
-    // Frames with a larger window than is allowed for this size are left to the caller.
+    // The size of the recording limits the window of its frames. It is not known here: only windows allowed in every recording
+    // are decoded, and frames with larger ones are left to the caller.
     let unknown_size = 0;
     let mut frames = CompleteFrames::new(unknown_size);
     loop {

@@ -14,7 +14,7 @@ use crate::threads::on_threads;
 use crate::{BadRecord, Fold, Order, Replay, Sample};
 
 impl<'a> Replay<'a> {
-    /// Folds all samples. At most `threads` ranges of the file are folded into one `A` each and
+    /// Folds all samples. At most `threads` ranges of the file (shards) are folded into one `A` each and
     /// merged in file order, so that the result depends neither on timing nor on the number of
     /// threads. `make` creates an empty `A`. Samples that cannot be decoded are counted in [`Replay::diagnostics`].
     ///
@@ -46,6 +46,7 @@ impl<'a> Replay<'a> {
     fn fold_shard<A: Fold>(&self, slices: &[DataSlice], make: &impl Fn() -> A) -> A {
         let folded = make();
         let mut fields = folded.fields();
+        // Only the callchain of a sample tells whether its user part was deferred.
         if self.scan.deferred.are_awaited() {
             fields |= SampleType::CALLCHAIN;
         }
@@ -78,7 +79,8 @@ struct ShardFold<'r, 'a, A> {
     bad: DecodeErrors,
     /// The last sample; its memory is reused for the next.
     sample: Sample<'a>,
-    /// Whether other samples may be derived from the recorded ones: samples may be shared by events or have deferred callchains.
+    /// Whether other samples may be derived from the recorded ones: with `:S`, one for each event of a group, or with deferred
+    /// callchains inserted.
     may_derive: bool,
 }
 
@@ -101,6 +103,7 @@ impl<A: Fold> ShardFold<'_, '_, A> {
             let position = record.position;
             prefetcher.advance(records.position());
             let order = |time: Option<u64>| Order {
+                // Without a time: the time up to which perf would have delivered records here.
                 time: time.unwrap_or_else(|| replay.limit(position)),
                 position,
             };

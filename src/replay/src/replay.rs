@@ -1,4 +1,5 @@
-//! An opened recording: the World and two ways to process samples.
+//! An opened recording: the World (processes and mappings by time) and two ways to process samples, [`Replay::fold`] in any order
+//! and [`Replay::ordered`] in time order.
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard};
@@ -14,7 +15,7 @@ use crate::scan::{DataSlice, Scan, scan};
 use crate::threads::locked;
 use crate::{Diagnostics, Error, Order, Sample, World};
 
-/// A recording after pass 1.
+/// A recording after pass 1, which reads all record headers and builds the World. A later run over the samples is pass 2.
 #[derive(Debug)]
 pub struct Replay<'a> {
     data: &'a PerfData<'a>,
@@ -100,7 +101,7 @@ impl<'a> Replay<'a> {
     /// Whether there are samples of the host's kernel.
     #[must_use]
     pub fn has_kernel_samples(&self) -> bool {
-        // `PERF_RECORD_MISC_KERNEL` is 1.
+        // `modes` has bit N set if samples have the CPU mode N; `PERF_RECORD_MISC_KERNEL` is 1.
         self.scan.modes & 1 << 1 != 0
     }
 
@@ -124,15 +125,15 @@ impl<'a> Replay<'a> {
         self.data.data_from(position)
     }
 
-    /// The bytes of a slice.
+    /// The bytes of a slice: a range of the data between two record boundaries.
     pub(crate) fn bytes_of(&self, slice: &DataSlice) -> &'a [u8] {
         let bytes = self.data_from(slice.start);
         let size = usize::try_from(slice.end - slice.start).unwrap_or(usize::MAX);
         bytes.get(..size).unwrap_or(bytes)
     }
 
-    /// The position in the order of `record`, which is not a sample. A record without a time gets the flush limit at its file
-    /// offset as its time.
+    /// The sort key of `record`, which is not a sample: its time, then its file offset. A record without a time gets the flush
+    /// limit at its file offset as its time.
     pub(crate) fn order_of(&self, record: &RecordAt<'_>) -> Order {
         let position = record.position;
         let time = self.events.record_time(&record.raw);
@@ -142,7 +143,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// The flush limit at the file offset of a record without a time.
+    /// The flush limit (the time up to which perf would have delivered records) at the file offset of a record without a time.
     #[cold]
     pub(crate) fn limit(&self, position: u64) -> u64 {
         self.scan.limit(position)

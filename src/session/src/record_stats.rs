@@ -1,4 +1,5 @@
-//! Statistics of drained and synthesized records: counts, times, losses, mapped files, BPF programs.
+//! Statistics of synthesized records and of drained ones (read from ring buffers): counts, times, losses, mapped files, BPF
+//! programs.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -48,7 +49,7 @@ pub(crate) struct RecordStats {
     pub(crate) lost_records: u64,
     /// Number of throttlings of each counter, by id.
     pub(crate) throttled: HashMap<u64, u64>,
-    /// Statistics of AUX records; `area_bytes` is not set.
+    /// Statistics of AUX records; `area_bytes`, the size of the AUX buffers, is set elsewhere.
     pub(crate) traces: TraceStats,
     /// Minimum and maximum time of samples.
     pub(crate) times: Option<(u64, u64)>,
@@ -58,7 +59,7 @@ pub(crate) struct RecordStats {
     pub(crate) sampled_pages: CodePages,
     /// Deleted files among `mapped`, if they are kept.
     pub(crate) deleted: DeletedFiles,
-    /// Number of processes whose mappings took too long to read.
+    /// Number of processes whose mappings took too long to read; set when records are synthesized.
     pub(crate) truncated_maps: u64,
     /// Number of MMAP2 records that are marked as having a build-id but have none.
     pub(crate) mismarked: u64,
@@ -227,6 +228,7 @@ mod tests {
                 });
                 stats.note(&RawRecord {
                     kind,
+                    // `Misc::USER`.
                     misc: Misc(2),
                     body: &body,
                 });
@@ -255,6 +257,7 @@ mod tests {
     #[test]
     fn losses_are_counted_as_chunks_and_as_records() {
         let mut stats = RecordStats::new(SampleType::IP);
+        // The event's id and the number of lost records.
         let body = body(|to| {
             to.u64(1);
             to.u64(24);
@@ -271,6 +274,7 @@ mod tests {
         );
     }
 
+    /// AUX records with gaps or collisions are counted, too.
     #[test]
     fn truncated_traces_are_counted_by_cause() {
         /// `PERF_AUX_FLAG_OVERWRITE`, which is not counted.
@@ -310,6 +314,7 @@ mod tests {
     fn throttling_is_counted_by_counter() {
         let mut stats = RecordStats::new(SampleType::IP);
         for id in [7, 8, 7] {
+            // Time, id of the counter and stream id.
             let body = body(|to| {
                 to.u64(100);
                 to.u64(id);
@@ -352,6 +357,7 @@ mod tests {
                 mmap,
                 id,
                 prot,
+                // `MAP_PRIVATE`.
                 flags: 2,
             });
             let body = body(|to| record.encode_body(to));

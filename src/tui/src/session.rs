@@ -23,7 +23,7 @@ pub struct Session<M> {
     /// `None` once all senders are gone.
     messages: Option<Receiver<M>>,
     theme: Theme,
-    /// The time of the top screen's next tick; `None` if it has no interval, or none has begun.
+    /// The time of the top screen's next tick; `None` if the screen has no tick interval, or before an interval begins.
     tick: Option<Instant>,
     /// Whether the top screen has not been drawn yet, so that it does not know its size.
     is_new: bool,
@@ -122,6 +122,7 @@ impl<M> Session<M> {
         while let Some(messages) = &self.messages {
             match messages.try_recv() {
                 Ok(message) => {
+                    // Screens that a message opens do not receive it.
                     for place in 0..self.screens.len() {
                         let screen = self.screens.get_mut(place);
                         let result = screen
@@ -201,6 +202,7 @@ impl<M> Session<M> {
                 self.is_new = true;
             }
             InputResult::Quit => self.screens.clear(),
+            // A screen below another one cannot be closed or replaced; it is only redrawn.
             InputResult::Changed | InputResult::Close(_) | InputResult::Replace(_) => {}
         }
         LoopResult::Painting
@@ -210,6 +212,7 @@ impl<M> Session<M> {
     fn pop_screen(&mut self, reply: Reply) {
         self.screens.pop();
         self.tick = None;
+        // The result is not needed: everything visible is painted after a screen closes.
         self.pass_input(Input::Reply(reply));
     }
 }

@@ -101,7 +101,7 @@ impl Theme {
     }
 
     /// Returns the style of a frame in the flame view. With colours, it depends only on the function's name; without, on whether
-    /// the frame's number is even.
+    /// `number`, the frame's index in the view, is even.
     #[must_use]
     pub fn flame(&self, name: &str, number: usize) -> Style {
         const FRAME_COLORS: [Color; 4] = [

@@ -116,7 +116,7 @@ fn layout(event: &EventDesc, tracepoints: &[EventFields], formats: &Formats) -> 
     })
 }
 
-/// The decoded samples of a block of the recording.
+/// The decoded samples of a block: a number of consecutive samples in time order that one thread decodes.
 #[derive(Debug, Default)]
 pub struct FieldBlock {
     samples: Vec<StoredSample>,
@@ -177,6 +177,7 @@ impl Render for FieldDecoder<'_, '_> {
     }
 
     fn fields(&self) -> SampleType {
+        // Time, process and thread are decoded in any case. The filter may read any field.
         match self.filter.accepts_all() {
             true => SampleType::RAW | SampleType::CPU,
             false => SampleType::ALL,

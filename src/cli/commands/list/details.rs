@@ -28,7 +28,7 @@ pub(super) struct ShownDetails<'a> {
     pub(super) catalogue: &'a Catalogue<'a>,
     /// The source of tracepoint formats.
     pub(super) tracefs: &'a Tracefs,
-    /// Returns the USDT probes of programs; called only if they are shown.
+    /// Returns the USDT probes (markers) of programs; called only if they are shown.
     pub(super) markers: &'a dyn Fn() -> Vec<UsdtMarker>,
     /// Whether descriptions from vendor tables are shown.
     pub(super) descriptions: bool,
@@ -105,6 +105,7 @@ impl ShownDetails<'_> {
         }
         let terms = row.terms.as_ref()?;
         Some(match &row.description {
+            // The space puts the line in column 8, as in perf.
             Some(described) => format!(" {}/{terms}/", described.pmu),
             None => format!("terms {terms}"),
         })
@@ -125,7 +126,7 @@ impl ShownDetails<'_> {
         }
     }
 
-    /// The definition of a probe: its line in uprobe_events or kprobe_events.
+    /// The definition of a probe: its line in uprobe_events or kprobe_events. `None` for other tracepoints.
     fn definition(&self, system: &str, name: &str) -> Option<String> {
         let suffix = format!(":{system}/{name}");
         ["uprobe_events", "kprobe_events"]

@@ -23,6 +23,7 @@ use crate::cli::error::CliError;
 /// Serves a browser's requests for annotated functions.
 pub(crate) struct Annotator<'a, 'w> {
     pub(crate) printer: AnnotationPrinter<'a, 'w>,
+    /// The functions to show: a table for each event or group of events.
     pub(crate) tables: &'a [ChosenFunctions],
     sources: Mutex<SourceTexts>,
 }
@@ -54,6 +55,7 @@ impl<'a, 'w> Annotator<'a, 'w> {
                 tried += 1;
             }
         }
+        // If functions were tried, this is an error: none of them has code.
         missing.report(self.printer.resolver, tried, context)?;
         Err(CliError::message(
             1,
@@ -83,8 +85,8 @@ impl<'a, 'w> Annotator<'a, 'w> {
         self.open(table, function)
     }
 
-    /// Lists the symbols of the object that `shown` names, otherwise of the object that contains the function of `shown`: start,
-    /// end, binding and name.
+    /// Lists the symbols of an object, each with start, end, binding and name. The object is the one that `shown` names; if it
+    /// names none of the recording, the one that contains the function of `shown`.
     fn map(&self, shown: &ShownFunction) -> Result<ReaderMessage, CliError> {
         let resolver = self.printer.resolver;
         let name = shown.dso.as_ref();
@@ -205,6 +207,7 @@ impl<'a, 'w> Annotator<'a, 'w> {
             event: table.events.first().map_or(0, |event| event.0 as usize),
             totals: self.printer.totals(table, SampledFunctions::total),
             sources: sources.of(&code),
+            // A hint on the keys is shown.
             bottom: String::new(),
             code,
         }

@@ -16,7 +16,7 @@ fn only(message: &[u8], field: u64) -> &[u8] {
 }
 
 /// Two samples with the stack `main`, `work` and `inner` (inlined into `work`), and one sample without a stack. The id of the
-/// thread is not recorded.
+/// thread is not recorded (`u32::MAX`). The event `page-faults` has no samples, and the function `schedule` no frames.
 fn profile() -> Profile {
     let function = |name: &str, kind| ProfileFunction {
         name: name.to_owned(),
@@ -134,10 +134,12 @@ fn each_event_with_samples_is_a_profile() {
     let kind = only(profile, 1);
     assert_eq!(string(number(kind, 1)), b"cpu-clock");
     assert_eq!(string(number(kind, 2)), b"nanoseconds");
+    // The time of the first sample, and the time from it to the last one.
     assert_eq!(
         (number(profile, 3), number(profile, 4)),
         (5_000_000_000, 120)
     );
+    // The mean of the samples' periods.
     assert_eq!(number(profile, 6), (1100 + 1150 + 1220) / 3);
     assert_eq!(only(profile, 7).len(), 16);
     // A second encoding has the same profile id.
@@ -145,6 +147,7 @@ fn each_event_with_samples_is_a_profile() {
         only(profile, 7),
         only(only(only(only(&encoded(), 1), 2), 2), 7)
     );
+    // The two recorded samples with the same stack are one message with two times.
     let samples = messages(profile, 2);
     assert_eq!(samples.len(), 2);
     // The sample without a stack refers to stack 0.
@@ -206,6 +209,7 @@ fn a_stack_leads_to_functions_files_and_lines() {
     );
     let mapping = messages(dictionary, 1)[index(number(location, 1))];
     assert_eq!(string(number(mapping, 4)), "/bin/a.out");
+    // The end of the mapping, which is not known here: just above its highest address in a frame.
     assert_eq!(number(mapping, 2), 0x31);
     assert_eq!(
         attributes(&data, &packed(mapping, 5)),

@@ -72,9 +72,9 @@ fn join_single_branch(branch: &mut Branch) {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BranchThreshold {
     form: GraphForm,
-    /// The minimum share of a branch, from 0 to 1.
+    /// The minimum share of a branch, from 0 to 1: of the branch and its siblings in fractal form, otherwise of the total period.
     share: f64,
-    /// Minimum period, for forms whose threshold is relative to the total period.
+    /// Minimum period, for all forms but fractal.
     min_period: u64,
 }
 
@@ -94,6 +94,7 @@ impl BranchThreshold {
         let periods = branches.iter().map(|branch| branch.all.period);
         let fork_period = periods.fold(0, u64::saturating_add);
         let min_period = match self.form {
+            // Rounded up as in perf, which rounds the threshold of other forms down.
             GraphForm::Fractal => (fork_period as f64 * self.share).ceil() as u64,
             _ => self.min_period,
         };
@@ -147,6 +148,7 @@ mod tests {
         }
     }
 
+    /// `FRAMES:ALL/OWN(SUB-BRANCHES)` of each branch, with the periods of [`Branch::all`] and [`Branch::own`].
     fn text(branches: &[Branch]) -> String {
         let one = |branch: &Branch| {
             let below = text(&branch.branches);
@@ -164,6 +166,7 @@ mod tests {
         annotates_branches: false,
     };
 
+    /// Also decays the tree, to 7/8, and applies a threshold to it.
     #[test]
     fn chains_fork_where_they_differ() {
         let is_list = false;
@@ -174,6 +177,7 @@ mod tests {
         assert_eq!(text(&tree), "a:40/8(b:32/0(c:16/16()d:16/16()))x:1/1()");
         decay(&mut tree);
         assert_eq!(text(&tree), "a:35/7(b:28/0(c:14/14()d:14/14()))");
+        // 50 % of a total of 40: branches with at least 20 are displayed.
         let threshold = BranchThreshold::new(
             &GraphOptions {
                 min_percent: 50.0,
@@ -188,6 +192,7 @@ mod tests {
     fn a_single_remaining_branch_is_joined_to_its_parent() {
         let is_list = false;
         let mut tree = Vec::new();
+        // The 1 of `abd` decays to 0, and the 81 of `ab` to 70.
         add(&mut tree, vec![chain("abc", 80), chain("abd", 1)], is_list);
         decay(&mut tree);
         assert_eq!(text(&tree), "abc:70/70()");
@@ -209,6 +214,7 @@ mod tests {
         assert_eq!(text(&threshold.displayed(&list)), "ab:5/5()abc:3/3()");
     }
 
+    /// The largest count does not overflow.
     #[test]
     fn zero_decays_to_zero() {
         let mut none = 0;

@@ -29,6 +29,7 @@ fn functions_have_parameters_with_members() {
         expected.map(|(kind, name)| (kind.to_owned(), name.to_owned()))
     );
     assert!(returned.unwrap().real_type().unwrap().is_signed());
+    // The parameter's type is a pointer, and that pointer's target is the structure.
     let file = parameters[0].real_type().unwrap().real_type().unwrap();
     assert_eq!(file.kind(), TypeCategory::Record);
     let name = file.member("name").unwrap();
@@ -37,6 +38,7 @@ fn functions_have_parameters_with_members() {
     assert_eq!(array.kind(), TypeCategory::Array);
     assert!(array.real_type().unwrap().is_character());
     let table = file.member("table").unwrap().member.real_type().unwrap();
+    // 3 rows of 4 numbers of 4 bytes.
     assert_eq!(table.whole_size(), Some(48));
     let flag = file.member("flag").unwrap();
     // 3 bits from bit 5 of a number of 4 bytes.
@@ -63,6 +65,7 @@ fn module_type_ids_continue_the_kernels() {
     let parameter = parameters.first().unwrap();
     assert_eq!(parameter.spelled(), "int");
     assert_eq!(parameter.name().as_deref(), Some("how"));
+    // The kernel's own functions are still found.
     assert_eq!(btf.prototypes("vfs_read").len(), 1);
 }
 
@@ -70,7 +73,7 @@ fn module_type_ids_continue_the_kernels() {
 fn nested_records_are_searched_up_to_a_limit() {
     let mut blob = Blob::new();
     let name = blob.text("self");
-    // Ten anonymous members, each of the type of the structure itself.
+    // Ten members: no name, type 1 (the structure itself), offset 0.
     let members: Vec<u32> = [0, 1, 0].repeat(10);
     let record = blob.add("", STRUCT | 10, 8, &members);
     let prototype = blob.add("", PROTOTYPE | 1, record, &[name, record]);
@@ -94,6 +97,7 @@ fn exercise(bytes: &[u8]) {
         for parameter in parameters.iter().chain(&returned) {
             let _ = (parameter.spelled(), parameter.name());
             let mut shape = parameter.real_type();
+            // A recursive type would be followed without end.
             for _ in 0..8 {
                 let Some(current) = shape else {
                     break;
@@ -118,6 +122,7 @@ fn recursive_types_terminate() {
 }
 
 proptest! {
+    // 600 is more than the number of bytes: behind the last one, nothing is damaged.
     #[test]
     fn damaged_data_does_not_panic(at in 0usize..600, bytes: [u8; 4]) {
         let mut blob = kernel().bytes();
