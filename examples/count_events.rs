@@ -14,7 +14,7 @@ const EVENTS: &[(&str, EventType, u64)] = &[
 ];
 
 fn main() {
-    // If there are more hardware events than counters, the kernel multiplexes them. The two times show for how long each
+    // If there are more hardware events than PMU counters, the kernel multiplexes them. The two times show for how long each
     // event was enabled and for how much of that time it was counted.
     let read_format = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
     let mut counters = Vec::new();
@@ -36,6 +36,7 @@ fn main() {
     for (_, counter) in &counters {
         counter.enable().expect("an open event can be enabled");
     }
+    // The work. The vector is there for its page faults.
     let sum: u64 = (0..4_000_000_u64).collect::<Vec<_>>().iter().sum();
     for (_, counter) in &counters {
         counter.disable().expect("an open event can be disabled");

@@ -7,8 +7,8 @@ use crate::{EventContext, TaskId};
 
 /// Receives records in time order. `Detail` is computed from each sample by [`PrepareSamples`](crate::PrepareSamples).
 ///
-/// All methods are optional. They run on one thread: expensive work per sample (filters, symbols) belongs in `PrepareSamples`, which runs on
-/// several threads for a recording.
+/// All methods are optional. They run on one thread: expensive work per sample (filters, symbols) belongs in `PrepareSamples`,
+/// which runs on several threads for a recording (on one for live ring buffers).
 pub trait Observer<Detail = ()> {
     /// Handles a sample of a tracepoint that has a typed event.
     fn event(&mut self, _at: &EventContext, _event: TypedEvent<'_>, _detail: Detail) {}
@@ -22,8 +22,9 @@ pub trait Observer<Detail = ()> {
     /// Handles a switch of a task in or out. Needs [`ObserverPass::with_switches`](crate::ObserverPass::with_switches).
     fn switch(&mut self, _at: &EventContext, _switch: ContextSwitch) {}
 
-    /// Handles a record that reports a loss: records were lost some time before it on the same CPU, so spans across the loss may be
-    /// wrong. If `at` has no CPU, the CPU is unknown. A total at the end of a recording has no CPU, and the loss can be anywhere.
+    /// Handles a record that reports a loss: records were lost some time before it on the CPU of `at`, so spans (the times
+    /// between two events) across the loss may be wrong. If `at` has no CPU, the loss can be on any. This is so for the totals
+    /// at the end of a recording ([`Loss`]): their losses can also be at any time.
     fn lost(&mut self, _at: &EventContext, _loss: Loss) {}
 
     /// Whether to continue. Checked occasionally: some events may still arrive after [`FoldControl::Stop`].

@@ -46,10 +46,10 @@ pub enum Error {
         /// Name of the clock in tracefs.
         clock: String,
     },
-    /// The trace has no events.
+    /// The trace.dat has no events.
     #[error("the trace has no events")]
     Empty,
-    /// A line of a text cannot be used.
+    /// A line of a text of `perf script` cannot be used.
     #[error("line {line} at offset {offset:#x}: {problem}")]
     Line {
         /// Its number, from 1.
@@ -59,7 +59,7 @@ pub enum Error {
         /// Why it cannot be used.
         problem: String,
     },
-    /// The text has no samples.
+    /// The text of `perf script` has no samples.
     #[error("the text has no samples")]
     NoSamples,
     /// perf.data cannot be written.

@@ -14,8 +14,9 @@ use crate::{Error, EventIndex, Render, Replay, Take, World};
 
 impl Replay<'_> {
     /// Renders the samples and the other records that `render` selects, in order of time; in file order if it selects
-    /// FINISHED_ROUND. `threads` workers render blocks, and further threads find the positions of the records; the calling
-    /// thread passes the outputs to `take` in order. With one thread, the calling thread does everything.
+    /// FINISHED_ROUND. `threads` workers render blocks (up to about a thousand records each), and further threads find the
+    /// positions of the records in the file; the calling thread passes the outputs of the blocks to `take` in order. If `threads`
+    /// is 1, the calling thread does everything.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] if the positions of samples need too much memory; earlier samples were
@@ -31,6 +32,7 @@ impl Replay<'_> {
         render: &R,
         take: &mut T,
     ) -> Result<(), Error> {
+        // An earlier call may have counted the same samples.
         *self.bad_samples() = DecodeErrors::default();
         let mut scratches = Vec::new();
         scratches.resize_with(threads.get(), R::Scratch::default);
@@ -50,8 +52,8 @@ impl Replay<'_> {
 }
 
 impl Replay<'_> {
-    /// For each event, whether its samples are skipped. Empty if any event has `:S`: a sample may then belong to several events,
-    /// so none is skipped.
+    /// For each event, whether its samples are skipped because `render` does not read them. Empty, which skips none, if any event
+    /// has `:S`: its samples contain the values of a group's counters, so a sample may belong to several events.
     fn skipped<R: Render>(&self, render: &R) -> Vec<bool> {
         if self.events.any_holds_values() {
             return Vec::new();

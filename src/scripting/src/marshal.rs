@@ -7,16 +7,17 @@ use rustc_hash::FxHashMap;
 
 /// Marks an object that later ones may refer to.
 const FLAG_REF: u8 = 0x80;
-/// Maximum length in bytes of texts that are written once; longer ones are not worth a look-up.
+/// Maximum length in bytes of short texts, which are written once and then referred to by number. Longer texts are written each
+/// time: they are not worth a look-up.
 const MAX_SHARED: usize = 64;
 
 /// A writer of values. Repeated short texts are written once.
 #[derive(Debug, Default)]
 pub struct MarshalWriter {
     bytes: Vec<u8>,
-    /// The numbers of the short texts that are written.
+    /// The short texts written so far, with their numbers: 0 for the first text with [`FLAG_REF`] in the output, and so on.
     shared: FxHashMap<Vec<u8>, u32>,
-    /// The texts that values refer to, if they are kept separately.
+    /// The encoded short texts, if they are kept separately from the values that refer to them.
     texts: Option<Vec<u8>>,
 }
 
@@ -41,7 +42,8 @@ impl MarshalWriter {
         self.shared.len()
     }
 
-    /// Appends the texts that another writer keeps separately. Texts before them must be plain.
+    /// Appends the texts that another writer keeps separately. All texts written to this writer before must be plain
+    /// ([`MarshalWriter::plain_text`]): others would take the numbers of the appended texts.
     pub(crate) fn append_texts(&mut self, other: &Self) {
         let texts = other.texts.as_deref().unwrap_or_default();
         self.bytes.extend_from_slice(texts);
@@ -200,8 +202,8 @@ impl MarshalWriter {
         }
     }
 
-    /// Appends the values of `other`, which refer to short texts by the numbers of `other`. So `other` must have no short texts,
-    /// or keep them separately: then they must have been appended before.
+    /// Appends the values of `other`. They refer to short texts by the numbers that `other` gave them. So either `other` has no
+    /// short texts, or it keeps them separately and [`MarshalWriter::append_texts`] was called with it before.
     pub fn append(&mut self, other: &Self) {
         self.bytes.extend_from_slice(&other.bytes);
     }
@@ -217,7 +219,7 @@ impl MarshalWriter {
     }
 
     fn length(&mut self, length: usize) {
-        // A record has less than 64 KB, and a block less than 4 GB.
+        // A record has less than 64 KB, and a block (the calls for about a thousand records) less than 4 GB.
         let length = u32::try_from(length).unwrap_or(u32::MAX);
         self.bytes.extend_from_slice(&length.to_le_bytes());
     }

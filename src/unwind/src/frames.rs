@@ -145,6 +145,7 @@ impl FrameTable {
                 address,
                 stack_pointer: self.format.arch.stack_pointer(),
             };
+            // In an epilogue, registers that were already popped are not restored from the stack.
             origin.correct(&mut step, context);
             Ok(step)
         });

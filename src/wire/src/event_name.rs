@@ -16,7 +16,8 @@ pub const HARDWARE_NAMES: [&str; 10] = [
     "ref-cycles",
 ];
 
-/// Software events by `config` (`enum perf_sw_ids`), under the names that perf prints.
+/// Software events by `config` (`enum perf_sw_ids`), under the names that perf prints; those after `dummy` are not default names
+/// ([`event_name`]).
 pub const SOFTWARE_NAMES: [&str; 12] = [
     "cpu-clock",
     "task-clock",

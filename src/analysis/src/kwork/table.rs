@@ -122,7 +122,8 @@ impl KworkTotals {
 
 impl KworkSink for KworkTotals {
     fn span(&mut self, index: usize, work: &Kwork, span: KworkSpan) -> FoldControl {
-        // The rows of works without a span so far hold a wrong `work`, which the first span replaces.
+        // Works are numbered at their entry events, but spans arrive in order of their end. So rows may be added here for works
+        // without a span so far: they hold a wrong `work`, which their first span replaces.
         while self.rows.len() <= index {
             self.rows.push(KworkRow {
                 work: work.clone(),
@@ -156,6 +157,7 @@ impl KworkRuns<KworkTotals> {
     /// Returns the table. Rows that are equal by all `keys` are in order of `classes`, of descending CPUs and ids, and of names.
     #[must_use]
     pub fn into_table(mut self, keys: &[KworkSortKey], classes: &[KworkClass]) -> KworkTable {
+        // Counts raises and entries still without a counterpart in `skipped`.
         self.skip_open();
         let mut rows = self.sink.rows;
         rows.retain(|row| row.times.count > 0);
@@ -174,6 +176,7 @@ impl KworkRuns<KworkTotals> {
             let order = orders.fold(Ordering::Equal, Ordering::then);
             order.then_with(|| by_work(&left.work, &right.work))
         });
+        // Totals of the events, unlike `KworkTotals`, the totals of each work.
         let event_totals = self.totals;
         let first = event_totals.first.unwrap_or_default();
         KworkTable {

@@ -39,6 +39,7 @@ pub(super) fn registers(matches: &ArgMatches, id: &str) -> Result<u64, CliError>
         let number = REGISTERS
             .iter()
             .position(|known| known.eq_ignore_ascii_case(name));
+        // An empty name would match the registers that cannot be sampled.
         let number = number.filter(|_| !name.is_empty());
         mask |= 1 << number.ok_or_else(|| unknown_register(name, id))?;
     }

@@ -16,7 +16,7 @@ use crate::cli::error::CliError;
 use crate::cli::options::{flag, given_value};
 use crate::cli::shared::report_options::limit_option;
 
-/// The total and the counts from which percentages are calculated.
+/// `--percent-type`: what percentages are relative to, and what is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PercentType {
     /// Whether percentages are relative to the event's total instead of the function's.
@@ -65,7 +65,8 @@ pub(crate) struct AnnotationRequest {
     /// The function to show; `None` for all.
     pub(crate) symbol: Option<String>,
     pub(crate) percent_type: PercentType,
-    /// The minimum percentage of an event's total: a function is shown if it has at least this share of any event of its table.
+    /// `--percent-limit`: a function is shown if it has at least this percentage of the total of any event of its table (that of
+    /// one event, or of the events that `group` puts side by side).
     pub(crate) min_percent: f64,
     pub(crate) syntax: Syntax,
     pub(crate) looks: AnnotateOptions,
@@ -107,8 +108,10 @@ impl AnnotationRequest {
                 source: shows_source(matches, context, is_set("stdio2") || may_browse),
                 print_line: is_set("print-line"),
                 full_paths: is_set("full-paths"),
+                // Files have no colours.
                 colors: colors.filter(|_| directory.is_none()),
                 hottest: hottest(matches)?,
+                // This minimum is for instructions, and only `top` sets it; that for functions is below `percent_type`.
                 min_percent: None,
             },
             prefix: PathPrefix::new(matches),
@@ -143,7 +146,7 @@ impl AnnotationRequest {
         }
     }
 
-    /// Parses the code options of `report` and `top`.
+    /// Parses the options with which `report` and `top` show the code of a function.
     ///
     /// # Errors
     ///
@@ -218,8 +221,8 @@ fn refuse(matches: &ArgMatches) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns the unit of the column of samples. Periods take precedence over numbers of samples, except that `-n` overrides the
-/// setting `annotate.show_total_period`.
+/// Returns what the column before the code shows. Periods take precedence over numbers of samples, except that `-n` overrides
+/// the setting `annotate.show_total_period` (`-n` with `--show-total-period` was refused before).
 fn column(matches: &ArgMatches, context: &Context) -> AnnotateColumn {
     let is_set = |id, setting| {
         let configured = || context.config.flag(setting);

@@ -12,7 +12,7 @@ use crate::search::{SearchOptions, SourceText, UnitQuery, is_path_end, is_wanted
 /// Lines shown after the end of a function.
 const LINES_AFTER_END: u32 = 3;
 
-/// Lines to show: `FUNC[@SRC][:FIRST[-LAST|+COUNT]]`, `SRC[:FIRST[-LAST|+COUNT]]`.
+/// Lines to show: `FUNC[@SRC][:FIRST[-LAST|+COUNT]]`, `SRC[:FIRST[-LAST|+COUNT]]`. A name with a `.` but without `::` is a SRC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineRange {
     function: Option<String>,
@@ -112,7 +112,7 @@ impl LineRange {
     }
 }
 
-/// The lines of a range in the source file that has the function or is the requested file.
+/// A [`LineRange`] as lines of one source file: of the file that declares the function, or of the requested file.
 struct MatchedRange {
     function: Option<String>,
     file: String,
@@ -146,7 +146,7 @@ pub fn lines(
     };
     query.for_each(info, object, options, &mut |compile_unit| {
         match (&mut matched, in_unit(compile_unit, range)) {
-            // Lines of a file may be in several units.
+            // Lines of a file may be in several units. Of several files whose path ends in the requested one, the first is shown.
             (Some(matched), Some(other)) if matched.file == other.file => {
                 matched.probed.extend(other.probed);
             }
@@ -192,7 +192,7 @@ fn in_unit(compile_unit: &CompileUnit<'_>, range: &LineRange) -> Option<MatchedR
         Some(file) => is_path_end(path, file),
         None => true,
     };
-    // For a function, this only skips units that do not have the file.
+    // For a function, `path` is not used: this only skips units without the `SRC` of `FUNC@SRC`.
     let path = compile_unit
         .lines()
         .files()
@@ -246,14 +246,16 @@ fn instances<'w, 'u>(
         Some(_) => vec![function.clone()],
         None => {
             let instances = FunctionInstances::of(compile_unit, std::slice::from_ref(function));
+            // 0 is the index in the slice, which contains only this function.
             instances.of_function(0).collect()
         }
     }
 }
 
-/// Returns the lines of `places` that can be probed: lines that represent one of their addresses. The entry of a function is
-/// represented by the line of its declaration; another address by the first line that the line table has for it, or, if that
-/// line is unknown or in another file, by all its lines in `file`.
+/// Returns the lines of `places` that can be probed: those that represent an address with which they occur in `places`.
+/// - The entry of a function is represented by the line of its declaration.
+/// - Another address is represented by the line of its first row in the line table.
+/// - If there is no such row, or it is in a file other than `file`, all lines that `places` has for the address represent it.
 fn representatives(
     compile_unit: &CompileUnit<'_>,
     functions: &Functions<'_, '_>,

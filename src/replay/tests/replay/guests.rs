@@ -1,4 +1,5 @@
-//! Host and guests use the same addresses and process ids without being mixed up.
+//! Host and guests use the same addresses and process ids without being mixed up. In records of guest modes, the pid is that of
+//! the virtual machine's process on the host, and identifies the guest.
 
 use rperf_replay::{Machine, Order, WorldBuilder};
 use rperf_wire::{CpuMode, Encoder, Endian, Misc, Mmap, RawRecord, Record};
@@ -56,6 +57,7 @@ fn machines_do_not_share_mappings() {
         name(Machine::Host, CpuMode::User, 200),
     ];
     let expected = [
+        // Without `_text`, the name of the reference symbol.
         Some("[kernel.kallsyms]"),
         Some("/bin/host"),
         Some("[guest.kernel.kallsyms.100]"),

@@ -130,7 +130,7 @@ impl AnnotateScreen {
         self.list = list;
     }
 
-    /// Returns the width of the numbers before the separator.
+    /// Returns the width of the numbers before the separator: one number for each event.
     fn numbers_width(&self) -> usize {
         self.column_options.column.brief_width() * self.shown.code.sums.len().max(1)
     }
@@ -183,7 +183,7 @@ impl AnnotateScreen {
             _ => {
                 let gutter = self.jump_counts_width() + self.label_width() + 1;
                 spans.push(Span::raw(" ".repeat(gutter)));
-                // The arrow starts and ends at instructions. It can only pass other lines, as a stroke like that of the border.
+                // The arrow starts and ends at instructions, so it can only pass this line: as a stroke, like the border.
                 let passing = if arrow.is_some() { BORDER } else { " " };
                 spans.push(Span::styled(passing, theme.jump));
                 spans.push(Span::raw(self.line_text(number)));
@@ -284,6 +284,7 @@ impl AnnotateScreen {
         is_shown.then(|| self.address(instruction))
     }
 
+    /// Returns the address in memory or in the object, or the offset in the function, as selected.
     fn address(&self, instruction: &Instruction) -> u64 {
         let code = &self.shown.code;
         match (self.looks.in_memory, self.looks.addresses) {
@@ -294,6 +295,7 @@ impl AnnotateScreen {
     }
 
     fn code_text(&self, instruction: &Instruction) -> String {
+        // `addresses` also selects the disassembly with addresses in the operands.
         let text = match self.looks.addresses {
             true => &instruction.full,
             false => &instruction.brief,

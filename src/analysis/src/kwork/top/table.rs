@@ -49,14 +49,15 @@ pub struct TopTask {
     pub comm: Vec<u8>,
     /// Nanoseconds, without selected interrupts and softirqs.
     pub runtime: u64,
-    /// The sum of its shares of the time of each CPU, in hundredths of a percent; each share is rounded down.
+    /// The sum of its shares of the time ([`CpuTimes::total`]) of each CPU, in hundredths of a percent; each share is rounded
+    /// down. The sum may exceed 100%: the idle tasks can have up to 100% for each CPU.
     pub share: u64,
 }
 
 /// A column to sort by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TopSortKey {
-    /// The share, highest first.
+    /// The share ([`TopTask::share`], in perf the rate), highest first.
     Rate,
     /// The run time, longest first.
     Runtime,

@@ -107,11 +107,11 @@ impl WaitTimes {
 /// The times of a task.
 #[derive(Debug, Clone, Default)]
 pub struct TaskTimes {
-    /// The run times between two switches; 0 for a run whose begin is unknown.
+    /// Statistics of the time of each stretch on a CPU; a stretch whose begin is unknown is included as 0.
     pub runs: RunStatistics,
     /// The last stretch.
     pub last: StretchTimes,
-    /// Nanoseconds on a CPU.
+    /// Nanoseconds on a CPU, in all stretches, like the two sums below.
     pub run: u64,
     /// Nanoseconds from wakeup to switch-in.
     pub delay: u64,
@@ -132,7 +132,7 @@ pub struct TaskTimes {
 }
 
 impl TaskTimes {
-    /// Adds a stretch on a CPU from `from` to `to`; `from` is 0 if unknown.
+    /// Adds a stretch on a CPU from `from` to `to`, and the wait since `switched_out_at` before it; `from` is 0 if unknown.
     pub(super) fn add_stretch(&mut self, from: u64, to: u64) {
         let mut last = StretchTimes::default();
         if from > 0 {
