@@ -123,8 +123,8 @@ impl LiveWorld {
     }
 
     /// If the World has grown enough since it was last pruned, prunes data that later samples can't need, and returns
-    /// true. Then three things obtained before are invalid: ids of mappings, ids of names no longer in use, and epochs. May be called
-    /// only when all samples of the complete rounds except the last one have been processed.
+    /// true. Then three things obtained before are invalid: ids of mappings, ids of names no longer in use, and epochs. May be
+    /// called only when all samples of the complete rounds except the last one have been processed.
     pub fn forget(&mut self) -> bool {
         let size = self.builder.world().size();
         if size + self.ended.len() < 2 * self.pruned_size + MIN_GROWTH {
