@@ -203,7 +203,7 @@ impl MarshalWriter {
     }
 
     /// Appends the values of `other`. They refer to short texts by the numbers that `other` gave them. So either `other` has no
-    /// short texts, or it keeps them separately and [`MarshalWriter::append_texts`] was called with it before.
+    /// short texts, or it keeps them separately and `append_texts` was called with it before.
     pub fn append(&mut self, other: &Self) {
         self.bytes.extend_from_slice(&other.bytes);
     }
