@@ -1,4 +1,5 @@
-//! Charts as SVG files, flame graphs and time charts also as HTML pages, and flame graphs also as JSON and folded text:
+//! Charts, written as SVG files. Flame graphs and time charts can also be written as HTML pages, and flame graphs as JSON and as
+//! folded text. The charts are:
 //!
 //! - flame graphs: stacks merged into a tree, with zoom and search
 //! - heat maps: counts in a grid, in which time ranges can be selected

@@ -17,9 +17,10 @@ struct SliceEntry<V> {
     value: V,
 }
 
-/// Position of an entry, and the upper half of its hash, which also determines the preferred slot.
+/// Position of an entry, and the upper half of its hash, which also determines the preferred slot: the one where probing starts.
 #[derive(Debug, Clone, Copy, Default)]
 struct SliceSlot {
+    /// The upper half of the hash that is passed to [`SliceMap::upsert`].
     hash: u32,
     /// The entry's index plus one; 0 if the slot is free.
     number: u32,

@@ -1,10 +1,11 @@
-//! Resolves sampled addresses to frames, using the World and the symbol tables of its objects.
+//! Resolves sampled addresses to frames, using the World (the processes and mappings at a time) and the symbol tables of the
+//! mapped objects.
 //!
 //! A [`Resolver`] is shared by all threads of an analysis. It loads an object's symbols when the
 //! first address in the object is looked up, and demangles a name when it is first displayed; both happen once.
 //!
-//! The results are those of Linux perf 6.1: the mode of each callchain address, the treatment of
-//! corrupted callchains, the displayed address of a frame.
+//! The results are those of Linux perf 6.1: the mode (user, kernel or hypervisor) of each callchain address, the treatment
+//! of corrupted callchains, the displayed address of a frame.
 
 mod call_stack;
 pub mod chain;

@@ -1,4 +1,4 @@
-//! The frame of a browser: a title line, column headings, rows, a bottom line.
+//! The page of a browser (not ratatui's `Frame`): a title line, column headings, rows, a bottom line.
 
 use std::borrow::Cow;
 
@@ -53,6 +53,7 @@ impl Page<'_> {
                 put(frame, shifted(heading, left), rect);
             }
         }
+        // The lines between the headings and the bottom line, for the rows.
         let rest = match rects.next() {
             Some(rect) => Rect {
                 height: u16::try_from(rects.count() + 1).unwrap_or(u16::MAX),
@@ -99,13 +100,14 @@ pub(crate) fn draw_bar(frame: &mut Frame<'_>, rect: Rect, theme: &Theme, line: L
     put(frame, line.style(theme.bar), rect);
 }
 
-/// Draws a line with control characters escaped. ratatui would drop C0 and C1 characters, and send the characters that change
-/// the text direction to the terminal.
+/// Draws a line with control characters escaped; escaping a line again changes nothing. ratatui would drop C0 and C1 characters,
+/// and send the characters that change the text direction to the terminal.
 pub(crate) fn put(frame: &mut Frame<'_>, line: Line<'_>, rect: Rect) {
     frame.render_widget(escaped(line), rect);
 }
 
-/// Returns a line with its control characters, except tabs, and controls of the text direction escaped. ratatui drops tabs.
+/// Returns a line with escapes for the controls of the text direction and for control characters. Tabs are not escaped: ratatui
+/// drops them.
 fn escaped(mut line: Line<'_>) -> Line<'_> {
     for span in &mut line.spans {
         if let Cow::Owned(text) = escaped_line(&span.content) {
@@ -125,6 +127,7 @@ fn shifted(line: Line<'_>, left: usize) -> Line<'_> {
         let len = span.content.chars().count();
         let skip = left.saturating_sub(skipped).min(len);
         skipped += skip;
+        // The part of the span that stays visible.
         let rest: String = match skip {
             0 => return Some(span),
             _ => span.content.chars().skip(skip).collect(),

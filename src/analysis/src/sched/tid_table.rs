@@ -37,7 +37,7 @@ impl TidTable {
     /// Sets the task of an id.
     pub(super) fn insert(&mut self, tid: i32, task: TaskIndex) {
         let (page, entry) = place(tid);
-        // Indexes that do not fit do not occur: so many tasks would not fit into memory.
+        // An index that does not fit into 32 bits cannot occur: so many tasks would not fit into memory. `get` might not find it.
         let number = u32::try_from(task.get()).unwrap_or(NO_TASK);
         if page >= LIMIT / PAGE || number == NO_TASK {
             self.others.insert(tid, task);

@@ -16,7 +16,7 @@ use crate::cli::tracefs::MachineTracepoints;
 /// The command in messages.
 const RECORDER: &str = "kwork record";
 
-/// Records with the options and the workload in `words`.
+/// Records with the options and the workload in `words`, the words after `record`; `matches` has the options before it.
 pub(super) fn run(
     words: &[OsString],
     matches: &ArgMatches,

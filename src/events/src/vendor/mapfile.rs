@@ -15,8 +15,8 @@ pub(super) struct Entry {
     pub(super) role: Option<String>,
 }
 
-/// Returns the entries of a processor in the mapfile `text`, in order, without duplicates. `file` is the mapfile's name
-/// in findings.
+/// Returns the entries of a processor in the mapfile `text`, in order, without duplicates. Lines that cannot
+/// be read are ignored and added to `findings`, with `file` as the mapfile's name.
 ///
 /// A line is `CPUID,VERSION,PATH,CONTENTS[,TYPE,MODEL,ROLE]`, where the first field is a regular
 /// expression for the whole CPUID string, with or without stepping (`GenuineIntel-6-55-[01234]`,
@@ -70,7 +70,7 @@ pub(super) fn entries(
     entries
 }
 
-/// A CPUID string, with and without the stepping.
+/// A CPUID string, with and without the stepping, which is the last of four parts.
 struct CpuidNames<'a> {
     full: &'a str,
     model: Option<&'a str>,

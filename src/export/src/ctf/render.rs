@@ -17,7 +17,7 @@ pub struct CtfRender<'r, 'w> {
     kinds: Vec<RecordKind>,
 }
 
-/// The events of a block of records.
+/// The events of a block of records, which are consecutive records that one thread encodes.
 #[derive(Debug, Default)]
 pub struct CtfBlock {
     pub(super) events: Vec<CtfEvent>,
@@ -119,7 +119,7 @@ impl Render for CtfRender<'_, '_> {
         _: &mut CtfScratch,
         block: &mut CtfBlock,
     ) {
-        // Records that cannot be decoded were counted when the World was built.
+        // Records that cannot be decoded were counted when the World (the processes and mappings at a time) was built.
         let Ok(decoded) = Record::decode(&record.raw, self.endian) else {
             return;
         };
@@ -157,6 +157,7 @@ fn put_record(record: &Record<'_>, out: &mut Vec<u8>) {
     }
 }
 
+/// Appends numbers as little-endian, like all payloads, whatever the byte order of the recording.
 fn put_u32s(out: &mut Vec<u8>, numbers: &[u32]) {
     out.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
 }

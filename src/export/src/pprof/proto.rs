@@ -3,7 +3,7 @@
 
 use prost::Message;
 
-/// Field numbers of `Profile`.
+/// Field numbers of `Profile`, the outermost message. It has no type here: its fields are written one at a time.
 pub(super) mod tag {
     pub(in crate::pprof) const SAMPLE_TYPE: u32 = 1;
     pub(in crate::pprof) const SAMPLE: u32 = 2;
@@ -18,7 +18,7 @@ pub(super) mod tag {
     pub(in crate::pprof) const DEFAULT_SAMPLE_TYPE: u32 = 14;
 }
 
-/// Type and unit of one value of each sample.
+/// Type and unit of one value of each sample, or of the period.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ValueType {
     #[prost(int64, tag = "1")]

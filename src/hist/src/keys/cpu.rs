@@ -5,6 +5,7 @@ use super::{CellPadding, Key, KeyDependency, KeyInput, KeyValue};
 pub(super) static CPU: Key = Key {
     name: "cpu",
     title: "CPU",
+    // No wider column for rows whose function is not known.
     unresolved_width: 0,
     pads: CellPadding::UnlessLast,
     reads: KeyDependency::Cpu,

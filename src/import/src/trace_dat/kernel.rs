@@ -60,7 +60,7 @@ impl<'d> KernelSymbols<'d> {
         }
     }
 
-    /// Appends the body of the kernel's MMAP record, without a trailer.
+    /// Appends the body of the kernel's MMAP record, without a trailer: the caller adds the `sample_id` fields.
     pub(crate) fn encode_mapping(&self, endian: Endian, out: &mut Vec<u8>) {
         let mut to = Encoder::new(out, endian);
         let (pid, tid) = (u32::MAX, 0);

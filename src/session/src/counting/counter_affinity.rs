@@ -3,7 +3,7 @@
 
 use rperf_sys::{AffinityGuard, CpuList};
 
-/// Minimum number of counters per CPU for which the thread is moved.
+/// Minimum number of counters per CPU for which the thread is moved: moving costs more than the interrupts for a few counters.
 const MIN_COUNTERS: usize = 16;
 
 /// Moves the calling thread between CPUs; restores the affinity when dropped.
@@ -14,7 +14,8 @@ pub(super) struct CounterAffinity {
 }
 
 impl CounterAffinity {
-    /// Starts without moving. With few `counters` on each CPU, the thread is never moved.
+    /// Starts without moving. `counters` is the number of counters, or groups of counters, that are accessed on each CPU, not
+    /// their sum over all CPUs; if they are few, the thread is never moved.
     pub(super) fn new(counters: usize) -> Self {
         Self {
             is_worthwhile: counters >= MIN_COUNTERS,

@@ -16,7 +16,7 @@ pub(super) fn add_entries(image: &ElfImage<'_>, builder: &mut TableBuilder) {
     let Some((_, plt)) = image.section_by_name(b".plt") else {
         return;
     };
-    // Sizes of the header and of an entry.
+    // Sizes of the header and of an entry. On x86, for example, the header is as large as an entry.
     let (header, entry) = match image.machine {
         EM_ARM => (20, 12),
         EM_AARCH64 => (32, 16),
@@ -24,6 +24,7 @@ pub(super) fn add_entries(image: &ElfImage<'_>, builder: &mut TableBuilder) {
         EM_SPARCV9 => (128, 32),
         _ => (plt.entry_size, plt.entry_size),
     };
+    // Symbols of ELF files start at file offsets, not addresses.
     let mut start = plt.offset.wrapping_add(header);
     for name in targets {
         let new = NewSymbol {

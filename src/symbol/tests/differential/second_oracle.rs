@@ -1,5 +1,6 @@
 //! Lines and inlined functions of ordinary programs, compared with the crate addr2line at random addresses in random order.
-//! The crate addr2line and rperf share only the DWARF parser gimli.
+//! The crate addr2line and rperf share only the DWARF parser gimli. The first oracle is the program addr2line of binutils, in the
+//! module `lines`.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -67,6 +68,7 @@ fn compare(object: &Path) {
     let inlined = Cell::new(0);
     let outcome = runner.run(&offsets, |offsets| {
         for at in offsets {
+            // rperf looks up file offsets, as in its symbol tables; addr2line looks up addresses.
             let mut ours = ours(&lines, offset + at);
             let theirs = theirs(&context, text.address() + at);
             // For code without function and line, addr2line returns nothing, and rperf an unnamed function without line.
@@ -91,6 +93,7 @@ fn compare(object: &Path) {
     if let Err(error) = outcome {
         panic!("{error}");
     }
+    // Without optimization (`-O0`, at the end of the file's name), compilers inline nothing.
     assert!(
         inlined.get() > 10 || object.to_string_lossy().ends_with("-O0"),
         "inlined functions were hit {} times",

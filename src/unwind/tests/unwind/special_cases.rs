@@ -8,6 +8,7 @@ use super::program::{
     Loaded, MAPPING_ADDRESS, MODULE, Program, STACK_END, Sampled, Shape, function_offset, unwind,
 };
 
+/// The DWARF sections: `.eh_frame` with a search table, without one, and in a file without section headers; `.debug_frame`.
 const SECTIONS: [Section; 4] = [
     Section::Searched,
     Section::Plain,
@@ -15,6 +16,8 @@ const SECTIONS: [Section; 4] = [
     Section::Debug,
 ];
 
+/// Functions with different uses of the stack. A test passes their indexes to [`Program::calls`], outermost caller first;
+/// `sampled.frames` has the expected addresses, innermost first; the last one is in the outermost function, which has no index.
 const SHAPES: [Shape; 5] = [
     Shape::Moves { words: 3 },
     Shape::Frames { words: 6 },
@@ -69,11 +72,12 @@ fn values_below_the_stack_pointer_are_unknown() {
     ];
     for arch in [Arch::X86_64, Arch::X86, Arch::Aarch64, Arch::Arm] {
         let program = Program::new(arch, Section::Searched, &shapes);
-        // The popped frame pointer is in its register again.
+        // `Ends` has popped the frame pointer, so that the value is in its register again.
         let sampled = program.calls(&[0, 0, 1]);
         let (frames, outcome) = program.unwind(&sampled);
         assert_eq!((frames, outcome.ending), (sampled.frames, Ending::Complete));
-        // Without the frame pointer, the caller's frame is not found.
+        // `SavesInRedZone` has saved it below the stack pointer, which is not in the copy of the stack. Without it, the frame of
+        // the caller's caller is not found.
         let sampled = program.calls(&[0, 0, 2]);
         let (frames, outcome) = program.unwind(&sampled);
         assert_eq!(frames, sampled.frames[..2], "{arch:?}");
@@ -175,6 +179,7 @@ fn the_frame_limit_is_respected() {
     let sampled = program.calls(&[0, 1, 2]);
     let object = FrameInfo::parse(FileBytes::from(program.file), None).unwrap();
     let loaded = Loaded::new(Ok(&object));
+    // The stack has 4 frames. Unwinding that stops at the limit does not find out that the fourth is the outermost one.
     for limit in 0..=4 {
         let (frames, outcome) = unwind(Arch::X86_64, &loaded, &sampled, limit);
         assert_eq!(frames, sampled.frames[..limit]);
@@ -188,8 +193,8 @@ fn the_frame_limit_is_respected() {
 fn a_call_to_an_unmapped_address_has_its_caller() {
     let program = Program::new(Arch::X86_64, Section::Searched, &SHAPES);
     let mut sampled = program.calls(&[0, 1, 4]);
-    // The last call is to an invalid address instead of function 4. The frame of that function is only the return address, which
-    // is therefore at the stack pointer.
+    // The last call is to an invalid address instead of function 4, whose frame is only one word, the return address. So the
+    // return address is at the stack pointer, as right after the call. The caller found there is counted as guessed.
     sampled.ip = 0xdead;
     let (frames, outcome) = program.unwind(&sampled);
     sampled.frames[0] = 0xdead;
@@ -220,7 +225,7 @@ fn a_return_address_that_follows_no_call_is_outermost() {
         let mut program = Program::new(Arch::X86_64, Section::Searched, &shapes);
         let mut sampled = program.calls(&[1, 1]);
         // The return address of the first call is replaced by the start of function 1, as at the start of a coroutine. It is
-        // one word below the stack pointer of the outermost function.
+        // one word (8 bytes) below the stack pointer of the outermost function, which is 0x100 bytes below the end of the stack.
         let bottom = MAPPING_ADDRESS + function_offset(1);
         let slot = sampled.stack.len() - 0x108;
         sampled.stack[slot..slot + 8].copy_from_slice(&bottom.to_le_bytes());
@@ -308,6 +313,7 @@ fn frames_without_end_are_bounded_by_the_copy_of_the_stack() {
     let (frames, outcome) = unwind(Arch::X86_64, &space, &sampled, usize::MAX);
     let (cause, module) = (TruncationCause::Stuck, None);
     assert_eq!(outcome.ending, Ending::Truncated { cause, module });
+    // The unwinder's maximum: a frame for each 4 bytes of the stack's copy, and 128 more.
     assert_eq!(frames.len(), 64 / 4 + 128);
     let (frames, outcome) = unwind(Arch::X86_64, &space, &sampled, 20);
     assert_eq!((frames.len(), outcome.ending), (20, Ending::Limit));

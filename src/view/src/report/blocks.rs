@@ -18,7 +18,7 @@ const COLUMNS: [(&str, usize); 6] = [
     ("Shared Object", 20),
 ];
 
-/// Writes the titles, unless `quiet`, and the blocks that have the minimum share.
+/// Writes the titles, unless `quiet`, and the blocks with at least the minimum share of all cycles (`min_percent`).
 pub(super) fn write(
     out: &mut dyn Write,
     blocks: &BlockTable,
@@ -99,6 +99,7 @@ mod tests {
     #[test]
     fn shares_are_of_all_cycles_and_of_the_averages() {
         let report = text(&ReportLayout::default());
+        // The titles, the rule below them and a line `#` are skipped.
         let lines: Vec<&str> = report.lines().skip(3).collect();
         assert_eq!(
             lines,

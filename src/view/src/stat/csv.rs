@@ -7,9 +7,9 @@ use rperf_count::CountState;
 use super::number::{decimals, plain_number};
 use super::{StatLine, StatPrefix, seconds};
 
-/// Writes a row: \[time or `summary`,\] \[aggregation unit, \[number of merged counters,\]\] value, unit of measure, event,
-/// \[cgroup,\] \[deviation,\] nanoseconds running, percent running, metric, its unit. Each further metric has its own row, in
-/// which the fields of the count are empty.
+/// Writes a row, with the fields in brackets if it has them: \[time or `summary`,\] \[aggregation unit, \[number of merged
+/// counters,\]\] value, unit of measure, event, \[cgroup,\] \[deviation,\] nanoseconds running, percent running, metric, its unit.
+/// Each further metric has its own row, in which the fields of the count are empty.
 pub(super) fn write_row(
     out: &mut dyn Write,
     line: &StatLine<'_>,
@@ -43,6 +43,7 @@ pub(super) fn leading_fields(line: &StatLine<'_>) -> Vec<String> {
     match line.style.prefix {
         StatPrefix::None => {}
         StatPrefix::Time(time) => fields.push(seconds(time)),
+        // Padded to the width of a time, as in perf.
         StatPrefix::Summary => fields.push(format!("{:>16}", "summary")),
     }
     let unit = line.unit();

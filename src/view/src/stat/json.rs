@@ -76,6 +76,7 @@ fn leading_members(line: &StatLine<'_>) -> StatObject {
 
 /// Adds the members of the count.
 fn add_count(object: &mut StatObject, line: &StatLine<'_>) {
+    // As in perf, the percentage of a counter that has not run at all is 100.
     let (number, deviation, running, percent) = match line.row.state {
         CountState::NotSupported => ("<not supported>".to_owned(), 0.0, 0.0, 100.0),
         CountState::NotCounted => ("<not counted>".to_owned(), 0.0, 0.0, 100.0),
@@ -114,7 +115,7 @@ fn add_missing_metric(object: &mut StatObject) {
 /// The members of an object, with perf's spacing.
 #[derive(Debug, Clone, Default)]
 struct StatObject {
-    /// The members without the braces.
+    /// The members without the braces. The method `text` adds a member; this field is the result.
     text: String,
 }
 
