@@ -6,8 +6,8 @@ use rperf_wire::{Endian, EventType, RawRecord, RecordKind};
 
 use crate::{EventDesc, FeatureId, Features, RecordAt, Records, Section};
 
-/// If an event is a tracepoint and no section has the formats, adds those in the first record to `features`. Formats too
-/// long for one record are split over several.
+/// If an event is a tracepoint and no section has the tracepoint formats, adds those in the first record, if any, to `features`.
+/// A record with formats too long for one record is split: the first records, up to one that only marks the end, are its pieces.
 pub(crate) fn add_tracing_data_of_records<'a>(
     records: Records<'a>,
     events: &[EventDesc],
@@ -34,14 +34,15 @@ pub(crate) fn add_tracing_data_of_records<'a>(
         };
         if let Some(formats) = formats {
             let size = formats.len() as u64;
+            // The formats have no section of their own: its offset is that of the first record.
             features.put(FeatureId::TRACING_DATA, Section { offset, size }, formats);
         }
         return;
     }
 }
 
-/// The formats in the record whose bytes are `pieces`. `end`, the record after the last piece, only supplies position and
-/// empty payload.
+/// The formats in the record whose bytes, with its header, are `pieces`. `end`, the record after the last piece, only supplies
+/// the position and the payload (data after a record), which is empty: the formats are in the body of the joined record.
 fn joined_formats(pieces: &[u8], end: &RecordAt<'_>, endian: Endian) -> Option<Vec<u8>> {
     let (raw, _) = RawRecord::split(pieces, endian)?;
     let joined = RecordAt { raw, ..*end };

@@ -26,7 +26,7 @@ pub enum Target {
     Processes(Vec<u32>),
     /// All threads of this user's processes and, with inheritance, their future children.
     User(u32),
-    /// All threads of all processes, per task.
+    /// All threads of all processes, each with its own counters; [`Target::Cpus`] has counters per CPU instead.
     Everyone,
     /// These threads, without children.
     Threads(Vec<u32>),
@@ -172,7 +172,8 @@ pub struct ObserveOptions {
     pub max_stack: u16,
     /// Whether samples of all events have raw data (`-R`); samples of tracepoints always do.
     pub raw_samples: bool,
-    /// Other settings of all events; [`TaskScope::level`](rperf_events::TaskScope::level) is already applied to `events`.
+    /// Other settings of all events; [`TaskScope::level`](rperf_events::TaskScope::level) only concerns an added side-band
+    /// event, because the caller has already applied it to `events`.
     pub details: RecordDetails,
     /// Options of the hardware trace among `events`, of which there is at most one.
     pub traces: Option<TraceOptions>,
@@ -187,7 +188,7 @@ pub struct ObserveOptions {
     /// The BPF programs that sum up waits of tasks, and write to the event
     /// [`off_cpu_bpf_output`](rperf_events::off_cpu_bpf_output) among `events`.
     pub off_cpu: Option<Arc<OffCpuPrograms>>,
-    /// Sets of programs in the kernel, each of which writes the samples of one of the events; only for recordings.
+    /// Sets of programs in the kernel: each set writes the samples of one of the events. Only for recordings.
     pub programs: Vec<Arc<dyn OutputPrograms>>,
 }
 

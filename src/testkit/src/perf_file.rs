@@ -270,9 +270,11 @@ mod tests {
             // 40 and 48 those of the records, 72 the bits of the features.
             let (attrs, data, size) = (word(24), word(40), word(48));
             assert_eq!((word(8), word(16), word(32)), (104, 144, 288));
-            // `disabled` is the lowest bit of the first byte, or the highest one.
+            // `disabled` is the lowest bit of the first byte, or in a big-endian file the highest one.
             let disabled = if file.is_big_endian { 0x80 } else { 1 };
             assert_eq!(bytes[attrs + 40], disabled);
+            // The offset and the size of the ids follow each attr. The ids 7, 8 and 9 are at 104, 112 and 120: the second event's
+            // offset is 120, and the word there is 9.
             assert_eq!(
                 (word(attrs + 128), word(attrs + 136)),
                 (104, 16),
@@ -292,6 +294,7 @@ mod tests {
                 (1 << 6, data + size + 16),
                 "features"
             );
+            // After the records: the feature's offset and size (16 bytes), then its 68 bytes, the length 64 and the padded name.
             assert_eq!(bytes.len(), data + size + 16 + 68);
             assert_eq!(&bytes[data + size + 20..][..6], b"x86_64");
         }

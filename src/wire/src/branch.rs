@@ -99,7 +99,8 @@ impl<'a> BranchStack<'a> {
     }
 }
 
-/// Appends a branch stack with the parts selected by `sample_type`; an empty one for `None`.
+/// Appends a branch stack with the parts selected by `sample_type`, which is the attr's `branch_sample_type`; an empty one for
+/// `None`.
 pub(crate) fn encode_branches(
     stack: Option<BranchStack<'_>>,
     sample_type: BranchSampleType,

@@ -125,7 +125,7 @@ pub enum PageSortKey {
     Hits,
     /// Binary logarithm of the number of pages.
     Order,
-    /// Number of the migrate type; unknown ones last.
+    /// Number of the migrate type, which is signed: negative ones, which no kernel defines, last.
     MigrateType,
     /// Allocation flags.
     Gfp,
@@ -181,7 +181,7 @@ pub struct PageStatistics {
     live_only: bool,
     /// The live pages, each with the index in `keys` of the caller of its latest allocation.
     live: FxHashMap<u64, u32>,
-    /// For each key of a caller, its index in `keys`.
+    /// For each key of a caller, its index in `keys`, which is its number.
     numbers: FxHashMap<PageKey, u32>,
     /// The keys of callers: a live page needs only the index of its key.
     keys: Vec<PageKey>,
@@ -243,6 +243,7 @@ impl PageStatistics {
         self.page_size = PageSize::recorded_or_default(size);
     }
 
+    /// Counts an allocation. `flags` is displayed as the names of its allocation flags.
     pub(super) fn allocate(&mut self, allocation: &PageAllocation, flags: impl fmt::Display) {
         let bytes = self.page_size.bytes_of_order(allocation.order);
         self.totals.allocated.add(bytes);
@@ -317,13 +318,13 @@ impl PageStatistics {
         self.totals
     }
 
-    /// Returns a row per caller, order, migrate type and flags.
+    /// Returns a row per caller, order, migrate type and flags, sorted by `keys`.
     #[must_use]
     pub fn by_caller(&self, keys: &[PageSortKey]) -> Vec<PageRow> {
         sorted(&self.callers, keys)
     }
 
-    /// Returns a row per page, order, migrate type and flags; none without [`PageStatistics::with_pages`].
+    /// Returns a row per page, order, migrate type and flags, sorted by `keys`; none without [`PageStatistics::with_pages`].
     #[must_use]
     pub fn by_page(&self, keys: &[PageSortKey]) -> Vec<PageRow> {
         let pages = self.pages.as_ref();
@@ -376,6 +377,7 @@ impl PageAllocation {
     }
 }
 
+/// Compares by the first of `keys` that differs; `orders` are the results of comparisons, not orders of allocations.
 fn compare(keys: &[PageSortKey], left: &PageRow, right: &PageRow) -> Ordering {
     let mut orders = keys.iter().map(|key| key.compare(left, right));
     orders

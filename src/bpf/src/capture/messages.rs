@@ -1,5 +1,5 @@
 //! Reads messages: `struct user_msghdr`, and `struct mmsghdr[]` (linux/socket.h). Registers are those of
-//! [`super::programs`].
+//! [`super::programs`]. `at` is the offset of the entry in the plan, the list of memory to copy at a system call.
 
 use rperf_syscalls::captured_record;
 
@@ -15,7 +15,8 @@ use super::programs::{
     read_item, read_vectors,
 };
 
-/// The item index of a message's `struct user_msghdr`.
+/// The item index of a message's `struct user_msghdr`. Item indices number the segments of an argument in the record; [`ITEM`] is
+/// something else, the place on the stack for an item of a list in memory.
 const HEADER_ITEM: i16 = captured_record::HEADER_ITEM as i16;
 /// The item index of a message's socket address.
 const ADDRESS_ITEM: i16 = captured_record::ADDRESS_ITEM as i16;
@@ -26,7 +27,8 @@ const MAX_MESSAGES: i16 = captured_record::MAX_MESSAGES as i16;
 
 /// The beginning of `struct user_msghdr` on the stack.
 const MESSAGE: i16 = COUNT - message::SIZE;
-/// On the stack: the address of a list of messages, their number, and the result of the call.
+/// On the stack: the address of a list of messages, their number, and the result of the call, the number of messages that were
+/// sent or received. Meanwhile `buffer::RESULT` has the number of bytes of one message.
 const MESSAGES: i16 = MESSAGE - 8;
 const MESSAGE_COUNT: i16 = MESSAGE - 16;
 const RESULT: i16 = MESSAGE - 24;
@@ -59,10 +61,12 @@ pub(super) fn read_messages(b: &mut ProgramBuilder, at: i16, next: Label, done: 
     b.operate(ShiftRight, R1, 32);
     b.load(Double, R2, R8, buffer::RESULT);
     b.store(Double, R10, RESULT, R2);
+    // While there is no result, its value is larger than any number of messages.
     b.jump_if(AtMost, R1, R2, counted);
     b.set(R1, R2);
     b.place(counted);
     b.store(Double, R10, MESSAGE_COUNT, R1);
+    // `message` is the number of the message; `message::` is the module with the offsets.
     for message in 0..MAX_MESSAGES {
         let (read, next_message) = (b.label(), b.label());
         let start = i32::from(message) * message::STRIDE;
@@ -75,6 +79,7 @@ pub(super) fn read_messages(b: &mut ProgramBuilder, at: i16, next: Label, done: 
         b.jump_if(Above, R1, i32::MAX, read);
         b.load(Double, R1, R10, MESSAGES);
         b.store(Double, R10, LIST, R1);
+        // The number of bytes follows the message's `struct user_msghdr`.
         let byte_count_size = 4;
         read_item(b, byte_count_size, start + message::WHOLE_SIZE);
         b.load(Double, R1, R10, ITEM);
@@ -118,6 +123,7 @@ pub(super) fn read_message(b: &mut ProgramBuilder, at: i16, first: i16, next: La
     b.store(Double, R10, COUNT, R1);
     b.jump(end);
     b.place(unreadable);
+    // The address of the buffers is unknown: the item of the first buffer, not that of the structure, is marked as failed.
     begin_segment(b, at, first, done);
     fail_segment(b);
     b.jump(next);

@@ -5,6 +5,8 @@ use crate::search::SearchOptions;
 use rperf_btf::Btf;
 use rperf_testkit::btf::kernel as types;
 
+/// Symbols as in `/proc/kallsyms`. The types have only one function:
+/// `long vfs_read(const struct file *file, size_t count, struct file by_value, int last)`.
 const LISTING: &[u8] = b"ffffffff81000000 T _text\nffffffff81000100 T vfs_read\nffffffff81000100 T alias\n\
     ffffffff81000200 T vfs_write\nffffffffc0000000 t start\t[veth]\nffffffffc0000040 t stop\t[veth]\n";
 
@@ -40,6 +42,7 @@ fn places_and_parameters_are_resolved() {
         ),
         ("vfs_read file->table[2][1]", "_text+256 table=+60(%di):s32"),
         ("vfs_read file->flag", "_text+256 flag=+0(%di):b3@5/32"),
+        // Only the parameters whose register is known: not the struct passed by value, and none after it.
         ("vfs_read $params", "_text+256 file=%di:x64 count=%si:x64"),
         ("vfs_read%return $retval", "_text+256 $retval:s64"),
         ("vfs_read%return r=$retval:x32", "_text+256 r=$retval:x32"),
@@ -62,6 +65,7 @@ fn hidden_addresses_leave_the_names() {
 
 #[test]
 fn any_offset_from_the_last_symbol_is_accepted() {
+    // The size of the last symbol is unknown.
     let last = b"ffffffff81000000 T vfs_read\nffffffff81000000 T alias\n";
     let target = resolved("vfs_read+0xffffffffffffffff", None, last);
     assert_eq!(target.as_deref(), Ok("vfs_read+18446744073709551615"));

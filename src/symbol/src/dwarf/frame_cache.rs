@@ -39,6 +39,7 @@ impl FrameCache {
             frames.extend_from_slice(known);
             return;
         }
+        // Above, `known` are the frames of the address; below, all results of the shard.
         let start = frames.len();
         compute(frames);
         let computed = frames.get(start..).unwrap_or_default();
@@ -53,6 +54,7 @@ impl FrameCache {
     /// time.
     fn shard(address: u64) -> usize {
         let hash = address.wrapping_mul(HASH_FACTOR) >> (u64::BITS - SHARDS.ilog2());
+        // The hash is already below `SHARDS`; the remainder only makes that evident.
         hash as usize % SHARDS
     }
 }

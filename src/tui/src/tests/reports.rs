@@ -29,6 +29,7 @@ fn report(names: &[&str]) -> ReaderMessage {
             tables,
             ..ReportTables::default()
         }),
+        // The report is complete.
         partial: None,
     }
 }
@@ -41,6 +42,7 @@ fn press(screen: &mut ReportScreen, code: KeyCode) -> InputResult<ReaderMessage>
 fn a_single_table_replaces_the_last_of_several() {
     let (mut screen, _requests) = screen();
     screen.message(&report(&["cycles", "faults", "switches"]));
+    // Chooses the third event in the event menu.
     for code in [KeyCode::Down, KeyCode::Down, KeyCode::Enter] {
         drawn(&mut screen, 60, 10);
         press(&mut screen, code);
@@ -59,6 +61,7 @@ fn recordings_are_not_offered_over_another_popup() {
         let mut screen = screen.asking(BrowserRequest::Recordings);
         screen.message(&report(&["cycles"]));
         if is_popup_open {
+            // The popup that asks for the percent limit.
             let opened = press(&mut screen, KeyCode::Char('L'));
             assert!(matches!(opened, InputResult::Push(_)));
         }

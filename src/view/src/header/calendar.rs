@@ -108,6 +108,7 @@ mod tests {
 
     #[test]
     fn days_follow_each_other() {
+        // The years 1422 to 2517: more than two eras.
         let mut before = date(-200_000);
         for day in -199_999..200_000 {
             let next = date(day);

@@ -31,7 +31,7 @@ pub(super) fn topology(features: &Features<'_>) -> Topology {
     let located = |(cpu, entry): (u32, &rperf_perfdata::feature::CpuTopologyEntry)| {
         let node = nodes.iter().find(|(_, cpus)| cpus.contains(cpu));
         let caches = data_caches.iter().filter(|(_, cpus)| cpus.contains(cpu));
-        // A cache is identified by the first CPU that shares it.
+        // A cache is identified by its level and the first CPU that shares it; -1 if the header lists no CPU.
         let first = |cpus: &CpuList| cpus.numbers().first().map_or(-1, |cpu| cpu.cast_signed());
         let location = CpuLocation {
             socket: entry.socket,
