@@ -130,7 +130,7 @@ impl OutputStreams {
         *self.lock() = BufWriter::with_capacity(BUFFER, filtered(sink, self.is_terminal, self.csi));
     }
 
-    /// Flushes the buffer and closes the sink, so that a pager sees the end of its input.
+    /// Flushes the buffer and closes the sink; later output is discarded. Thus a pager sees the end of its input.
     pub(crate) fn finish(&self) -> io::Result<()> {
         let flushed = self.stdout().flush();
         self.redirect(Box::new(io::sink()));
@@ -161,7 +161,8 @@ impl OutputStreams {
         io::stderr().is_terminal()
     }
 
-    /// Returns a prefix that erases the progress line before a final message on stderr; empty if stderr is no terminal.
+    /// Returns a prefix that erases the progress line before a final message on stderr; empty if stderr is no terminal. Only for
+    /// messages that are written without this file's functions, which would escape it.
     pub(crate) fn error_start() -> &'static str {
         match Self::shows_errors_on_terminal() {
             true => ERASE,
@@ -169,8 +170,8 @@ impl OutputStreams {
         }
     }
 
-    /// Prints a line on stderr, unless `-q`. Newlines in `line` come from names, and are escaped. On a terminal, the line is
-    /// wrapped.
+    /// Prints a line on stderr, unless `-q`. Newlines in `line` come from names, and are escaped. The standard library's
+    /// ` (os error 2)` is removed. On a terminal, the line is wrapped.
     pub(crate) fn note(&self, line: impl fmt::Display) {
         if !self.quiet.load(Ordering::Relaxed) {
             let line = without_error_numbers(&one_line(&line.to_string()));
@@ -302,7 +303,7 @@ impl Stdout<'_> {
         write!(self, "{csi}H{csi}2J")
     }
 
-    /// Returns `result`; if it is a broken pipe, notes that the reader of stdout has closed it.
+    /// Returns `result`; if it is a broken pipe, sets the flag that the reader of stdout has closed it.
     fn note_closed<T>(&self, result: io::Result<T>) -> io::Result<T> {
         if let Err(error) = &result
             && error.kind() == io::ErrorKind::BrokenPipe

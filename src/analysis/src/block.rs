@@ -8,8 +8,8 @@ use crate::{
     ContextSwitch, DeliveredCounts, EventContext, EventLayouts, Loss, Observer, TaskChange,
 };
 
-/// Records in order. Raw data of typed events and names of tasks are copied, since a stream may release its bytes before the
-/// records are observed.
+/// Records in order. Raw data of typed events (samples of the tracepoints in [`EventLayouts`]) and names of tasks are copied,
+/// since a stream may release its bytes before the records are observed. `D` is what a decoder prepares from a sample.
 pub(crate) struct RecordBlock<D> {
     entries: Vec<BlockEntry<D>>,
     /// Raw data and names of all entries, concatenated.

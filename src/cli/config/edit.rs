@@ -21,6 +21,7 @@ pub(crate) fn set(text: &str, name: &str, value: &str) -> Result<String, (usize,
     };
     let wanted = canonical(name);
     let wanted_section = wanted.rsplit_once('.').map(|(section, _)| section);
+    // Lines of entries, like that of a header below, are counted from 1.
     let last_set = entries.iter().rfind(|entry| entry.name == wanted);
     let in_section =
         |name: &str| name.rsplit_once('.').map(|(section, _)| section) == wanted_section;
@@ -41,7 +42,7 @@ pub(crate) fn set(text: &str, name: &str, value: &str) -> Result<String, (usize,
         (Some(line), _) => {
             let index = line - 1;
             let count = line_count(&lines, index);
-            // A setting may share its line with the section header.
+            // A setting may share its line with the section header, which is kept on a line of its own.
             let head = lines
                 .get(index)
                 .filter(|line| line.trim_start().starts_with('['));

@@ -444,7 +444,7 @@ const SETTINGS: &[Setting] = &[
     },
 ];
 
-/// Returns the names of the settings that some command reads, except those that end with `*`.
+/// Returns the names of the settings that some command of rperf reads, except those that end with `*`.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     let read = SETTINGS.iter().filter(|known| matches!(known.usage, Read));
     let names = read.map(|known| known.name);

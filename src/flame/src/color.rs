@@ -127,7 +127,8 @@ fn is_dotted(name: &str) -> bool {
 }
 
 fn js(name: &str, kind: FrameKind) -> Hue {
-    // V8 marks the names of functions: `~` if they are interpreted, `^`, `+` or `*` if compiled, depending on the compiler.
+    // Names of JIT code with `/` have the path of a script; other JIT code is V8's builtins. V8 marks the names of
+    // functions: `~` if they are interpreted, `^`, `+` or `*` if compiled, depending on the compiler.
     let is_script =
         name.starts_with(['~', '*', '^', '+']) || name.contains(".js") || name.contains(".ts");
     match kind {
@@ -182,7 +183,8 @@ pub(crate) fn difference(growth: i64, max_change: u64) -> Rgb {
         return Rgb(242, 242, 242);
     }
     let share = growth.unsigned_abs() as f64 / max_change as f64;
-    // Small differences must be visible, too.
+    // `rest` is the value of the two other components: the lower it is, the stronger is the red or blue. The square root makes
+    // small differences visible, too.
     let rest = mix(215, 70, share.clamp(0.0, 1.0).sqrt());
     if growth > 0 {
         Rgb(255, rest, rest)

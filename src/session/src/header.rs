@@ -47,7 +47,8 @@ pub(crate) fn features(
         events,
     };
     let mut set = inputs.features();
-    // Without the ratio: when a file is completed, the feature is replaced by that with the ratio. A pipe keeps this one.
+    // COMPRESSED, here without the compression ratio, which is not known yet: when a file is completed, the feature is replaced
+    // by one with the ratio. A pipe keeps this one.
     if request.output.compress {
         set.compressed(Compressor::default().feature());
     }
@@ -109,6 +110,7 @@ impl HeaderInputs<'_> {
 /// Whether the samples of all events except dummies have branch stacks: with `-b` or `-j`, or if each of these events has
 /// `branch_type`.
 fn has_branches(details: &RecordDetails, specs: &[&EventSpec]) -> bool {
+    // `-b` or `-j`.
     let of_all = !details.samples.branches.is_empty();
     let mut sampled = specs.iter().filter(|spec| !spec.is_dummy()).peekable();
     let has = |spec: &&EventSpec| {
@@ -163,7 +165,7 @@ fn clock(clockid: i32, set: &mut FeatureSet) {
 
 /// Adds the number of CPUs, their topology and their caches.
 fn cpus_and_caches(sysfs: &Sysfs, set: &mut FeatureSet) {
-    // How many CPUs there are, and one more than the largest CPU number.
+    // How many CPUs are in this state, and one more than the largest number of such a CPU.
     let count = |which| -> io::Result<(u32, u32)> {
         let cpus = sysfs.cpus(which)?;
         let count = u32::try_from(cpus.numbers().len()).unwrap_or(u32::MAX);
@@ -184,6 +186,7 @@ fn cpus_and_caches(sysfs: &Sysfs, set: &mut FeatureSet) {
                     die,
                 }
             };
+            // In the names of perf, "core siblings" are the CPUs of a package, and "thread siblings" those of a core.
             set.cpu_topology(&CpuTopology {
                 core_siblings: groups.packages,
                 thread_siblings: groups.cores,

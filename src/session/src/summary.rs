@@ -15,7 +15,7 @@ pub struct Summary {
     pub samples: u64,
     /// Number of records of all types in all files.
     pub records: u64,
-    /// Number of wake-ups.
+    /// How often a wait ended: for ring data, a timeout or another event.
     pub wakeups: u64,
     /// Number of LOST records in all files.
     pub lost_chunks: u64,

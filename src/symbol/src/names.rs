@@ -165,6 +165,7 @@ mod tests {
 
     proptest! {
         #[test]
+        // Lengths up to 40,000 take one to three bytes in LEB128.
         fn copied_names_are_read_back(lengths in prop::collection::vec(0usize..40_000, 0..6)) {
             let listed: Vec<String> = lengths.iter().map(|length| "\u{1}".repeat(*length)).collect();
             let mut names = NameTable::default();

@@ -267,7 +267,8 @@ mod tests {
         assert!(bpf_program_ids().unwrap().contains(&id));
         let program = bpf_program_info(id).unwrap().unwrap();
         assert_eq!(number(&program.info, 4), usize::try_from(id).ok());
-        // One function, whose size is that of all machine code.
+        // One function (104), whose size (120) is that of all machine code (16). The addresses of functions (112) follow the
+        // padded machine code in `data`.
         let code = number(&program.info, 16).unwrap();
         assert_eq!(number(&program.info, 104), Some(1));
         assert_eq!(number(&program.info, 112), Some(code.next_multiple_of(8)));

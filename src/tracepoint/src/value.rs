@@ -39,7 +39,7 @@ impl<'a> Elements<'a> {
         self.len() == 0
     }
 
-    /// The number at `index`, zero-extended; `None` beyond the end.
+    /// The number at `index`, zero-extended even if the elements are signed; `None` beyond the end.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<u64> {
         read_number(
@@ -50,7 +50,7 @@ impl<'a> Elements<'a> {
         )
     }
 
-    /// The numbers in order, zero-extended.
+    /// The numbers in order, zero-extended as in [`Self::get`].
     pub fn iter(&self) -> impl Iterator<Item = u64> + 'a {
         let endian = self.endian;
         self.bytes

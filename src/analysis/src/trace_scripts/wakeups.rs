@@ -58,6 +58,7 @@ impl WakeupLatencies {
             self.pending.insert(sample.number(0), sample.time);
             return;
         }
+        // A switch: the only other tracepoint of `EVENTS`.
         let Some(woken_at) = self.pending.remove(&i64::from(sample.cpu)) else {
             return;
         };

@@ -53,7 +53,8 @@ fn parse(word: &str) -> Result<DrainThreads, CliError> {
     })
 }
 
-/// Parses `CPUS/RUNS_ON:CPUS/RUNS_ON…`. No CPU may be drained by two threads, and two threads may not run on the same CPU.
+/// Parses `CPUS/RUNS_ON:CPUS/RUNS_ON…`. A "mask" is such a pair, but "an empty mask" is one of its lists. No CPU may
+/// be drained by two threads, and two threads may not run on the same CPU.
 fn parse_masks(word: &str) -> Result<Vec<(CpuList, CpuList)>, CliError> {
     let wrong = |why: String| {
         CliError::usage(format!("--threads: {why}"))

@@ -5,8 +5,9 @@ use rperf_wire::{Misc, Mmap, Record};
 
 use super::RecordBuffer;
 
-/// Appends MMAP of the kernel's text. The file name ends with a symbol, whose address is in the page offset. Readers compare
-/// both with their own kallsyms, since the kernel may be relocated at each boot.
+/// Appends MMAP of the kernel's text. The file name ends with the symbol at the start of the text, and the page offset is its
+/// address. Readers compare this address with that of the same symbol in their own kallsyms, since the kernel may be relocated at
+/// each boot.
 pub(crate) fn kernel_map(to: &mut RecordBuffer, text: &KernelText) {
     let filename = format!("[kernel.kallsyms]{}", text.symbol);
     let mmap = Mmap {

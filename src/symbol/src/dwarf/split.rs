@@ -14,14 +14,16 @@ use crate::files::Files;
 /// Location of the entries of a skeleton unit.
 #[derive(Debug, Clone)]
 pub(super) enum SplitEntries {
+    /// In the object's package, see [`DebugObject::package`].
     Package(DwoId),
+    /// In this `.dwo` file.
     File(DwoId, Arc<DebugFile>),
 }
 
 impl SplitEntries {
     /// Locates the entries of `skeleton`: in the package next to the object, otherwise in the
     /// `.dwo` file at its recorded path or next to the object. An error has the recorded path of the
-    /// file, which is missing, damaged, or of another build.
+    /// `.dwo` file; that file is missing, damaged, or of another build.
     pub(super) fn find(
         files: &dyn Files,
         object: &DebugObject,
@@ -50,7 +52,7 @@ impl SplitEntries {
         Err(name)
     }
 
-    /// The sections of the entries.
+    /// The sections of the entries. `main` has the sections of the object itself, with the skeleton unit.
     pub(super) fn dwarf<'a>(
         &'a self,
         object: &'a DebugObject,
@@ -70,7 +72,7 @@ impl SplitEntries {
         }
     }
 
-    /// Sections and unit of the entries.
+    /// Sections and unit of the entries; `main` as for [`Self::dwarf`].
     pub(super) fn open<'a>(
         &'a self,
         object: &'a DebugObject,

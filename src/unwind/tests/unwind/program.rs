@@ -13,9 +13,9 @@ use super::elf::{self, CODE, Entry, Section, numbers};
 pub(crate) const MAPPING_ADDRESS: u64 = 0x4000_0000;
 /// The end of the stack.
 pub(crate) const STACK_END: u64 = 0x7000_0000;
-/// The number of the only object.
+/// The number of the only object, in the unwinder's words a module.
 pub(crate) const MODULE: ModuleId = ModuleId(3);
-/// The limit of [`Program::unwind`].
+/// The limit of frames in [`Program::unwind`].
 pub(crate) const MAX_FRAMES: usize = 200;
 /// Bytes between the starts of functions.
 const SPACING: u64 = 0x80;
@@ -55,10 +55,11 @@ pub(crate) struct Sampled {
     pub(crate) ip: u64,
     pub(crate) stack_pointer: u64,
     pub(crate) frame_pointer: u64,
+    /// The value of the callee-saved register that [`Shape::Saves`] saves.
     pub(crate) saved: u64,
     /// The stack from the stack pointer upwards.
     pub(crate) stack: Vec<u8>,
-    /// The addresses that the unwinder should return, innermost first.
+    /// The addresses that the unwinder should return, innermost first: `ip`, then the return addresses less one.
     pub(crate) frames: Vec<u64>,
 }
 
@@ -76,6 +77,7 @@ impl Program {
             start: CODE.start,
             size: SPACING,
             instructions: match section {
+                // No unwind information: the stack ends here.
                 Section::Exceptions => Vec::new(),
                 // DW_CFA_def_cfa, DW_CFA_undefined
                 _ => vec![0x0c, numbers.stack_pointer, 0, 0x07, numbers.return_address],
@@ -204,6 +206,7 @@ fn exceptions(shape: Shape) -> Option<Vec<u8>> {
         Shape::Frames { .. } => vec![0x9b, 0x84, 0x80],
         // pop {r4, lr}
         Shape::Saves { words } => [skip(words - 2), vec![0xa8]].concat(),
+        // finish
         Shape::Leaf => vec![0xb0],
         Shape::WithoutInfo { .. } => return None,
         other => panic!("{other:?} cannot be described"),
@@ -279,6 +282,7 @@ impl<'m> Loaded<'m> {
 }
 
 impl AddressSpace for Loaded<'_> {
+    // Always the same, since the mappings never change.
     fn epoch(&self) -> u64 {
         1
     }
@@ -303,6 +307,7 @@ pub(crate) fn registers(arch: Arch, sampled: &Sampled) -> Registers {
         // r4, r11, sp, pc
         Arch::Arm => 1 << 4 | 1 << 11 | 1 << 13 | 1 << 15,
     };
+    // In the order of the bits.
     let values = [
         sampled.saved,
         sampled.frame_pointer,
@@ -314,6 +319,7 @@ pub(crate) fn registers(arch: Arch, sampled: &Sampled) -> Registers {
         .flat_map(|value| value.to_le_bytes())
         .collect();
     let dumped = Regs {
+        // Not used: the unwinder is told the architecture.
         abi: RegsAbi::Bits64,
         mask,
         values: U64s::new(&values, Endian::Little),
@@ -334,6 +340,7 @@ pub(crate) fn unwind(
         stack: StackBytes {
             start: sampled.stack_pointer,
             bytes: &sampled.stack,
+            // The stack counts as cut off by the size of the copy.
             may_continue: true,
             endian: Endian::Little,
         },

@@ -8,8 +8,8 @@ use super::{Milliseconds, TimeTable};
 use crate::digits;
 
 impl TimeTable {
-    /// Writes the sums of each task, then the idle times and totals. The idle times and totals are omitted if tasks were skipped
-    /// and `idle_only` is not set.
+    /// Writes the sums of each task, then the idle times and totals. The idle times and totals are omitted if the options
+    /// excluded tasks and `idle_only` is not set.
     ///
     /// # Errors
     ///
@@ -29,7 +29,8 @@ impl TimeTable {
         if summary.terminated.is_empty() {
             writeln!(out, "<no terminated tasks>")?;
         }
-        // The idle times and totals are incomplete if tasks were skipped.
+        // The idle times and totals are incomplete if the options excluded tasks. With `idle_only` they are shown all the same,
+        // as in perf.
         if summary.skipped > 0 && !self.columns.idle_only {
             return Ok(());
         }
@@ -59,7 +60,7 @@ impl TimeTable {
                 "   run-time    min-run     avg-run     max-run  stddev  migrations",
             )
         };
-        // As perf, independent of `idle_only`.
+        // The unit of the column `stddev`, or of `delay` with states. As in perf, it does not depend on `idle_only`.
         let unit = match self.columns.state {
             true => "(msec)",
             false => "%",
@@ -74,7 +75,9 @@ impl TimeTable {
         writeln!(out, "{}", "-".repeat(117))
     }
 
-    /// Writes the sums of a task. With `idle_only`, its run times are the idle times after it was switched out.
+    /// Writes the sums of a task. `times.run` is its total run time, and `times.runs` has the statistics of single runs. With
+    /// `idle_only`, both are about the idle times after it was switched out. The column `stddev` is the relative standard error
+    /// of the mean, as in perf.
     fn write_sums(&mut self, out: &mut Vec<u8>, timed: &TimedTask) -> io::Result<()> {
         let mut text = Vec::new();
         self.push_task(&mut text, &timed.task);
