@@ -107,6 +107,7 @@ fn check_conflicts(matches: &ArgMatches, is_workload: bool) -> Result<(), CliErr
 
 /// Prints the numbers and names of the selected tests.
 fn list(words: &[String], context: &Context) -> Result<ExitStatus, CliError> {
+    // --skip only applies to tests that are run.
     let skipped = None;
     let tests = selection::select(words, skipped)?;
     let mut out = context.stdout();
@@ -152,7 +153,7 @@ fn summary(finished: &[FinishedTest], context: &Context) -> ExitStatus {
         .map(|test| test.number.to_string())
         .collect();
     let failures = numbers.len();
-    // A test that ran several times (-r) is named once.
+    // `failures` counts each run. A test that ran several times (-r) is named once: its runs are adjacent.
     numbers.dedup();
     if numbers.is_empty() {
         return ExitStatus::Ok;

@@ -58,6 +58,7 @@ pub(crate) fn group(
     let mut groups = by_cores(events, catalogue);
     for event_group in &mut groups {
         for (index, event) in event_group.iter_mut().enumerate() {
+            // Some modifiers (`D`, `e`) are only set for the leader.
             let is_leader = index == 0;
             modifiers.add_to(event, is_leader);
             event.group = match index {
@@ -111,6 +112,7 @@ fn braces(word: &ListWord<'_>) -> Result<GroupBraces, SelectorFault> {
     }
     let open = text.find('{').unwrap_or_default();
     let (name, rest) = text.split_at_checked(open).unwrap_or((text, ""));
+    // `EVENT:{u,k}`: braces around modifiers instead of events.
     if let Some(name) = name.strip_suffix(':') {
         let letters = rest.trim_matches(['{', '}']);
         let each: Vec<String> = letters
@@ -136,6 +138,7 @@ fn braces(word: &ListWord<'_>) -> Result<GroupBraces, SelectorFault> {
             after if after.starts_with(':') => Ok(GroupBraces { open, close }),
             _ => wrong(close + 1, "expected a colon with modifiers, or a comma"),
         },
+        // Not reached: the word has as many closing as opening braces, and at least one.
         None => wrong(open, "unbalanced brace"),
     }
 }

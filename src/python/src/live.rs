@@ -20,6 +20,7 @@ use crate::sample::{OwnedFields, SampleEvent, SampleNames};
 /// A ring buffer, and its records that were read but not yet returned.
 #[derive(Debug)]
 struct LiveRing {
+    /// -1 for the ring of a thread on any CPU.
     cpu: i32,
     map: RingMap,
     /// The counter for which the ring was mapped; other counters write to this ring, too.
@@ -152,6 +153,7 @@ impl LiveDecoder {
             body: &record.body,
         };
         if raw.kind != RecordKind::SAMPLE {
+            // The `sample_id` trailer of the record.
             let (_, id) = self.table.split(&raw);
             return event_from_record(py, &raw, &id, Endian::NATIVE);
         }
@@ -163,6 +165,7 @@ impl LiveDecoder {
         let EventIndex(index) = sample.event;
         let event = self.events.get(index as usize);
         let mut fields = OwnedFields::of(&sample.wire);
+        // `OwnedFields::of` leaves the callchain empty.
         fields.chain = sample.wire.callchain.map(|chain| chain.iter().collect());
         let own = SampleEvent {
             evsel: event.map(|(evsel, _)| evsel.clone_ref(py)),

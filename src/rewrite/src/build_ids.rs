@@ -70,6 +70,7 @@ pub struct BuildIdInjector<S> {
     entries: Vec<BuildIdEntry>,
     /// For each page that was looked up: the state of the mappings ([`Epoch::of_mode`]) and the number of the page.
     pages: FxHashSet<(u64, u64)>,
+    /// The number of bytes of records before the current one. Orders samples of the same time.
     position: u64,
 }
 
@@ -115,6 +116,7 @@ impl<S: BuildIdSource> BuildIdInjector<S> {
         };
         let mode = sample.cpu_mode();
         let world = self.live.world();
+        // `add_address` ignores addresses of guests.
         let host = Machine::Host;
         let mut hit = HitAddress {
             epoch: world.epoch(host, sample.pid, sample.order),
@@ -168,7 +170,7 @@ impl<S: BuildIdSource> BuildIdInjector<S> {
         };
         let entry = match dso.build_id {
             None => entry(&mut self.source, object),
-            // The build-id is in the record of a mapping.
+            // Nothing to insert: the recording has the build-id, in the record of a mapping.
             Some(_) => None,
         };
         self.known.insert(dso.long_name.clone());
@@ -231,7 +233,8 @@ struct RecordedMapping<'a> {
 impl<'a> RecordedMapping<'a> {
     fn decode(raw: &RawRecord<'a>, endian: Endian) -> Option<Self> {
         match Record::decode(raw, endian).ok()? {
-            // MMAP records have neither protection nor flags: only mappings of data are not executable, and all are private.
+            // MMAP records have neither protection nor flags. The mapping is taken as private, and as executable unless the
+            // record is marked as one of data.
             Record::Mmap(mmap) => Some(Self {
                 mmap,
                 prot: match raw.misc.contains(Misc::MMAP_DATA) {
@@ -286,6 +289,7 @@ impl<S: BuildIdSource> Transform for BuildIdInjector<S> {
     }
 
     fn rewrite(&mut self, records: &[u8], to: &mut Vec<u8>) {
+        // Before the samples are looked up: adds the noted mappings that precede them. `Mapped` needs no lookups.
         if self.objects == InjectedObjects::Hit {
             self.live.apply_complete();
         }
@@ -350,6 +354,7 @@ impl<S: BuildIdSource> MappedBuildIds<S> {
 
     /// Appends the mapping, with its build-id if one is found; drops it if its object is not used.
     fn rewrite_mapping(&mut self, raw: &RawRecord<'_>, record: &[u8], to: &mut Vec<u8>) {
+        // The body without its `sample_id` trailer.
         let (fields, _) = self.events.split(raw);
         let Some(mapping) = RecordedMapping::decode(raw, self.endian) else {
             return to.extend_from_slice(record);
@@ -452,7 +457,7 @@ impl Fold for UsedObjects {
             self.hit(world, sample, sample.cpu_mode(), address);
         }
         if let Some(address) = sample.wire.addr {
-            // A data address of the kernel can be in user space.
+            // Code of the kernel can access data in user space, so the address determines the mode (not in guests).
             let mode = match sample.cpu_mode() {
                 CpuMode::GuestKernel | CpuMode::GuestUser => sample.cpu_mode(),
                 _ => CpuMode::of_address(address),

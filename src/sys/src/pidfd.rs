@@ -20,6 +20,7 @@ impl Pidfd {
     /// for a thread that isn't a leader; `ENOSYS` before Linux 5.3.
     pub fn of_thread(tid: u32) -> io::Result<Self> {
         match Self::open(tid, PIDFD_THREAD) {
+            // The kernel does not know the flag.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
                 Self::open(tid, WHOLE_PROCESS)
             }
@@ -68,6 +69,7 @@ mod tests {
     #[test]
     fn the_end_of_a_process_is_reported() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        // The only thread of the child: its end is that of the process.
         let pidfd = Pidfd::of_thread(child.id());
         let before = pidfd.as_ref().ok().map(|pidfd| is_over(pidfd, 0));
         child.kill().unwrap();

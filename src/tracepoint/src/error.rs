@@ -12,8 +12,8 @@ pub enum Error {
     /// The section is truncated.
     #[error("the tracing data section is truncated: {source}")]
     Section {
-        /// The field that is missing. The message of this error calls the section "the body": its offset counts from the start
-        /// of the section.
+        /// The field that is missing. Its message, made for records, says "the body": that is the section here, and the offset
+        /// counts from the start of the section.
         source: DecodeError,
     },
     /// The event is not a tracepoint.

@@ -87,6 +87,7 @@ fn display_options() -> Vec<Arg> {
             "data-type",
             "'report --mem-mode -s symbol_daddr' shows variables",
         ),
+        // Empty: there is nothing to use instead.
         unsupported("type-stat", ""),
         unsupported("code-with-type", ""),
         unsupported("itrace", "report and script have it"),

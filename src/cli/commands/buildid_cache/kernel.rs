@@ -1,7 +1,8 @@
 //! Copies of a kernel's code (kcore) in the cache.
 //!
 //! ```text
-//! DIR/[kernel.kcore]/ID/TIME/     a copy, whose files `kernel_copy` describes; DIR is the cache, ID the kernel's build-id
+//! DIR/[kernel.kcore]/ID/TIME/     a copy, whose files `kernel_copy` describes; DIR is the cache, ID the kernel's build-id,
+//!                                 TIME the time of copying
 //! ```
 
 use std::io;
@@ -47,7 +48,7 @@ pub(super) fn copy_kcore(
     let folder = unused_path_with_time(|time| copies.path().join(time));
     let name = folder.file_name().unwrap_or_default();
     let ranges = kernel.code_ranges()?;
-    // The path is unused: nothing is replaced.
+    // The path is unused: nothing is replaced. In the closure, `folder` is the new directory while it is filled.
     let copied = copies.replace_folder(name, 0o700, |folder| kernel.copy(&ranges, folder));
     copied.map_err(to_reason)?;
     Ok(KcoreCopy::New(folder))

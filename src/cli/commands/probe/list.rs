@@ -24,6 +24,7 @@ pub(super) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
+    // The binary or kernel of the options; only its events are listed.
     let within = resolved_target(matches, context)?;
     if is_on(matches, "cache") {
         return probe_cache::list(pattern, &within, context);
@@ -115,6 +116,7 @@ fn in_kernel(event: &ExistingEvent, location: &str, symbols: &KernelSymbolList<'
         Some((symbol, offset)) => format!("{}+{offset}", symbol.name),
         None => location.strip_suffix("+0").unwrap_or(location).to_owned(),
     };
+    // The module as text.
     let within = module
         .map(|module| format!(" in {module}"))
         .unwrap_or_default();

@@ -149,6 +149,11 @@ impl InstalledScript {
         run_both(recorder, reporter)
     }
 
+    /// The path of the record script.
+    ///
+    /// # Errors
+    ///
+    /// Status 255: there is none.
     fn record(&self) -> Result<&std::path::Path, CliError> {
         self.record.as_deref().ok_or_else(|| {
             CliError::message(
@@ -235,7 +240,8 @@ pub(super) fn run_both(
     // The command holds the reading end of the pipe. If this process kept it open, the recorder would not get SIGPIPE when
     // the reporter ends first.
     drop(reporter);
-    // Only after both children are started, as they would inherit the blocked signal.
+    // From here on, Ctrl-C does not end this process. Blocked only after both children are started, which would inherit the
+    // blocked signal.
     let signals = Signals::block(&[libc::SIGINT]).ok();
     let status = started.and_then(finish);
     let recorded = finish(recorder)?;
@@ -318,6 +324,7 @@ mod tests {
         text.split_whitespace().map(OsString::from).collect()
     }
 
+    /// The words of the report script, and those of the record script.
     #[test]
     fn words_are_split_between_script_and_recording() {
         for (name, arguments, given, reported, recorded) in [

@@ -43,14 +43,15 @@ impl StatPlan {
     pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         let by_thread = flag(matches, "per-thread") == Some(true);
         let target = match target::target(matches, context, "counting")? {
-            // A row per thread needs a counter per thread; a counter of a CPU does not separate threads.
+            // A row per thread needs a counter per thread (`Everyone`: all threads); one of a CPU does not separate threads.
             Target::Cpus(None) if by_thread => Target::Everyone,
             target => target,
         };
         let mut pmus = machine_pmus(context);
         pmus.preferred_pmu = requested_pmu(matches, &pmus)?;
         let aggregation = grouping::aggregation_rules(matches, &target, &pmus.sysfs)?;
-        // As in perf, -A and --per-... need -a or -C, also with --bpf-prog: they are checked with the target that was given.
+        // With --bpf-prog this replaces the target by CPUs. `aggregation_rules` above got the target of the options, because -A
+        // and --per-... need -a or -C also with --bpf-prog, as in perf.
         let target = in_kernel::target(matches, target)?;
         let (mut row_events, metrics) = events::events_to_count(matches, context, &target, &pmus)?;
         let bpf = in_kernel::set_up_counting(matches, context, &target, &mut row_events)?;
@@ -79,6 +80,7 @@ impl StatPlan {
                 start: timing::start(matches)?,
                 interval: timing::interval(matches)?,
                 timeout: timing::timeout(matches, context)?,
+                // Set by `stat record`.
                 record_to: None,
                 proc: PROC.into(),
                 sysfs: pmus.sysfs.root().to_owned(),
@@ -98,6 +100,7 @@ impl StatPlan {
             title: &self.title,
             by: self.aggregation.by,
             threads: &self.threads,
+            // With -I, the final table is the summary of the intervals printed before it.
             may_be_summary: self.request.interval.is_some(),
         }
     }

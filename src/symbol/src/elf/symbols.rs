@@ -13,7 +13,7 @@ use crate::builder::{NewSymbol, TableBuilder};
 use crate::names::AsciiNames;
 use crate::symbol::{Binding, NameForm, SymbolKind};
 
-/// Conversion of a symbol's value to an address in the symbol table.
+/// Conversion of a symbol's value to an address in the table that `TableBuilder` builds (not the ELF symbol table).
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum AddressRelocation {
     /// For user objects: to the offset in the mapped file.
@@ -42,6 +42,7 @@ pub(crate) fn load_symbols(
     source: &SymbolSource<'_, '_>,
     builder: &mut TableBuilder,
 ) -> Result<(), String> {
+    // Where `.dynsym` is read from.
     let exports = match source.dynsym_from_runtime {
         true => SymbolSource {
             symbols: source.runtime,
@@ -54,7 +55,8 @@ pub(crate) fn load_symbols(
     let tables = symtab
         .into_iter()
         .chain(dynsym.map(|section| (&exports, section)));
-    // All symbols are in one region.
+    // The symbols of an ELF file are not divided into regions (such as kernel and modules): each one without a size is
+    // extended to the next one.
     let never_separates = |_: u32, _: u32| false;
     for (source, section) in tables {
         source.load_section(section, builder)?;
@@ -159,7 +161,7 @@ impl<'a> SymbolSource<'_, 'a> {
         let endian = self.symbols.endian;
         let entries: &[S] = slice_from_all_bytes(data)
             .map_err(|()| "the symbol table is not a whole number of entries".to_owned())?;
-        // The names, if they need no validation.
+        // The names, if they need no validation as UTF-8 because all are ASCII.
         let ascii_names = builder.ascii_names(strings);
         for entry in entries {
             // st_name 0 is the empty name at the start of the string table.
@@ -215,6 +217,7 @@ impl<'a> SymbolSource<'_, 'a> {
         if entry.is_visible_label() && !holds_code_or_data(section) {
             return Ok(());
         }
+        // Bit 0 of the value of a Thumb function; 0 for other symbols.
         let thumb_bit = u64::from(machine == EM_ARM && entry.kind == STT_FUNC) & entry.value;
         let Some(start) = self.relocated(entry.value - thumb_bit, section) else {
             return Ok(());
@@ -233,7 +236,7 @@ impl<'a> SymbolSource<'_, 'a> {
         Ok(())
     }
 
-    /// The address in the symbol table; `None` for symbols that are omitted.
+    /// The address in the built table, see [`AddressRelocation`]; `None` for symbols that are omitted.
     fn relocated(&self, value: u64, section: &Section<'_>) -> Option<u64> {
         match self.relocation {
             AddressRelocation::Shift(distance) => Some(value.wrapping_add(distance)),
@@ -261,6 +264,7 @@ fn holds_code_or_data(section: &Section<'_>) -> bool {
     contains(b"text") || contains(b"data")
 }
 
+/// The data without an incomplete entry at its end.
 fn whole_entries(data: &[u8], size: usize) -> &[u8] {
     data.get(..data.len() - data.len() % size)
         .unwrap_or_default()

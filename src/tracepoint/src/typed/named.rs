@@ -65,6 +65,7 @@ impl TaskState<'_> {
     /// `print fmt`, false if any bit is set.
     #[must_use]
     pub fn is_runnable(&self) -> bool {
+        // The mask is that of the state's names, without the bit of `+`: a preempted task is runnable.
         let mask = self.0.names.map_or(u64::MAX, ValueNames::mask);
         self.bits() & mask == 0
     }

@@ -89,11 +89,12 @@ impl BlockJoiner {
         })
     }
 
-    /// Sets `joined`, and `parts` if events are separated.
+    /// Sets `joined`, and `parts` if they are kept.
     fn fill(&mut self, block: &ScriptBlock) {
         self.joined.clear();
         self.parts.clear();
         let mut consumed = 0;
+        // Whether the current part is shown; if parts are marked, the first one begins at the start of the block.
         let mut is_shown = true;
         for gap in &block.gaps {
             if is_shown {
@@ -164,7 +165,7 @@ impl BlockJoiner {
 
     /// Appends a line with a metric. `prefix` is the start of the line before the time, and `at` the time if it is shown.
     fn metric(&mut self, metric: &GroupMetric, prefix: &[u8], at: Option<u64>) {
-        // perf prints prefix, time and `metric:` twice on the line of a metric that starts another line.
+        // For a metric that perf's code begins with a new line, perf prints prefix, time and `metric:` twice on that line.
         for _ in 0..1 + usize::from(metric.starts_another_line) {
             self.joined.extend_from_slice(prefix);
             if let Some(at) = at {
@@ -185,7 +186,7 @@ impl BlockJoiner {
         out.push(b'\n');
     }
 
-    /// Appends a time, by the clock that is shown.
+    /// Appends a recorded time, converted to the clock; the imported function `time` formats it.
     fn time(&mut self, at: u64) {
         let displayed = match self.clock {
             Clock::Recorded => at,

@@ -15,7 +15,7 @@ const BAR: usize = 60;
 /// Times shown below the table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Times {
-    /// Mean and deviation of the durations of all runs, in nanoseconds.
+    /// Mean of the durations of all runs and its standard error (the `deviation` below), in nanoseconds.
     pub elapsed: Spread,
     /// CPU time of the workload in user space and in the kernel, if known; shown for a single run only.
     pub cpu_times: Option<(Duration, Duration)>,
