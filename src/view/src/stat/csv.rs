@@ -8,8 +8,8 @@ use super::number::{decimals, plain_number};
 use super::{StatLine, StatPrefix, seconds};
 
 /// Writes a row, with the fields in brackets if it has them: \[time or `summary`,\] \[aggregation unit, \[number of merged
-/// counters,\]\] value, unit of measure, event, \[cgroup,\] \[deviation,\] nanoseconds running, percent running, metric, its unit.
-/// Each further metric has its own row, in which the fields of the count are empty.
+/// counters,\]\] value, unit of measure, event, \[cgroup,\] \[deviation,\] nanoseconds running, percent running, metric, its
+/// unit. Each further metric has its own row, in which the fields of the count are empty.
 pub(super) fn write_row(
     out: &mut dyn Write,
     line: &StatLine<'_>,
