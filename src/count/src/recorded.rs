@@ -21,7 +21,7 @@ pub struct RecordedCounts {
     cpus_by_event: BTreeMap<usize, BTreeSet<u32>>,
     /// The CPUs of the CPU map; one `None` if it has no CPUs.
     cpus: Vec<Option<u32>>,
-    /// The threads of the thread map; `None` for all threads.
+    /// The threads of the thread map. The item `None` stands for all threads.
     threads: Vec<Option<u32>>,
     /// The time from the start to the last STAT_ROUND record, which ended an interval.
     last_end: Duration,
@@ -233,6 +233,7 @@ mod tests {
 
     #[test]
     fn intervals_are_differences_of_counts() {
+        // Event 1 was never opened: it has no counter ids.
         let mut counts = RecordedCounts::new([&[5_u64, 6][..], &[][..], &[9][..]]);
         let list = UserRecord::CpuMap(CpuMap::List(vec![0, 2]));
         assert!(counts.process(&list).is_none() && counts.is_per_cpu());
@@ -240,6 +241,7 @@ mod tests {
         for record in [
             stat(5, 0, 0, 7),
             stat(6, 2, 0, 8),
+            // The id of no event.
             stat(99, 0, 0, 1),
             stat(9, 2, 0, 3),
         ] {

@@ -63,6 +63,7 @@ mod tests {
         }
         writer.write_all(&vec![0; WIDE as usize]).unwrap();
         drop(reader);
+        // Not a pipe: no effect.
         widen_pipe(File::open("/dev/null").unwrap());
     }
 

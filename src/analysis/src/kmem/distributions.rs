@@ -34,7 +34,7 @@ pub struct AllocationDistributions {
     pub lifetimes: LogHistogram,
     /// Allocations that were not freed.
     pub live: u64,
-    /// At most 32 intervals of equal width, in order of time.
+    /// The allocations and frees in at most 32 intervals of equal width, in order of time.
     pub rates: Vec<AllocationRate>,
 }
 
@@ -153,6 +153,8 @@ impl KmemDistributions {
         }
     }
 
+    /// Returns the index of the interval at `time`. If intervals are merged to make room for it, the sums of both allocators are
+    /// merged, too.
     fn interval(&mut self, time: u64) -> usize {
         let slab = self.slab.sums.iter_mut();
         self.intervals

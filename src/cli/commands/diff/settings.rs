@@ -118,7 +118,7 @@ impl DiffSettings {
     }
 }
 
-/// Refuses `--cycles-hist` without `-c cycles`, and `--sort` together with `-c cycles`.
+/// Refuses `--cycles-hist` without `-c cycles`, and `--sort` together with `-c cycles`, which compares basic blocks.
 fn check_cycles(method: ComparisonMethod, matches: &ArgMatches) -> Result<(), CliError> {
     let is_cycles = method == ComparisonMethod::Cycles;
     if flag(matches, "cycles-hist") == Some(true) && !is_cycles {

@@ -106,7 +106,8 @@ fn sort_key(matches: &ArgMatches) -> Result<UsageDiffKey, CliError> {
     })
 }
 
-/// Returns the allocations of the recording at `path`, summed up by `keys`, with names. Warns about lost records.
+/// Returns the allocations of the recording at `path`, summed up by `keys`, each row with its name. Warns about
+/// lost records.
 fn recorded_usage(
     path: PathBuf,
     keys: &UsageKeys,
@@ -128,12 +129,14 @@ fn recorded_usage(
     let names = UsageNames {
         keys,
         resolver: &resolver,
+        // The World: the processes and cgroups of the recording.
         world: analysis.replay.world(),
         is_raw: flag(matches, "raw-ip") == Some(true),
     };
     let all_rows = usize::MAX;
     let usage = RecordedUsage {
         seconds: report.seconds(),
+        // `has_objects`: events of the slab allocator were read, not only those of the page allocator.
         totals: UsageTotals::of(&report, has_objects),
         rows: names.named(&report, all_rows),
     };

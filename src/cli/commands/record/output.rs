@@ -20,7 +20,8 @@ use rperf_input::DiskFiles;
 /// The memory of the running kernel, as an ELF core file.
 const KCORE: &str = "/proc/kcore";
 
-/// Returns the output options without the rewriter and the events of `--switch-output-event`, which are set later.
+/// Returns the output options without the rewriter, which changes records before they are written, and the events of
+/// `--switch-output-event`. Both are set later.
 pub(super) fn options(matches: &ArgMatches, context: &Context) -> Result<OutputOptions, CliError> {
     // Errors name the commands that write and read the stream.
     let stream = stream(matches, context, "record", "script")?;
@@ -52,7 +53,7 @@ fn cache(matches: &ArgMatches, context: &Context) -> Option<PathBuf> {
         .flatten()
 }
 
-/// `-z`: perf's levels are 1 to 22; 0 disables compression.
+/// `-z`: whether to compress. perf's levels are 1 to 22; 0 disables compression. The level itself is not used.
 fn compress(matches: &ArgMatches) -> Result<bool, CliError> {
     match matches
         .get_one::<String>("compression-level")

@@ -127,6 +127,7 @@ impl CountTable {
             let names = record.events.iter().map(|event| event.name.clone());
             self.names = names.collect();
         }
+        // `UserRecord` does not decode this kind.
         if raw.kind == RecordKind::EVENT_UPDATE
             && let Ok(update) = EventUpdate::decode(raw.body, record.endian)
             && let Some(event) = counts.event(update.id)
@@ -157,6 +158,7 @@ impl CountTable {
         for (event, readings) in interval.readings.into_iter().enumerate() {
             let counts = self.counts.iter();
             let sorted = counts.flat_map(|counts| counts.sorted(readings.clone()));
+            // `u32::MAX` is accepted by any filter.
             let mut readings: Vec<CounterReading> = sorted
                 .filter(|reading| filter.accepts_cpu(reading.cpu.unwrap_or(u32::MAX)))
                 .collect();
@@ -202,7 +204,8 @@ impl CountTable {
         Ok(())
     }
 
-    /// The last readings of all events, which are totals since the start, each with the index of its event.
+    /// The last readings of all events, which are totals since the start, each with the index of its event. They are
+    /// not scaled.
     fn totals(&self, filter: &SampleCriteria) -> Vec<(usize, CounterReading)> {
         let counts = self.counts.iter();
         let rows = counts.flat_map(|counts| {

@@ -1,4 +1,5 @@
-//! `--cache`: events stored in the build-id cache with the object they belong to.
+//! `--cache`: events stored in the build-id cache with the object they belong to. User-defined events are those that `--cache`
+//! stored; the other entries are the object's USDT markers.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -32,8 +33,8 @@ pub(crate) struct CachedObject {
 }
 
 impl CachedObject {
-    /// Returns the object in the cache for `opened`; `None` for objects without a build-id, modules, and kernels that are not
-    /// running.
+    /// Returns the object with which the cache stores events of `opened`, even if the cache does not have it yet; `None` for
+    /// objects without a build-id, modules, and kernels that are not running.
     pub(crate) fn of(opened: &OpenedObject) -> Option<Self> {
         match opened {
             OpenedObject::Program(binary) => Some(Self {
@@ -85,7 +86,7 @@ impl CachedObject {
         events.filter(|event| is_covered(point, event)).collect()
     }
 
-    /// Adds the object to the cache unless it is there, and `entry`, if given, to the object's list.
+    /// Adds the object to the cache unless it is there. Then adds `entry`, if given, to the object's list of entries.
     fn keep(&self, entry: Option<CachedEntry>, cache: &Cache) -> io::Result<()> {
         let id = self.id.to_string();
         if cache.object(&id).is_none() {

@@ -189,6 +189,7 @@ fn read_with_scanner(unit: &DebugUnit<'_>) -> Vec<Entry> {
         DieScanner::new(unit.dwarf, &unit.unit.header, &is_function_or_inlined).expect("a unit");
     let mut found = Vec::new();
     while let Some(entry) = scanner.next() {
+        // The predicate of `has_name` is a `Fn`: it collects the names behind a lock, and accepts none, so that it gets all.
         let names = Mutex::new(Vec::new());
         let is_found = scanner.has_name(&entry.names, &|name| {
             names.lock().expect("no panic").push(name.to_owned());
@@ -254,9 +255,11 @@ fn each_unit(info: &DebugInfo, prefilter: UnitPrefilter<'_>, visit: &mut dyn FnM
         visit(unit);
         ControlFlow::Continue(())
     });
+    // `missing` counts the units whose `.dwo` file is missing.
     assert_eq!(missing, 0);
 }
 
+/// A prefilter that accepts all units: no function is searched for, and `keep` adds no other criterion.
 fn every_unit() -> UnitPrefilter<'static> {
     UnitPrefilter {
         threads: NonZeroUsize::MIN,
@@ -302,7 +305,8 @@ fn defines(entries: &[Entry], name: &str) -> Option<bool> {
     }
 }
 
-/// Compares the functions of a unit, and the instances in it, as read by the scanner and by gimli.
+/// Compares the functions of a unit, and the instances in it (entries with an abstract origin, inlined or not), as read by the
+/// scanner and by gimli.
 fn compare_functions(unit: &DebugUnit<'_>, name: &str) {
     let entries = read_with_gimli(unit);
     let offsets = |is_selected: &dyn Fn(&Entry) -> bool| -> Vec<UnitOffset> {
@@ -318,6 +322,7 @@ fn compare_functions(unit: &DebugUnit<'_>, name: &str) {
         (found.with_code, found.with_wanted_name.len()),
         (with_code.clone(), 0)
     );
+    // The answer for functions whose name may be in another unit.
     for has_wanted_name in [false, true] {
         let wanted = WantedNames {
             is_wanted: &|other| other == name,
@@ -346,7 +351,7 @@ fn compare_functions(unit: &DebugUnit<'_>, name: &str) {
 }
 
 /// Checks that `next_unless` skips exactly the inlined calls that its predicate accepts: here, those whose call file has an odd
-/// number.
+/// number. A call is known by its call file and origin. Calls about which the predicate is not asked are returned.
 fn compare_calls(unit: &DebugUnit<'_>) {
     let entries = read_with_gimli(unit);
     let mut scanner =
@@ -392,11 +397,13 @@ fn compare_addresses(program: &Path, info: &DebugInfo) {
             .unit_ranges(&unit.line_unit)
             .expect("ranges");
         while let Some(range) = ranges.next().expect("a range") {
+            // The linker sets ranges of removed code to 0.
             if range.begin != 0 {
                 ends.extend([(range.begin, offset), (range.end - 1, offset)]);
             }
         }
     });
+    // Opening the program for each address takes time.
     ends.truncate(8);
     for (address, offset) in ends {
         let fresh = open(program);
@@ -446,6 +453,7 @@ fn scanner_and_prefilter_find_the_same_functions_as_gimli() {
         };
         built += 1;
         let info = open(&program);
+        // No function has these names; "in" is the start of one.
         let mut names = BTreeSet::from(["nowhere".to_owned(), "in".to_owned()]);
         each_unit(&info, every_unit(), &mut |unit| {
             let expected = read_with_gimli(&unit);
@@ -476,6 +484,7 @@ fn damage_does_not_move_the_scan_out_of_the_unit() {
         let start = unit.unit.header.debug_info_offset().map_or(0, |at| at.0);
         let root = start + unit.unit.header.root_offset().0;
         let section = gimli::Section::reader(&bytes).slice().to_vec();
+        // Only some bytes are damaged, to save time.
         for at in (root..section.len()).step_by(7) {
             let mut damaged = section.clone();
             damaged[at] ^= 0xff;

@@ -271,8 +271,8 @@ impl StatsText<'_> {
         Ok(())
     }
 
-    /// Writes a title and the headings of the columns. `column` is the heading of the last column; two recordings have two such
-    /// columns, after PCT_CHANGE. `blanks` is the number of additional blanks before the first `column`.
+    /// Writes a title and the headings of the columns. `column` is the heading of the last column, which compares a counter with
+    /// its [`Base`]; two recordings have two such columns, after PCT_CHANGE, the change between them. `blanks` is the number of additional blanks before the first `column`.
     fn write_title(
         &self,
         out: &mut dyn Write,
@@ -282,6 +282,7 @@ impl StatsText<'_> {
     ) -> io::Result<()> {
         writeln!(out, "{title}")?;
         rule(out)?;
+        // `3$` and `4$` are the argument `blanks`: the width of an empty text.
         match self.stats {
             [_] => writeln!(
                 out,

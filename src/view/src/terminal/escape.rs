@@ -16,7 +16,7 @@ pub(super) fn needs_escape(letter: char) -> bool {
     }
 }
 
-/// Whether a byte outside UTF-8 is a control character of 8-bit terminals.
+/// Whether a byte that is not part of valid UTF-8 is a control character of 8-bit terminals.
 pub(super) fn byte_needs_escape(byte: u8) -> bool {
     (0x80..=0x9f).contains(&byte)
 }
@@ -89,6 +89,7 @@ mod tests {
         assert!(matches!(escaped("plain ä\n"), Cow::Borrowed(_)));
     }
 
+    /// A newline in a name (of a file or symbol) must not start a line that looks like a hint of rperf.
     #[test]
     fn a_name_stays_on_its_line() {
         assert_eq!(one_line("a\nhint: b\r"), "a\\x0ahint: b\r");
