@@ -272,7 +272,8 @@ impl StatsText<'_> {
     }
 
     /// Writes a title and the headings of the columns. `column` is the heading of the last column, which compares a counter with
-    /// its [`Base`]; two recordings have two such columns, after PCT_CHANGE, the change between them. `blanks` is the number of additional blanks before the first `column`.
+    /// its [`Base`]; two recordings have two such columns, after PCT_CHANGE, the change between them. `blanks` is the number of
+    /// additional blanks before the first `column`.
     fn write_title(
         &self,
         out: &mut dyn Write,
