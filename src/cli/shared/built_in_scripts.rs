@@ -18,7 +18,7 @@ pub(crate) struct BuiltInScript {
 pub(crate) enum ScriptKind {
     /// The command `flamegraph`.
     Flamegraph {
-        /// The options that are always given to `flamegraph`.
+        /// The options that are always given to `flamegraph`, as words of its command line.
         words: &'static [&'static str],
         /// The options of the script that are translated, each with the words that replace it.
         options: &'static [(&'static str, &'static [&'static str])],
@@ -118,6 +118,7 @@ pub(crate) const SCRIPTS: [BuiltInScript; 19] = [
             words: &[],
             options: &[
                 ("-f", &["--format"]),
+                // Has the same name in `flamegraph`.
                 ("--format", &["--format"]),
                 ("--colorscheme", &["--colors"]),
             ],

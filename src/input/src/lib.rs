@@ -1,5 +1,6 @@
-//! The input of the front ends from this machine: the bytes of recordings and objects, mapped, buffered in memory or in an
-//! unnamed file, decompressed and joined; and the machine's PMUs, event tables and tracepoints.
+//! The input of the front ends from this machine: the bytes of recordings and objects, mapped, or buffered in memory or in an
+//! unnamed file; the records of compressed recordings and of recordings in several files, decompressed and joined; and the
+//! machine's PMUs, event tables and tracepoints.
 //!
 //! Nothing is printed, and no environment variable is read: folders that the user can choose are passed, and problems are
 //! returned or collected ([`UnmappedObjects`]).

@@ -39,11 +39,11 @@ pub enum RecordContent<'a> {
     User(NonSampleRecord<'a>),
 }
 
-/// The records of a file in perf's delivery order: records of the recorder's types and records without
-/// a time where they are in the file; all others sorted, after the FINISHED_ROUND that completes them,
-/// or at the end of the file.
+/// The records of a file in perf's delivery order: records of the recorder's types, records without a time and samples of unknown
+/// events where they are in the file; all others sorted, after the FINISHED_ROUND before which no older record can be missing any
+/// more (the second after the record, see [`Rounds`]), or at the end of the file.
 ///
-/// Uses 16 bytes per record of two rounds.
+/// So the records of two rounds wait at a time; each uses 16 bytes.
 #[derive(Debug)]
 pub struct OrderedRecords<'r, 'a> {
     replay: &'r Replay<'a>,
@@ -58,7 +58,8 @@ pub struct OrderedRecords<'r, 'a> {
 }
 
 impl<'a> Replay<'a> {
-    /// All records in order. The iteration ends at the damage at which pass 1 ended, without reporting it again.
+    /// All records in order. The iteration ends at the damage at which pass 1 ended (the reading of all
+    /// processes and mappings, when the recording was opened), without reporting it again.
     #[must_use]
     pub fn ordered_records(&self) -> OrderedRecords<'_, 'a> {
         OrderedRecords {

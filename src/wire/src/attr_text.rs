@@ -35,7 +35,8 @@ const SAMPLE_TYPES: [SampleType; 24] = [
 
 /// The non-zero fields of an attr as names and values, in perf's print order, without [`Attr::unknown`].
 /// The unnamed bits of a field are printed as one hexadecimal number at the end of its value; those of the one-bit fields,
-/// as a field `flags`. Fields that perf 6.1 does not know come last; one-bit fields keep the kernel's order.
+/// as a field `flags`. Fields that perf 6.1 does not know come last, except one-bit fields, all of which are in
+/// the kernel's order.
 ///
 /// `size` is the size of the structure in the file or the kernel, in bytes.
 #[must_use]
@@ -91,7 +92,8 @@ pub struct AttrText<'a> {
     pub attr: &'a Attr,
     /// Size of the structure in bytes, as for [`attr_fields`].
     pub size: u32,
-    /// Text between a key and its value: `": "` for `evlist -v`, `" = "` in file headers.
+    /// Text between a key and its value: `": "` for `evlist -v` on the control channel of `record`, `" = "` in file headers. (The
+    /// command `evlist -v` formats [`attr_fields`] itself, to add a `config` of 0.)
     pub key_value_separator: &'static str,
 }
 

@@ -106,7 +106,9 @@ pub(super) fn enter(options: ProgramOptions) -> ProgramBuilder {
     b
 }
 
-/// At `sys_exit`: adds the call to its sums.
+/// At `sys_exit`: adds the call to its sums. Registers: `R6` has the process id (upper half) and the thread id, `R7` the
+/// duration, `R8` points to the task's slot, later to the value in `CALLS`, and `R9` has the result of the call (in
+/// [`enter`], its number).
 pub(super) fn exit(options: ProgramOptions) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let (found, out) = (b.label(), b.label());
@@ -123,6 +125,7 @@ pub(super) fn exit(options: ProgramOptions) -> ProgramBuilder {
     b.operate(ShiftRight, R2, 32);
     b.jump_if(Equal, R1, R2, out);
     b.store(Word, R10, KEY + 4, R1);
+    // The lower half: the thread id.
     b.store(Word, R10, KEY, R6);
     match options.by_cgroup {
         true => b.call(Helper::GetCurrentCgroupId),
@@ -137,6 +140,7 @@ pub(super) fn exit(options: ProgramOptions) -> ProgramBuilder {
     // Calls of a task that waits for its exec are not counted. The exec itself is counted: the wait ends before it returns.
     b.load(Word, R1, R8, slot::AWAITS_EXEC);
     b.jump_if(NotEqual, R1, 0, out);
+    // `R0` still has the time of the return.
     b.store(Double, R10, VALUE, R0);
     look_up(&mut b, CALLS, KEY);
     b.jump_if(NotEqual, R0, 0, found);
@@ -158,7 +162,8 @@ fn add_to(b: &mut ProgramBuilder, offset: i16, amount: impl Into<Operand>) {
     b.store(Double, R8, offset, R1);
 }
 
-/// Adds the duration `R7` to the value at `R8`, and stores the process, the time of the return and the name.
+/// Adds the duration `R7` to the value at `R8`, and stores the process (from `R6`), the time of the return (from
+/// [`VALUE`]) and the name.
 fn sums(b: &mut ProgramBuilder) {
     let (not_less, not_more) = (b.label(), b.label());
     add_to(b, call::COUNT, 1);
@@ -219,7 +224,8 @@ fn add_to_high_square(b: &mut ProgramBuilder) {
     b.store(Double, R8, call::SQUARES + 8, R2);
 }
 
-/// Counts the duration `R7` in its bucket.
+/// Counts the duration `R7` in its bucket of the value at `R8`. `values::BUCKETS` is the number of buckets, `call::BUCKETS` the
+/// offset of the first.
 pub(super) fn count_in_bucket(b: &mut ProgramBuilder) {
     let (fits, out) = (b.label(), b.label());
     b.set_wide(R2, values::LAST_BUCKET_END);
@@ -242,6 +248,7 @@ pub(super) fn count_in_bucket(b: &mut ProgramBuilder) {
 /// Counts the error if there is one: the result `R9` is then from -4095 to -1.
 fn errno(b: &mut ProgramBuilder) {
     let (new, out) = (b.label(), b.label());
+    // Compared without sign: the errors are the highest numbers.
     b.jump_if(Below, R9, -4095, out);
     add_to(b, call::ERRORS, 1);
     b.set(R1, 0);

@@ -16,7 +16,7 @@ use crate::cli::stack_folding::WeighSamples;
 pub(super) struct FieldWeight<'n> {
     name: &'n str,
     reader: FieldReader,
-    /// Number of samples with a negative value, such as an error code: their weight is 0.
+    /// Number of samples with a negative value, such as an error code: their weight is 0. Several threads count.
     negative: AtomicU64,
 }
 
@@ -74,6 +74,7 @@ impl WeighSamples for FieldWeight<'_> {
                 self.negative.fetch_add(1, Ordering::Relaxed);
                 0
             }),
+            // The sample has no raw data, or they are too short for the field.
             _ => 0,
         }
     }

@@ -94,6 +94,7 @@ fn closing(program: &str, output: &str, recorded: &Summary) -> String {
         0 => String::new(),
         samples => format!(" ({samples} samples)"),
     };
+    // The sizes before and after compression, later the text about them.
     let compressed = recorded.compressed;
     let compressed = compressed.map_or_else(String::new, |(original, compressed)| {
         compression_text(original, compressed)
@@ -103,7 +104,8 @@ fn closing(program: &str, output: &str, recorded: &Summary) -> String {
     )
 }
 
-/// Formats `, compressed (original 1.234 MB, ratio is 5.678)`; both sizes are in bytes. Empty if `compressed` is 0.
+/// Formats `, compressed (original 1.234 MB, ratio is 5.678)`. `original` and `compressed` are sizes in bytes. Empty if
+/// `compressed` is 0.
 fn compression_text(original: u64, compressed: u64) -> String {
     if compressed == 0 {
         return String::new();

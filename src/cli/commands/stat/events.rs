@@ -1,5 +1,5 @@
-//! The events to count: those of `-e`, `--probe` and of the requested metrics; if there are none, the default events and those of
-//! `-d`.
+//! The events to count: those of `-e`, `--probe` and of the requested metrics; without these options, the default events and
+//! those of `-d`.
 
 use clap::ArgMatches;
 use rperf_count::{CountedEvent, Role};
@@ -59,6 +59,7 @@ impl RowEvent {
             event.scale = scale.factor;
         }
         if spec.tool.is_some() {
+            // All tool events, such as `duration_time`, are times.
             event.role = Role::Time;
         }
         event.cgroup.clone_from(&self.event.cgroup);
@@ -79,6 +80,7 @@ pub(super) fn events_to_count(
     if flag(matches, "null") == Some(true) {
         return Ok(Default::default());
     }
+    // `--filter` and `--hist` apply to events: without any, they are refused rather than used for the default events.
     let has_events = ["event", "filter", "probe", "hist"]
         .into_iter()
         .any(|id| matches.contains_id(id))
@@ -109,6 +111,7 @@ pub(super) fn events_to_count(
     }
     let original_count = row_events.len();
     let row_events = in_cgroups(matches, target, row_events)?;
+    // With `--for-each-cgroup`, the events are there once for each cgroup, and so are the metrics.
     metrics.repeat(original_count, row_events.len());
     Ok((row_events, metrics))
 }
@@ -158,6 +161,7 @@ fn is_same_word(one: &EventSpec, other: &EventSpec) -> bool {
 
 /// The CPUs in the PMU's `cpumask` or `cpus` file; `None` if it has neither.
 fn cpus_of(pmu: &str, sysfs: &Sysfs) -> Option<CpuList> {
+    // The empty name of a folder means the PMU's own folder.
     let files = ["cpumask", "cpus"].into_iter();
     let mut files = files.filter_map(|name| sysfs.pmu_file(pmu, "", name));
     files.next().and_then(|cpus| CpuList::parse(&cpus).ok())
@@ -186,6 +190,7 @@ fn default_events(
         names.push(',');
         names.push_str(more);
     }
+    // Each PMU has a file `type`, so that it shows whether the PMU exists.
     // On hybrid CPUs, a name means an event of each PMU, which the catalogue lists. Otherwise the names need no catalogue.
     let tracepoints;
     let catalogue = match pmus.sysfs.pmu_file(HYBRID_PMU, "", "type") {

@@ -69,7 +69,9 @@ impl TimechartRecording {
         Ok(checked)
     }
 
+    /// Checks that the samples of all events that are drawn have the needed fields.
     fn check_fields(&self, analysis: &Analysis<'_>) -> Result<(), CliError> {
+        // The options are those of `record`: its `-T` records times, that of `timechart` draws tasks.
         let needed = [
             (SampleType::TIME, "time", "-T"),
             (SampleType::TID, "thread", "-a"),
@@ -94,7 +96,8 @@ impl TimechartRecording {
         Ok(())
     }
 
-    /// Returns the error for a recording without samples to draw.
+    /// Returns the error for a recording without samples to draw: it has no events for the requested parts. Samples are not read
+    /// for this.
     pub(super) fn no_samples(
         &self,
         analysis: &Analysis<'_>,
@@ -147,6 +150,7 @@ impl TimechartRecording {
         if draws_calls && chart.counts.switches > 0 {
             context.note("the recording has system calls and context switches; system calls are drawn (-T draws context switches)");
         }
+        // Calls without a return.
         let open = chart.call_counts.open;
         if draws_calls && open > 0 {
             context.note(format_args!(

@@ -17,6 +17,7 @@ pub(super) static TRACE: Key = Key {
     },
 };
 
+/// The place of the payload among all payloads in order of their bytes, so that samples with equal payloads share a row.
 fn payload_rank<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
     let payload = input.context.payload;
     payload.map_or(KeyValue::Absent, |payload| {

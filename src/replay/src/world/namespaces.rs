@@ -12,7 +12,8 @@ pub(crate) struct Namespaces {
     threads: FxHashMap<u32, Vec<NamespaceChange>>,
 }
 
-/// Namespaces of a thread after this position.
+/// Namespaces of a thread after this position in the order; none after its start. They are called links as in the record, which
+/// has device and inode of each `/proc/PID/ns` link.
 type NamespaceChange = (Order, Box<[Namespace]>);
 
 impl Namespaces {
@@ -22,7 +23,7 @@ impl Namespaces {
         changes.push((order, links.into()));
     }
 
-    /// Handles the start of a thread with this id.
+    /// Handles the start of a thread with this id: it does not have the namespaces of an earlier thread with this id.
     pub(crate) fn started(&mut self, order: Order, tid: u32) {
         if let Some(changes) = self.threads.get_mut(&tid) {
             changes.push((order, Box::default()));
@@ -34,7 +35,7 @@ impl Namespaces {
         self.threads.remove(&tid);
     }
 
-    /// Keeps the last namespaces of each thread, which then apply from the beginning.
+    /// Keeps the last namespaces of each thread, which then apply from the beginning; removes threads that have none.
     pub(crate) fn keep_last(&mut self) {
         self.threads.retain(|_, changes| {
             let last = changes.drain(..).next_back();
@@ -53,6 +54,7 @@ impl Namespaces {
     pub(crate) fn at(&self, tid: u32, order: Order) -> &[Namespace] {
         let changes = self.threads.get(&tid).map_or(&[][..], Vec::as_slice);
         let before = changes.partition_point(|(at, _)| *at < order);
+        // First its index, then the change.
         let last = before.checked_sub(1).and_then(|last| changes.get(last));
         last.map_or(&[], |(_, links)| links)
     }
@@ -75,8 +77,8 @@ impl Cgroups {
         self.paths.entry(id).or_insert_with(|| path.into());
     }
 
-    /// Removes some of the paths if there are very many: there are no records of removed cgroups. Ids grow, so that the lowest are
-    /// those of the system's services, and the highest those of the newest containers and sessions.
+    /// Removes the paths in the middle of the ids if there are very many: there are no records of removed cgroups. Ids
+    /// grow, so that the lowest are those of the system's services, and the highest those of the newest containers and sessions.
     pub(crate) fn prune(&mut self) {
         let excess = self.paths.len().saturating_sub(OLDEST + NEWEST);
         if excess == 0 {

@@ -1,4 +1,4 @@
-//! Pruning of a World for long live sessions.
+//! Pruning of a World (the threads, processes and mappings at each time) for long live sessions.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -9,6 +9,7 @@ use crate::{Machine, Mapping, MappingId, Order};
 impl World {
     /// Number of the entries that memory usage mostly depends on.
     pub(crate) fn size(&self) -> usize {
+        // Of threads, DSOs and cgroups; in `forget`, `names` are those of threads only.
         let names = self.comms.len() + self.dsos.len() + self.cgroups.len();
         let tasks = self.spaces.len() + self.threads.len() + self.namespaces.len();
         self.mappings.len() + names + tasks + self.pokes.len()
@@ -19,10 +20,11 @@ impl WorldBuilder {
     /// Removes the threads in `ended` (each is given with the time of its exit, so that a later thread with the same id stays),
     /// processes without threads, unused names, overridden mappings, DSOs without a mapping except kernels and modules,
     /// overridden namespaces, overridden modifications of code, and some cgroups if there are very many. What remains applies
-    /// from the beginning, except modifications of code, which keep their time. Ids of mappings and epochs change; ids of DSOs
-    /// and of names in use don't. Ids of removed DSOs are reused.
+    /// from the beginning, except modifications of code (TEXT_POKE records), which keep their time. Ids of mappings change, and
+    /// so do epochs, the numbers of states of the mappings; ids of DSOs and of names in use don't. Ids of removed DSOs are
+    /// reused.
     ///
-    /// Does nothing if there are JIT-compiled functions, which only occur in recordings.
+    /// Does nothing if there are JIT-compiled functions (`code` of the World), which only occur in recordings.
     pub fn forget(&mut self, ended: &[(Order, u32)]) {
         let world = &mut self.world;
         if !world.code.is_empty() {
@@ -48,6 +50,7 @@ impl WorldBuilder {
             .map(|(machine, space)| (*machine, pruned.copy_space(*space)))
             .collect();
         let kept = world.processes.iter().filter(|((machine, pid), _)| {
+            // The threads are those of the host. Its process 0 never exits, and `u32::MAX` stands for an unknown process.
             let has_no_exit = *machine != Machine::Host || *pid == 0 || *pid == u32::MAX;
             has_no_exit || alive.contains(pid)
         });
@@ -197,6 +200,7 @@ mod tests {
         assert_eq!(dso_name(world, 9, 0x1800), None);
         assert_eq!(dso_name(world, 10, 0x1800), Some("/bin/other"));
         assert_eq!(world.comm(world.comm_at(10, at(1))), "server");
+        // `/bin/server` for process 8, and `/bin/other` once for both others.
         assert_eq!(world.mappings().len(), 2);
         // The exit is older than the fork that reused the id.
         push(&mut builder, 8, &fork(10, 9));
@@ -220,6 +224,7 @@ mod tests {
             builder.forget(&[(at(4 * time + 2), child)]);
             sizes.push(builder.world().size());
         }
+        // What one process needs and some more; without pruning, it would be thousands.
         assert!(sizes.iter().all(|size| *size <= 10), "{sizes:?}");
     }
 
@@ -251,6 +256,7 @@ mod tests {
             assert!(world.removed_dsos().is_empty());
             builder.forget(&[(now, child)]);
             let world = builder.world();
+            // `/bin/make`, and the removed program, whose id the next one reuses.
             assert_eq!((world.dsos().len(), world.removed_dsos().len()), (2, 1));
             assert_eq!(dso_name(world, 7, 0x1800), Some("/bin/make"));
         }
@@ -285,8 +291,10 @@ mod tests {
         }
         builder.forget(&[]);
         let world = builder.world();
+        // Without pruning, it would be about 400.
         assert!(world.size() < 8, "{}", world.size());
         assert_eq!(world.namespaces_at(7, at(1)), [link(199)]);
+        // After all modifications: their time is kept.
         assert_eq!(world.code_at(at(900), 0x40, b"\x90"), Some(vec![0xcc]));
     }
 
@@ -306,6 +314,7 @@ mod tests {
         }
         builder.forget(&[]);
         let world = builder.world();
+        // `Cgroups::prune` keeps 16384.
         assert!(world.size() < 20_000, "{}", world.size());
         assert_eq!(world.cgroup(1), Some("/job-1"));
         assert_eq!(world.cgroup(99_999), Some("/job-99999"));
@@ -335,8 +344,8 @@ mod tests {
                 let (tid, text) = (tid(thread), format!("job-{generation}-{thread}"));
                 world.comm(world.comm_at(tid, now)) == text
             };
-            // The first half has exited when the World is pruned, the other half before the next
-            // generation.
+            // The first half of the threads has exited at the first pruning, the other half at the second. The next generation
+            // has the same thread ids.
             let ended = |threads: std::ops::Range<u64>| -> Vec<(Order, u32)> {
                 threads.map(|thread| (now, tid(thread))).collect()
             };
@@ -347,6 +356,7 @@ mod tests {
                     && has_name(&builder, THREADS - 1)
             );
             builder.forget(&ended(THREADS / 2..THREADS));
+            // Without pruning, it would be more than the 10000 names of a generation.
             assert!(builder.world().size() < 100, "{}", builder.world().size());
         }
     }

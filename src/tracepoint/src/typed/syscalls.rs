@@ -51,7 +51,7 @@ typed_event! {
         | "syscalls:sys_enter_pselect6"
         | "syscalls:sys_enter_select"
     {
-        /// Number of the call.
+        /// Number of the call, a field that older kernels name `nr`; `None` if the format has neither.
         id: Option<i64> as "__syscall_nr" | "nr",
     }
 }

@@ -11,8 +11,8 @@ use crate::page::put;
 use crate::screen::{Input, InputResult, Reply, Screen};
 use crate::theme::Theme;
 
-/// A box with a line for each choice. Returns [`Reply::Chosen`]; [`Reply::Cancelled`] after ESC, LEFT or `q`, and if there are no
-/// choices.
+/// A box with a line for each choice. ENTER, RIGHT or a click on the line of the cursor returns [`Reply::Chosen`], or
+/// [`Reply::Cancelled`] if there are no choices. ESC, LEFT or `q` returns [`Reply::Cancelled`].
 #[derive(Debug)]
 pub struct Menu {
     title: String,

@@ -49,6 +49,7 @@ fn clock(name: &str) -> EventDesc {
 #[test]
 fn groups_are_on_the_line_of_their_leader() {
     let events = ["a", "b", "c", "d", "e"].map(clock);
+    // perf's name of a group without a name is not shown; a group of one event is shown like an event without a group.
     let groups = [("{anon_group}", 0, 2), ("mine", 3, 2), ("", 2, 1)];
     let bytes = file(Endian::Little, &events, &groups);
     let options = EvlistOptions {
@@ -69,6 +70,7 @@ fn a_group_that_reaches_beyond_the_events_ends_with_them() {
         groups: true,
         ..EvlistOptions::default()
     };
+    // From event 1, only one event is left for the group; there is no event 9.
     for (leader, expected) in [(0, "{a,b}\n"), (1, "a\nb\n"), (9, "a\nb\n")] {
         let events = [clock("a"), clock("b")];
         let bytes = file(Endian::Little, &events, &[("", leader, u32::MAX)]);
@@ -76,6 +78,7 @@ fn a_group_that_reaches_beyond_the_events_ends_with_them() {
     }
 }
 
+/// Unnamed are the bits of [`clock`]; `config` is printed even if it is 0.
 #[test]
 fn unnamed_attr_fields_are_printed_for_all_sizes_and_byte_orders() {
     let wide = Attr {
@@ -85,6 +88,7 @@ fn unnamed_attr_fields_are_printed_for_all_sizes_and_byte_orders() {
     for (endian, attr, size, more) in [
         (Endian::Little, clock("").attr, 128, ""),
         (Endian::Big, clock("").attr, 128, ""),
+        // The size of the first layout with `config3`.
         (Endian::Little, wide, 136, ", config3: 0x5"),
     ] {
         let bytes = file(endian, &[event("clock", attr)], &[]);

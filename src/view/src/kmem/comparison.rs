@@ -23,7 +23,8 @@ pub struct RecordedUsage {
     pub totals: UsageTotals,
 }
 
-/// Sums of allocations in one recording: of those with one key, of one kind of memory, or of all.
+/// Sums of allocations in one recording: of those with one key (kind, names and stack of a row), of one kind of memory, or
+/// of all.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct UsageSums {
     /// All allocations.
@@ -34,12 +35,12 @@ pub struct UsageSums {
     pub seconds: f64,
 }
 
-/// The number by which rows are sorted: largest absolute difference first.
+/// A number of a row, in particular the one by which rows are sorted: largest absolute difference first. Not the key of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UsageDiffKey {
     /// Bytes allocated per second.
     Bytes,
-    /// Allocations per second.
+    /// Allocations (perf calls them hits) per second.
     Hits,
     /// Bytes not freed, per second of the recording.
     Growth,
@@ -47,7 +48,7 @@ pub enum UsageDiffKey {
     Live,
 }
 
-/// The memory of one key in both recordings.
+/// The memory of one key (kind, names and stack of a row) in both recordings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparedUsage {
     /// The first row with this key, for its kind, names and frames only: its numbers are those of one recording.
@@ -141,7 +142,8 @@ fn total_sums(
     })
 }
 
-/// Returns the sums of each kind of memory that occurs, and those of [`UsageTotals::counted_sum`], with their titles.
+/// Returns the sums of each kind of memory that occurs, and those of all memory, in which no byte is counted twice
+/// ([`UsageTotals::counted_sum`]), with their titles.
 fn totals(recordings: &[RecordedUsage; 2]) -> Vec<(&'static str, [UsageSums; 2])> {
     let kinds = [
         MemoryKind::Objects,
@@ -174,7 +176,7 @@ fn totals(recordings: &[RecordedUsage; 2]) -> Vec<(&'static str, [UsageSums; 2])
     rows
 }
 
-/// The titles of the columns of numbers.
+/// The titles of the columns of numbers. "Delta" is the difference of the bytes per second first, then that of the live bytes.
 const TITLES: [&str; 10] = [
     "Bytes/s",
     "New bytes/s",
