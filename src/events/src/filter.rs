@@ -10,6 +10,8 @@
 //! operator   := "==" | "!=" | "<" | "<=" | ">" | ">=" | "&" | "~"
 //! value      := number | quoted text | "CPUS{" list "}"
 //! ```
+//!
+//! Values of device numbers may also be `8:0` or `8,0`, which is replaced by the number that the kernel expects.
 
 use std::fmt;
 use std::ops::Range;
@@ -22,7 +24,8 @@ mod token;
 
 use token::{Token, Tokens};
 
-/// Fields available for every event: CPU number, task name and stack trace.
+/// Fields that filters of every event have, even if its format lacks them: CPU number, task name and stack trace. (The
+/// `common_` fields are in the format.)
 const COMMON_FIELDS: [(&str, Kind); 6] = [
     ("CPU", Kind::Number),
     ("cpu", Kind::Number),

@@ -72,20 +72,20 @@ impl HeatMap {
         }
     }
 
-    /// Counts an event at `time`, in nanoseconds of the recording's clock, on the scale [`HeatScale::Offset`]. Times outside of
-    /// the map are counted in its first or last column.
+    /// Counts an event at `time`, in nanoseconds of the recording's clock. Only for maps with [`HeatScale::Offset`]. Times
+    /// outside of the map are counted in its first or last column.
     pub fn add(&mut self, time: u64) {
         let since = time.saturating_sub(self.start);
         let row = u32::try_from(since % self.column_duration / self.slot()).unwrap_or(u32::MAX);
         self.count(since, row.min(self.rows - 1));
     }
 
-    /// Duration of a cell in nanoseconds, on the scale [`HeatScale::Offset`].
+    /// Duration of a row's part of a column, in nanoseconds, in maps with [`HeatScale::Offset`].
     fn slot(&self) -> u64 {
         (self.column_duration / u64::from(self.rows)).max(1)
     }
 
-    /// Counts an interval that ended at `time` after `duration` nanoseconds. [`HeatScale::Offset`] ignores the duration.
+    /// Counts an interval that ended at `time` after `duration` nanoseconds. Maps with [`HeatScale::Offset`] ignore the duration.
     pub fn add_duration(&mut self, time: u64, duration: u64) {
         if self.scale == HeatScale::Offset {
             return self.add(time);

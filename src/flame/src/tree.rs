@@ -3,7 +3,7 @@
 use crate::kind::FrameKind;
 use crate::stacks::{Label, Stacks};
 
-/// The root frame.
+/// Name and type of the root frame. It is not code: `User` is the type without a mark.
 const ROOT: (&str, FrameKind) = ("all", FrameKind::User);
 
 /// A frame of the picture: a path from the root.
@@ -138,7 +138,7 @@ impl Flame {
         self.frames.first().map_or(0, |root| root.total)
     }
 
-    /// Number of rows with frames that have at least the width `least`.
+    /// Number of rows with frames that have at least the width `least`, in the unit of [`FlameFrame::width`].
     #[must_use]
     pub fn rows(&self, least: f64) -> usize {
         let drawn = self
@@ -273,7 +273,7 @@ impl Tree {
 
     /// The frames with their positions: siblings are placed side by side from the start of their parent.
     fn into_frames(self, widths: FrameWidths) -> Vec<FlameFrame> {
-        // At each depth the position of the next frame; the last element is for the children of the last frame.
+        // `next[d]` is the start of the next frame at depth `d`, for depths up to that of the children of the last placed frame.
         let mut next: Vec<u64> = vec![0];
         let place = |node: &Node| {
             next.truncate(node.depth + 1);

@@ -40,10 +40,12 @@ impl TaskSynthesis {
             threads: self.threads,
             namespaces: false,
         };
+        // Records have no fields of `sample_id_all` at their end.
         let no_trailer = 0;
         let mut records = RecordBuffer::new(no_trailer);
         match self.process {
             None => all_tasks(&mut records, proc, options)?,
+            // All threads of the process.
             Some(pid) => {
                 let tids = proc.threads(pid)?;
                 let tids: Vec<i32> = tids.into_iter().map(u32::cast_signed).collect();
@@ -88,7 +90,9 @@ mod tests {
         };
         let own = Some(std::process::id());
         let code = run(own, false);
+        // At least a COMM record and mappings of the program and the C library.
         assert!(code > 2 && run(own, true) > code);
+        // The process that started the test has records, too.
         assert!(run(None, false) > code);
     }
 

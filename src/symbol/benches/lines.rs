@@ -1,5 +1,5 @@
-//! Benchmark of looking up lines and inlined functions, compared with the crate addr2line. Results are in design
-//! 0005.
+//! Benchmark of looking up lines and inlined functions, compared with the crate addr2line. Results are in
+//! `docs/design/0005-own-line-index.md`.
 //!
 //! `cargo bench -p rperf-symbol --bench lines -- OBJECT [COUNT]` looks up COUNT addresses (default: 100,000) of
 //! OBJECT's code with rperf and with addr2line, in separate single-threaded processes, and prints time and memory.
@@ -92,6 +92,7 @@ fn addresses(files: &MemoryFiles, object: &Path, count: usize) -> Vec<(u64, u64)
         .table
         .iter()
         .filter(|(_, symbol)| symbol.kind == SymbolKind::Function);
+    // Start and end of each function.
     let starts: Vec<_> = functions
         .map(|(_, symbol)| (symbol.start, symbol.end))
         .collect();

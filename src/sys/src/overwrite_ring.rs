@@ -76,6 +76,7 @@ mod tests {
         let mut names = Vec::new();
         while let Some((record, size)) = RawRecord::split(bytes, Endian::NATIVE) {
             assert_eq!(record.kind, RecordKind::MMAP);
+            // The name follows pid, tid, start, length and offset.
             let name = record.body[32..].split(|byte| *byte == 0).next().unwrap();
             names.push(String::from_utf8_lossy(name).into_owned());
             bytes = &bytes[size..];
@@ -97,12 +98,14 @@ mod tests {
         assert_eq!(recorded[0], "/etc/passwd");
         assert!(recorded.len() >= 2);
         assert_eq!(ring.take().unwrap(), []);
+        // More records of at least 50 bytes than a page of 4 KiB holds.
         for _ in 0..200 {
             map("/etc/passwd");
         }
         let last = ring.take().unwrap();
         assert_eq!(last.len(), ring.size());
         let recorded = names(&last);
+        // 20: far fewer than fit, and enough to show that more than the last few are returned.
         assert!(recorded.len() > 20 && recorded.iter().all(|name| name == "/etc/passwd"));
     }
 }

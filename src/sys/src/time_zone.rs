@@ -63,12 +63,14 @@ mod tests {
 
     #[test]
     fn digits_are_of_local_time() {
+        // 1,700,000,000 is 2023-11-14 22:13:20 UTC; at `seconds`, local clocks show these digits.
         let seconds = 1_700_000_000 - utc_offset(1_700_000_000);
         assert_eq!(local_digits(seconds), "20231114221320");
     }
 
     #[test]
     fn no_zone_is_more_than_fifteen_hours_off() {
+        // Tests the local zone only. Zones reach from UTC-12 to UTC+14; the limit leaves an hour more.
         assert!(utc_offset(1_700_000_000).abs() <= 15 * 3600);
     }
 }

@@ -33,7 +33,7 @@ pub enum Ending {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum TruncationCause {
-    /// The stack continues beyond the copy.
+    /// The stack continues beyond the sample's copy of it.
     DumpEnd,
     /// The sample has no copy of the stack, or lacks the stack pointer or the instruction pointer.
     NoStack,
@@ -79,6 +79,7 @@ impl fmt::Display for TruncationCause {
             Self::NoStack => "without a copy",
             Self::OtherStack => "on a stack that was not copied",
             Self::Unmapped => "at unmapped addresses",
+            // Code without usable frame information is unwound by frame pointers; a cause is reported only if that fails, too.
             Self::NoFile => "in JIT code without frame pointers",
             Self::LostFile => "in missing or replaced files",
             Self::NoFrameInfo => "in code without unwind information or frame pointers",

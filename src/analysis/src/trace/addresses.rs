@@ -2,16 +2,19 @@
 
 use rperf_replay::{Sample, World};
 
-/// Names addresses of code in stacks, and of code and memory in page faults. `world` is the state at the time of the sample.
+/// Names addresses of code in stacks, and of code and memory in page faults. `world` has the processes and
+/// mappings at the time of the sample.
 pub trait AddressNames: Send + Sync {
     /// Returns the frames of a sample's stack, innermost first; `None` if the sample has no callchain.
     fn stack(&self, world: &World, sample: &Sample<'_>) -> Option<Vec<String>>;
 
-    /// Returns the code and the accessed memory of a page fault: `[function+0x1] => object@0x23 (d.)`.
+    /// Returns the code and the accessed memory of a page fault: `[function+0x1] => object@0x23 (d.)`. In the
+    /// parentheses: `d` if the memory is in a known mapping, otherwise `?`; then the letter of the code's level
+    /// (`.`: user) as in `report`.
     fn fault(&self, world: &World, sample: &Sample<'_>) -> String;
 
-    /// To be called after `world` was pruned: forgets the ids of all mappings, and the objects that were removed. Does nothing by
-    /// default.
+    /// To be called after `world` was pruned (data of ended processes was removed during live tracing): forgets the ids of all
+    /// mappings, and the objects that were removed. Does nothing by default.
     fn forget_mappings(&self, _world: &World) {}
 }
 

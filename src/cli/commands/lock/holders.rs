@@ -44,6 +44,7 @@ pub(super) fn run(
     record_dump::print(&analysis, matches, "lock")?;
     let resolver = analysis.resolver(&symbols);
     let layouts = event_layouts(&analysis)?;
+    // The event whose samples are waits for futexes with their owners (here: holders), captured by a BPF program.
     if capture_event(&analysis, FUTEX_WAITS).is_none() {
         return Err(without_owners(&analysis));
     }
@@ -58,6 +59,7 @@ pub(super) fn run(
     let pass = details.pass(&layouts, &needed).with_switches();
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut holders)?;
     analysis.end_progress();
+    // Stretches of time with lost records, in which numbers of waits may be wrong: `conclude` warns of them.
     let lost_stretches = std::mem::take(&mut holders.losses);
     let table = holders.finish();
     let namer = StackNamer::new(&resolver);
@@ -121,12 +123,13 @@ fn note_without_holders(analysis: &Analysis<'_>, draws: bool) -> Result<(), CliE
 struct HolderNames<'n, 'r> {
     namer: StackNamer<'n, 'r>,
     world: &'n World,
-    /// The maximum number of frames below a row.
+    /// The maximum number of frames below a printed line ([`HolderSum`]); 0 if stacks are not printed.
     max_stack: usize,
 }
 
 impl HolderNames<'_, '_> {
-    /// Returns the sums by state and function, most time first. The stack of a sum is that of its row with the most time.
+    /// Returns the sums of the table's rows (one for each state and stack) by state and function, most time first. The
+    /// stack of a sum is that of its row with the most time.
     fn sums(&self, table: &HolderTable) -> Vec<HolderSum> {
         let mut sums: Vec<HolderSum> = Vec::new();
         let mut by_name: HashMap<(HolderState, String), usize> = HashMap::new();

@@ -21,10 +21,12 @@ struct Members<'o> {
 }
 
 impl Members<'_> {
+    /// Begins a member on a new line, with a comma unless it is the first.
     fn key(&mut self, key: &'static str) {
         if self.out.last() != Some(&b'{') {
             self.out.push(b',');
         }
+        // Indented by 3 tabs: one more than the braces of the object.
         push_line(self.out, 3);
         push_string(self.out, key);
         self.out.extend_from_slice(b": ");
@@ -52,6 +54,7 @@ impl Members<'_> {
     }
 
     fn mapping(&mut self, mapping: &Mmap<'_>) {
+        // Unlike the other ids, this one is already signed.
         self.number("pid", mapping.pid.into());
         self.number("tid", mapping.tid.cast_signed().into());
         self.address("start", mapping.start);
@@ -61,8 +64,8 @@ impl Members<'_> {
     }
 }
 
-/// Appends a comma and the object of a record; nothing if its type is not in [`WRITTEN`]. `time` is in nanoseconds; `None` is
-/// written as null.
+/// Appends a comma (which [`write_end`](super::write_end) drops before the first object) and the object of a record; nothing if
+/// its type is not in [`WRITTEN`]. `time` is in nanoseconds; `None` is written as null.
 pub(super) fn push_record(record: &Record<'_>, time: Option<i64>, out: &mut Vec<u8>) {
     let kind = match record {
         Record::Comm(_) => "comm",

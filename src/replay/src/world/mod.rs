@@ -139,8 +139,8 @@ impl World {
         borders
     }
 
-    /// Returns the content that `code` had just before `order`; `None` if no TEXT_POKE record modifies it. `code` was read at
-    /// `address` from the memory of the host kernel, at any time.
+    /// Returns the bytes that the host kernel's code at `address` had just before `order`; `None` if no TEXT_POKE record modifies
+    /// them. `code` is these bytes as read from its memory at any time.
     #[must_use]
     pub fn code_at(&self, order: Order, address: u64, code: &[u8]) -> Option<Vec<u8>> {
         self.pokes.code_at(order, address, code)
@@ -170,14 +170,15 @@ impl World {
         &self.dsos()[id.0 as usize]
     }
 
-    /// All DSOs in the order in which they occur first; those with a build-id in the header of a file precede the others.
-    /// [`DsoId`] is the index. In a pruned World, those of [`World::removed_dsos`] have no name, and their ids are reused.
+    /// All DSOs in the order in which they occur first; those with a build-id in the header of the recording's file
+    /// precede the others. [`DsoId`] is the index. In a pruned World, those of [`World::removed_dsos`] have no name, and their
+    /// ids are reused.
     #[must_use]
     pub fn dsos(&self) -> &[Dso] {
         self.dsos.all()
     }
 
-    /// The ids of removed DSOs that no new one has yet; see [`WorldBuilder::forget`].
+    /// The ids of removed DSOs that were not yet given to a new DSO; see [`WorldBuilder::forget`].
     #[must_use]
     pub fn removed_dsos(&self) -> &[DsoId] {
         self.dsos.removed()

@@ -7,7 +7,7 @@ use rperf_sys::{Pidfd, Ready, Signals, Workload, poll};
 
 use crate::{Control, Error};
 
-/// Why waiting ended.
+/// Why waiting ended. [`WaitConditions::until`] returns all but the last two, which its callers return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WaitEnd {
     /// The deadline passed.
@@ -53,6 +53,7 @@ impl WaitConditions<'_> {
             let ready = poll(&fds, millis(deadline)).map_err(Error::system("wait for the end"))?;
             let commands = control.and(ready.last()).copied().unwrap_or_default();
             if let Some(tasks) = &mut self.tasks {
+                // The descriptor of a process is readable when the process has exited.
                 let mut states = ready.iter().skip(1);
                 tasks.retain(|_| !states.next().is_some_and(|state| state.readable));
                 if tasks.is_empty() {

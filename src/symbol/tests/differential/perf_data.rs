@@ -5,7 +5,8 @@ use std::process::Command;
 
 use rperf_testkit::{FileAttr, PerfFile};
 
-/// The process of all samples and user mappings. Its perf map is `/tmp/perf-4194000.map`.
+/// The process of all samples and user mappings: near the maximum of process ids, so that hardly any real process has it. Its
+/// perf map is `/tmp/perf-4194000.map`.
 pub(crate) const PID: u32 = 4_194_000;
 
 /// `PERF_TYPE_SOFTWARE`.
@@ -106,6 +107,7 @@ fn parse_line(line: &str) -> (u64, Option<FoundSymbol>) {
 }
 
 fn write_file(dir: &Path, mapping: &Mapping<'_>, addresses: &[u64]) -> PathBuf {
+    // The process and thread of the mapping; the kernel's has process -1 and thread 0, as perf writes it.
     let (misc, pid, tid) = match mapping.kernel {
         true => (PerfFile::KERNEL, u32::MAX, 0),
         false => (PerfFile::USER, PID, PID),
@@ -121,6 +123,7 @@ fn write_file(dir: &Path, mapping: &Mapping<'_>, addresses: &[u64]) -> PathBuf {
     file.event(&attr, no_ids);
     let map = file.bytes().u32(pid).u32(tid).u64(mapping.start);
     let map = map.u64(mapping.len).u64(mapping.pgoff);
+    // Padded with NULs to a multiple of 8 bytes.
     let map = map.text(mapping.name, 8).done();
     file.record(PerfFile::MMAP, misc, map);
     for address in addresses {

@@ -30,6 +30,7 @@ fn sched_switch_has_both_tasks() {
             ],
         );
         let layout = SchedSwitchLayout::resolve(&tracepoint);
+        // An error: a field is missing; `None`: the format has another name.
         let layout = layout.expect("its fields").expect("its name");
         let switch = layout.read(&raw).expect("complete");
         assert_eq!(switch.tracepoint(), "sched:sched_switch");
@@ -109,6 +110,7 @@ fn sched_waking_and_sched_wakeup_have_one_type() {
         let old = variants_with(name, &replaced, NO_PRINT_FMT);
         let lacking = variants_without(name, &["success", "target_cpu"]);
         for tracepoint in current.into_iter().chain(old).chain(lacking) {
+            // Each format has at most one of `target_cpu` and `cpu`; `raw` skips the value of a field that it lacks.
             let values = [
                 ("comm", Text("sh")),
                 ("pid", Number(7)),
@@ -126,6 +128,7 @@ fn sched_waking_and_sched_wakeup_have_one_type() {
             assert_eq!(wakeup.prio(), 49);
             let has = |field: &str| tracepoint.format.field(field).is_some();
             assert_eq!(wakeup.success(), has("success").then_some(true));
+            // `common_flags` is not given, so it is 0.
             assert!(!wakeup.is_by_interrupt());
             let cpu = (has("target_cpu") || has("cpu")).then_some(3);
             assert_eq!(wakeup.target_cpu(), cpu);
@@ -243,6 +246,7 @@ fn missing_required_fields_are_named() {
         );
         assert!(matches!(error, Error::NoField { .. }));
     }
+    // A field of another type is named, too.
     let retyped = [("pid_t prev_pid", "struct pid[4] prev_pid")];
     for tracepoint in variants_with("sched:sched_switch", &retyped, NO_PRINT_FMT) {
         let error = EventLayout::resolve(&tracepoint).expect_err("no number");
