@@ -67,7 +67,7 @@ pub(super) fn command() -> Command {
         ))
 }
 
-/// The options for changes other than build-ids.
+/// The options for changes other than build-ids and than the decoding of a hardware trace (`--itrace`, `--strip`).
 fn changes() -> [Arg; 5] {
     [
         switch("jit").short('j').help(
@@ -101,8 +101,10 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         OpenedInput::Stream(stream) => copy_stream(&plan, stream, &target)?,
         OpenedInput::Whole(input) => {
             target.check_input(&input.path)?;
+            // Without --itrace, the trace is copied, not decoded.
             let decodes_by_default = false;
             let decoded = itrace::decoded(&input, matches, decodes_by_default, context)?;
+            // An error for --strip without decoded samples.
             plan.check_decoded(&input, decoded.is_some())?;
             copy_whole(&plan, decoded.as_ref().unwrap_or(&input), &target)?
         }
@@ -111,6 +113,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     Ok(ExitStatus::Ok)
 }
 
+/// Copies a recording while it is read from a pipe.
 fn copy_stream(
     plan: &InjectPlan<'_>,
     stream: RecordingStream,
@@ -124,11 +127,13 @@ fn copy_stream(
     })?;
     let head = copy.head().clone();
     let mut events = head.events().to_vec();
+    // Changes that need the complete recording do not come here, see `needs_whole_input`.
     let complete_recording = None;
     let pipeline = plan.pipeline(head.metadata(), complete_recording, &mut events)?;
     target.write_stream(&name, |out| copy.copy(&events, pipeline, out))
 }
 
+/// Copies a recording that is complete: a file, or a pipe that was read to its end.
 fn copy_whole(
     plan: &InjectPlan<'_>,
     input: &Input,
@@ -138,7 +143,7 @@ fn copy_whole(
     let name = input.path.display().to_string();
     let mut events = data.events().to_vec();
     let pipeline = plan.pipeline(data.metadata(), Some(&data), &mut events)?;
-    // A recording in pipe mode remains in pipe mode, even if it is written to a regular file.
+    // A recording in pipe mode remains in pipe mode, even if it is written to a regular file. `is_stream` is about the output.
     if data.header().is_pipe() || target.is_stream() {
         return target.write_stream(&name, |out| copy_to_stream(&data, &events, pipeline, out));
     }

@@ -46,9 +46,9 @@ enum ComparedField {
     DataPageSize,
     /// A part of the data source of a memory access.
     Memory(&'static MemoryPart),
-    /// The user of the task, which samples do not have.
+    /// The user id of the task, which samples do not have: only BPF programs can compare it.
     User,
-    /// The group of the task, which samples do not have.
+    /// The group id of the task, as `User`. Elsewhere in this file, a group is one of comparisons.
     Group,
 }
 
@@ -185,6 +185,7 @@ impl SampleFilter {
     pub fn enable_fields(&self, details: &mut RecordDetails) {
         for Comparison { field, .. } in self.groups.iter().flatten() {
             match field {
+                // Always recorded, or (user and group) never in samples.
                 ComparedField::Ip
                 | ComparedField::Tid
                 | ComparedField::Pid
@@ -285,6 +286,7 @@ impl Comparison {
 }
 
 impl ComparedField {
+    /// The field for BPF programs; `None` if they cannot compare it.
     fn in_kernel(self) -> Option<FilterField> {
         Some(match self {
             Self::Pid => FilterField::Process,
@@ -298,6 +300,7 @@ impl ComparedField {
         })
     }
 
+    /// The field with this name in filters.
     fn named(name: &str) -> Option<Self> {
         let known = FIELDS.iter().find(|(known, _)| *known == name);
         let part = || PARTS.iter().find(|part| part.name == name);
@@ -307,6 +310,7 @@ impl ComparedField {
         }
     }
 
+    /// The field's value in a sample; `None` if the sample lacks it. `period` is for samples without a period.
     fn of(self, sample: &SampleRecord<'_>, period: u64) -> Option<u64> {
         match self {
             Self::Ip => sample.ip,
@@ -332,6 +336,7 @@ impl ComparedField {
     }
 }
 
+/// The error for a comparison `text` with the unknown field `name`, which is empty if the text does not begin with a name.
 fn unknown(name: &str, text: &str) -> SampleFilterError {
     let reason = match name {
         "" => format!("'{text}' does not begin with a field"),
@@ -405,6 +410,7 @@ mod tests {
             [41, 42].map(|fixed| filter.matches(&without, fixed)),
             [false, true]
         );
+        // `and` keeps both conditions; the sample's process is 7.
         let both = SampleFilter::all_but(8).and(filter);
         assert_eq!(
             [41, 42].map(|fixed| both.matches(&without, fixed)),
@@ -420,7 +426,8 @@ mod tests {
 
     #[test]
     fn parts_of_memory_accesses_have_names() {
-        // A load that hit level 3 after an L2 TLB hit, and was forwarded by another cache.
+        // A locked load that hit level 3 after an L2 TLB hit, with the snoop bits none and fwd (both, so that `==` and `&`
+        // differ), and hops0.
         let sample = SampleRecord {
             data_src: Some(2 | 1 << 20 | 2 << 24 | (16 | 2) << 26 | 3 << 33 | 1 << 38 | 1 << 43),
             ..SampleRecord::default()
@@ -475,6 +482,7 @@ mod tests {
             assert_eq!(filter(text).bpf_comparisons(), None, "{text}");
             assert_eq!(filter(text).bpf_only_field(), only);
         }
+        // Samples have no ids of users and groups, so these comparisons never hold.
         assert!(!filter("uid == 0 || gid == 0").matches(&sample(), FIXED_PERIOD));
     }
 

@@ -45,6 +45,7 @@ pub fn write(profile: &Profile, about: &MetaInputs<'_>, mut out: impl Write) -> 
         profiler_overhead: [],
         threads: LazySeq(|| {
             let threads = (0..).zip(&profile.threads);
+            // The tracks of a thread are its samples by event.
             threads.map(|(number, thread)| Tracks::of(&view, number).thread(thread))
         }),
     };
@@ -52,6 +53,7 @@ pub fn write(profile: &Profile, about: &MetaInputs<'_>, mut out: impl Write) -> 
     out.flush()
 }
 
+/// The root object of the file. The format requires the arrays that are always empty.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct File<'p, L, T> {

@@ -13,7 +13,8 @@ use crate::tree::{Flame, FlameFrame};
 ///
 /// Those of `out`.
 pub fn write(flame: &Flame, out: &mut dyn Write) -> io::Result<()> {
-    // Number of frames whose objects are not closed.
+    // Number of frames whose JSON objects are not closed yet. A frame follows its caller, so this is the depth of the last
+    // written frame plus 1.
     let mut open = 0;
     for (frame, own) in flame.frames.iter().zip(own_weights(&flame.frames)) {
         // Whether the frame is the first callee of its caller, or the root.
@@ -46,7 +47,7 @@ pub fn write(flame: &Flame, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// The own weight of each frame: its weight without that of its callees.
+/// The own weight of each frame: its weight without that of its callees. `frames` are in depth-first order, callers first.
 fn own_weights(frames: &[FlameFrame]) -> Vec<u64> {
     let mut own: Vec<u64> = frames.iter().map(|frame| frame.total).collect();
     let mut callers: Vec<usize> = Vec::new();
@@ -65,6 +66,7 @@ mod tests {
     use super::*;
     use crate::Stacks;
 
+    /// The JSON of these stacks; the frames of each are outermost first.
     fn text(stacks: &[(&[(&str, FrameKind)], u64)]) -> String {
         let mut all = Stacks::default();
         for (frames, weight) in stacks {

@@ -20,14 +20,17 @@ pub fn cache_entry(cache: &Path, id: &BuildId) -> PathBuf {
 /// - with [`SearchPaths::of_running_processes`]: its path in the mount namespaces of processes that mapped it;
 /// - the object itself, the file in `.debug` next to it, and, for a library in `/usr/lib`, the debug file at its path without
 ///   `/usr`;
-/// - only with an `id`, by which the caller can verify them, and for an absolute path: if the object is marked as deleted, the
-///   file that is now at its path; and its path in the mount namespaces of processes that mapped it.
+/// - only for an absolute path and with an `id`, by which the caller can verify these files: the file that is now at the object's
+///   path, if the object is marked as deleted; then its path in the mount namespaces of processes that mapped it.
+///
+/// A path can occur twice.
 pub(crate) fn of_user_object(
     files: &dyn Files,
     paths: &SearchPaths,
     request: &ObjectRequest<'_>,
     id: Option<&BuildId>,
 ) -> Vec<PathBuf> {
+    // The kind can also be that of the vdso.
     let (path, kind) = (request.path, request.kind);
     let mut candidate_paths: Vec<PathBuf> = debug_link(files, paths, path).into_iter().collect();
     if let (Some(cache), Some(id)) = (&paths.build_id_cache, id) {
@@ -92,7 +95,7 @@ pub(crate) fn installed_by_id(paths: &SearchPaths, id: &BuildId) -> impl Iterato
     })
 }
 
-/// Returns the paths of the cache's copies of an object and of its debug file.
+/// Returns the paths of the cache's copies of an object and of its debug file. The copy of a kernel is that of its kallsyms.
 pub(crate) fn cached(cache: &Path, id: &BuildId, kind: ObjectKind) -> [PathBuf; 2] {
     let entry = cache_entry(cache, id);
     let file = match kind {

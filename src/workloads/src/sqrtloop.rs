@@ -17,19 +17,21 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
     arguments.end()?;
     let child = ChildProcess::fork(|| {
         let started = duration::start(seconds).is_ok();
-        // Without the timer, the loop would not end.
+        // Without the timer, the loop would not end. The result is whether the child succeeded, for its exit status.
         if started {
             sqrtloop();
         }
         started
     })?;
+    // The workload's name is for error messages.
     child.wait(arguments.workload())
 }
 
-/// Computes square roots until the time is over.
+/// Computes square roots until the time is over. Not mangled, so that profiles show this name.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub(crate) extern "C" fn sqrtloop() {
+    // Makes the function set the frame pointer before the loop.
     let frame = StackFrame::new();
     let mut number = 1.0_f64;
     while !duration::is_over() {

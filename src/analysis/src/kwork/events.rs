@@ -8,8 +8,11 @@ use super::names::{KworkNames, NameIndex};
 /// A step in the processing of a piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KworkStep {
+    /// A softirq is raised, or a work item is activated (put into a worker's list). Interrupts have no such step.
     Raise,
+    /// The handler or the work item's function starts.
     Entry,
+    /// The handler or the work item's function returns.
     Exit,
 }
 
@@ -20,11 +23,13 @@ pub(super) struct KworkEvent {
     pub(super) class: KworkClass,
     /// The number of the interrupt or softirq, or the address of the work item.
     pub(super) id: u64,
-    /// `None` for exits, and for activations on old kernels, which do not record the function.
+    /// The name of the interrupt, the softirq or the work item's function; `None` for exits, and for activations of work items
+    /// (`workqueue_activate_work`) on old kernels, which do not record the function there.
     pub(super) name: Option<NameIndex>,
 }
 
-/// The identity of a span: its begin and its end have the same key.
+/// The identity of a span, which is a delay (from the raise to the entry) or a run (from the entry to the exit): the events at
+/// its begin and its end have the same key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct SpanKey {
     class: KworkClass,
@@ -34,7 +39,8 @@ pub(super) struct SpanKey {
 }
 
 impl KworkEvent {
-    /// Returns the common form of an event; `None` for events of other kinds. `function` is the symbol of a work item's function.
+    /// Returns the common form of an event; `None` for events of other kinds. `function` is the symbol of a work item's function,
+    /// if known; the event itself has only the function's address.
     pub(super) fn new(
         event: &TypedEvent<'_>,
         function: Option<&str>,

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::{EventFields, ScriptSample};
 
-/// The time from a switch to a thread to the next switch away from it, on one CPU.
+/// A run of a thread on one CPU: it begins with the switch to the thread, and ends with the next switch away from it on that CPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskRun {
     /// Start in nanoseconds.
@@ -25,7 +25,7 @@ pub struct TaskRun {
     pub gaps: Option<TaskGaps>,
 }
 
-/// Times between a run of a thread and its previous one, in nanoseconds.
+/// Times between a run of a thread and its previous one, in nanoseconds. A run begins "in" and ends "out".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskGaps {
     /// From the end of the previous run to the start of this one.
@@ -177,6 +177,7 @@ impl TaskRuns {
         if sample.time < self.window.first || sample.time > self.window.last {
             return;
         }
+        // The indexes are those of `numbers` in `EVENTS`; `sample.text` is the `next_comm`.
         let [previous, next] = [0, 1].map(|index| u32::try_from(sample.number(index)).unwrap_or(0));
         if previous != 0 {
             self.end(previous, sample);
@@ -188,6 +189,7 @@ impl TaskRuns {
         }
     }
 
+    /// Ends the run of a thread at the switch away from it, so the sample's process is that of the thread.
     fn end(&mut self, tid: u32, sample: &ScriptSample<'_>) {
         let Some((start, comm)) = self.running.remove(&(tid, sample.cpu)) else {
             return;

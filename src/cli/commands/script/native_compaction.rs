@@ -1,4 +1,4 @@
-//! The arguments of the script `compaction-times`.
+//! The arguments of the script `compaction-times`, one of perf's scripts that are built in (native).
 
 use regex::Regex;
 use rperf_analysis::trace_scripts::{CompactionTimes, TaskFilter};
@@ -34,6 +34,7 @@ pub(super) fn parse(words: &[String]) -> Result<(CompactionTimes, CompactionLayo
             tasks => filter = Some(task_filter(tasks)?),
         }
     }
+    // Without -t, -m, -fs and -ms, all parts are shown.
     if !(times_only || layout.moved || layout.free_scanner || layout.migration_scanner) {
         (layout.moved, layout.free_scanner, layout.migration_scanner) = (true, true, true);
     }
@@ -42,6 +43,7 @@ pub(super) fn parse(words: &[String]) -> Result<(CompactionTimes, CompactionLayo
 
 /// Parses a thread id, a range `FIRST-LAST` or `FIRST-` of thread ids, or otherwise a pattern of names.
 fn task_filter(tasks: &str) -> Result<TaskFilter, CliError> {
+    // The closures get the id and the name of a thread; `pid` is the word of perf's usage.
     if let Ok(selected) = tasks.parse::<i64>() {
         return Ok(Box::new(move |pid, _| pid == selected));
     }

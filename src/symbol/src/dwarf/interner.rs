@@ -1,4 +1,4 @@
-//! Interned strings with numeric ids. Reading is lock-free.
+//! Interned strings with numeric ids, called numbers below. Reading by id is lock-free; interning takes a lock.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -13,6 +13,7 @@ const BLOCKS: usize = 27;
 #[derive(Debug, Default)]
 pub(super) struct Interner {
     blocks: [OnceLock<Box<[OnceLock<InternedText>]>>; BLOCKS],
+    /// The id of each string.
     numbers: Mutex<FxHashMap<Box<str>, u32>>,
 }
 
@@ -70,9 +71,11 @@ fn location(number: u32) -> (usize, u32, usize) {
     // With this addend, each block begins at a power of two, which is also the block's length.
     let from_first = u64::from(number) + u64::from(FIRST_BLOCK);
     let len = 1 << from_first.ilog2();
+    // How many times as long as the first block: 1, 2, 4 and so on, so its logarithm is the block's index.
     let block = len / u64::from(FIRST_BLOCK);
     (
         block.ilog2() as usize,
+        // Only the length of the last block, 2^32, does not fit.
         u32::try_from(len).unwrap_or(u32::MAX),
         (from_first - len) as usize,
     )
@@ -87,6 +90,7 @@ mod tests {
         let interner = Interner::default();
         let number =
             |text: &str| interner.intern(text, |text| text.strip_prefix("_").map(str::to_owned));
+        // Id 0. `raw` remains valid while further blocks are added.
         let first = number("_first").unwrap();
         let raw = interner.raw(first).unwrap();
         for n in 0..1000 {

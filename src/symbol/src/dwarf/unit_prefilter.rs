@@ -1,4 +1,5 @@
-//! Selects the units that contain a function, on several threads, before they are read in order.
+//! Selects the units that contain a function or meet another criterion, on several threads, before the caller reads the selected
+//! ones in order.
 
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
@@ -29,8 +30,8 @@ pub struct FunctionQuery<'s> {
     pub start: &'s str,
     /// Whether a name matches.
     pub matches: &'s (dyn Fn(&str) -> bool + Sync),
-    /// For a unit whose functions have their names in other units: reads those units, and returns whether the unit
-    /// has the function.
+    /// For a unit whose functions may have their names in other units (`UnitMatch::Perhaps`): reads those units, and returns
+    /// whether the unit has the function.
     pub is_in_unit: &'s (dyn Fn(DebugUnit<'_>) -> bool + Sync),
 }
 
@@ -86,6 +87,7 @@ impl UnitPrefilter<'_> {
                 thread.spawn_scoped(scope, || search.process_batches()).ok()
             };
             let workers: Vec<_> = (1..self.threads.get()).filter_map(start).collect();
+            // This thread is one of the `threads`.
             let own = search.process_batches();
             let joined = workers.into_iter().map(thread::ScopedJoinHandle::join);
             let parts = joined.map(|part| part.unwrap_or_else(|panic| resume_unwind(panic)));
@@ -168,7 +170,8 @@ impl PrefilterState<'_> {
         visited.map(|_| is_kept)
     }
 
-    /// Whether the function is in a unit, as far as the unit alone determines it.
+    /// Whether the function is in a unit, as far as the unit in the object's file alone determines it: otherwise `Perhaps` or,
+    /// with entries in a `.dwo` file, `Split`. `Yes` without a function.
     fn verdict(
         &self,
         dwarf: &Dwarf<Slice<'_>>,
@@ -204,6 +207,7 @@ impl PrefilterState<'_> {
         match verdict {
             UnitMatch::Yes => true,
             UnitMatch::No => false,
+            // The entries of a `.dwo` file are not split again: `Split` is not expected here.
             UnitMatch::Perhaps | UnitMatch::Split => (function.is_in_unit)(unit.clone()),
         }
     }

@@ -29,7 +29,8 @@ pub(super) fn unexpected(expected: &'static str, token: Token) -> FormatWarning 
     }
 }
 
-/// Precedence of an operator; higher numbers bind more loosely.
+/// Precedence of an operator; higher numbers bind more loosely. [`Operation::looseness`] differs: it is 0 for unary operators,
+/// conditionals and indexing.
 fn looseness(operator: &str) -> Result<u8, FormatWarning> {
     Ok(match operator {
         "++" | "--" => 3,
@@ -107,6 +108,7 @@ fn split_at_commas(text: &str) -> impl Iterator<Item = &str> {
 }
 
 impl Parser<'_> {
+    /// Parses the arguments after the format string and its comma, to the end.
     fn arguments(&mut self) -> Result<Vec<Node>, FormatWarning> {
         let mut arguments = Vec::new();
         loop {
@@ -133,7 +135,8 @@ impl Parser<'_> {
         self.operand_at(token)
     }
 
-    /// Parses one operand and all following operators.
+    /// Parses one operand and all following operators. A `:` outside of a conditional, at which [`Parser::operation`] stops, is
+    /// an error.
     pub(super) fn expression(&mut self) -> Result<(Node, Token), FormatWarning> {
         let (mut node, mut next) = self.operand()?;
         while next.kind == TokenKind::Operator {
@@ -162,6 +165,7 @@ impl Parser<'_> {
         result
     }
 
+    /// Parses `->name` after `REC`.
     fn record_field(&mut self) -> Result<(Node, Token), FormatWarning> {
         let arrow = self.lexer.read_past_newlines();
         if !arrow.is_operator("->") {
@@ -215,7 +219,7 @@ impl Parser<'_> {
             return Err(unexpected(")", next));
         }
         let next = self.lexer.read_past_newlines();
-        // Only an operand directly after the parenthesis makes it a cast.
+        // Only a value or `(` directly after the parenthesis makes it a cast.
         if !next.is_value() && !next.is_delimiter("(") {
             return Ok((node, next));
         }
@@ -227,6 +231,7 @@ impl Parser<'_> {
         Ok((Node::Cast { type_name, operand }, next))
     }
 
+    /// Parses the operand of the unary operator `token`, and all following operators.
     fn unary(&mut self, token: Token) -> Result<(Node, Token), FormatWarning> {
         if !matches!(token.text.as_str(), "~" | "!" | "+" | "-") {
             return Err(FormatWarning::Operator(token.text));
@@ -292,6 +297,8 @@ impl Parser<'_> {
         }
     }
 
+    /// Parses the right operand of a binary operator after `node`, and all following operators. In a cast, `*` belongs to
+    /// the type.
     fn binary(&mut self, node: &mut Node, operator: Token) -> Result<Token, FormatWarning> {
         let looseness_here = looseness(&operator.text)?;
         let next = self.lexer.read_past_newlines();
@@ -330,6 +337,7 @@ impl Parser<'_> {
         self.continue_operations(node, next, is_rotated)
     }
 
+    /// Parses the rest of `node ? left : right`, and all following operators.
     fn condition(&mut self, node: &mut Node, operator: Token) -> Result<Token, FormatWarning> {
         let (mut left, mut next) = self.operand()?;
         while next.kind == TokenKind::Operator && next.text != ":" {
@@ -354,6 +362,7 @@ impl Parser<'_> {
         self.continue_operations(node, after, NOT_ROTATED)
     }
 
+    /// Parses the rest of `node[right]`, and all following operators. As in libtraceevent, the index is one operand.
     fn index(&mut self, node: &mut Node, operator: Token) -> Result<Token, FormatWarning> {
         let (right, next) = self.operand()?;
         if !next.is_operator("]") {

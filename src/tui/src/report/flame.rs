@@ -46,8 +46,9 @@ impl ReportScreen {
     }
 }
 
-/// The flame view of one row.
+/// The flame view of one row. Frames are given by their index in `flame.frames`, called number; frame 0 is the root.
 struct FlameScreen {
+    /// The cells of the row, which the root frame shows.
     name: String,
     flame: Flame,
     /// The selected frame.
@@ -84,7 +85,8 @@ impl FlameScreen {
     }
 
     /// Returns the start and end column of a frame, relative to the area; `None` if the frame's width is rounded to 0 columns, or
-    /// if the frame is outside of the zoomed one.
+    /// if the frame is outside of the zoomed one. Those above the zoomed one have the full width, like it. `start` and `width` of
+    /// a frame are weights, not columns.
     fn columns(&self, number: usize) -> Option<(u16, u16)> {
         let frame = self.flame.frames.get(number)?;
         let zoom = self.flame.frames.get(*self.zooms.last()?)?;
@@ -118,6 +120,7 @@ impl FlameScreen {
                 && range.contains(&frame.start)
                 && self.columns(*number).is_some()
         });
+        // Of equally wide frames, the first.
         below
             .max_by_key(|(number, frame)| (frame.width, usize::MAX - number))
             .map(|(number, _)| number)
@@ -136,6 +139,7 @@ impl FlameScreen {
                 && self.columns(*number).is_some()
         };
         let next = match key.code {
+            // The frame above: callers precede their callees, so it is the nearest one of a smaller depth.
             KeyCode::Up => (0..self.cursor)
                 .rev()
                 .find(|number| frames.get(*number).is_some_and(|frame| frame.depth < depth)),
@@ -182,6 +186,7 @@ impl FlameScreen {
                     .is_some_and(|((start, end), column)| (start..end).contains(&column))
         };
         match (0..self.flame.frames.len()).find(is_hit) {
+            // The second click.
             Some(number) if number == self.cursor => self.key(KeyCode::Enter.into()),
             Some(number) => {
                 self.cursor = number;
@@ -201,6 +206,7 @@ impl Screen<ReaderMessage> for FlameScreen {
             height: area.height.saturating_sub(2),
             ..area
         };
+        // Scrolls as little as needed to show the selected frame.
         let depth = self.flame.frames.get(self.cursor).map_or(0, |at| at.depth);
         let min_top = (depth + 1).saturating_sub(usize::from(self.area.height).max(1));
         self.top = self.top.clamp(min_top, depth);
@@ -248,6 +254,7 @@ impl Screen<ReaderMessage> for FlameScreen {
         match input {
             Input::Key(key) => self.key(key),
             Input::Mouse(mouse) => self.mouse(mouse),
+            // The help was closed.
             Input::Reply(_) => InputResult::Changed,
             Input::Tick => InputResult::Unchanged,
         }

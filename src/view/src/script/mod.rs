@@ -52,7 +52,8 @@ pub struct ScriptEvent<'a> {
     pub bpf_output: bool,
 }
 
-/// The layout of one event's samples.
+/// The layout of one event's samples. It appends to a [`ScriptBlock`], the text of consecutive records; text that depends on
+/// earlier records is left out as a gap, which [`BlockJoiner`] fills later.
 #[derive(Debug, Clone)]
 pub struct ScriptLayout {
     fields: LineFields,
@@ -147,7 +148,7 @@ impl ScriptLayout {
     }
 
     /// Marks a sample of the event at index `event`, so that [`BlockJoiner`] prints the metrics of the event's group. Appends the
-    /// prefix of their lines, which the joiner replaces by the metrics.
+    /// prefix of a metric's line; the joiner writes it before each metric that this sample completes, or drops it.
     pub fn metric(&self, line: &SampleLine<'_>, event: usize, block: &mut ScriptBlock) {
         let offset = block.text.len();
         self.up_to_time(line, RecordKind::SAMPLE, &mut block.text);
@@ -216,7 +217,8 @@ impl ScriptLayout {
         self.names(address, out);
     }
 
-    /// Appends one frame of a callchain and a newline; the source location is on a line of its own.
+    /// Appends one frame of a callchain and a newline; the source location is on a line of its own, with `(inlined)` after it.
+    /// The address is the one shown in stacks, not the sampled one as in the other functions.
     pub fn frame(&self, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
         out.push(b'\t');
         digits::hexadecimal(out, address.shown_address, ADDRESS_COLUMNS);
@@ -246,7 +248,7 @@ impl ScriptLayout {
         out.push(b' ');
     }
 
-    /// Appends ` symbol+0xoffset (object)`, as far as selected.
+    /// Appends ` symbol+0xoffset (object)`, as far as selected. The object of an inlined function is not shown.
     fn names(&self, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
         if self.fields.has(LineField::Sym) {
             out.push(b' ');
@@ -297,7 +299,7 @@ impl ScriptLayout {
         }
     }
 
-    /// Appends `(object)`, or `(object+0xoffset)`.
+    /// Appends `(object)`, or `(object+0xoffset)`: with `is_object_offset`, `shown_address` is an offset in the object.
     fn object(&self, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
         out.push(b'(');
         out.extend_from_slice(address.object.unwrap_or("[unknown]").as_bytes());
@@ -309,8 +311,8 @@ impl ScriptLayout {
     }
 }
 
-/// Appends the CPU mode and the flags of the record type as letters, in six columns. As in perf, the letter of a mode is shown if
-/// all bits of its number are set: hypervisor (3) is `KUH`.
+/// Appends the CPU mode and the flags of the record type as letters, padded to six columns. As in perf, the letter of a mode is
+/// shown if all bits of its number are set: hypervisor (3) is `KUH`.
 fn misc(misc: Misc, kind: RecordKind, out: &mut Vec<u8>) {
     let start = out.len();
     for (bits, letter) in [(1, b'K'), (2, b'U'), (3, b'H'), (4, b'G'), (5, b'g')] {

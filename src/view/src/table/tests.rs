@@ -1,4 +1,4 @@
-//! The same table in every output format.
+//! The same table in every output format. Its last row has only the first cell; `Cell::share(1, 3)` is one of three, in percent.
 
 use super::*;
 use crate::terminal::Csi;
@@ -38,6 +38,7 @@ fn columns_fit_their_longest_cell_or_have_their_width() {
     assert_eq!(text, expected);
 }
 
+/// Titles longer than the fixed width of their column widen it.
 #[test]
 fn a_rule_is_as_long_as_the_titles() {
     let style = TextStyle {
@@ -52,9 +53,11 @@ fn a_rule_is_as_long_as_the_titles() {
     assert_eq!(text, "# a longer title   n\n# ..............  ..\n#\n");
 }
 
+/// The colour includes the blanks before a share. It depends on the share: the small one has none.
 #[test]
 fn shares_are_coloured_with_their_blanks() {
     let style = TextStyle {
+        // Colours on; the plain introducer is ESC [ itself.
         colors: Some(Csi::PLAIN),
         ..TextStyle::PLAIN
     };
@@ -67,6 +70,7 @@ fn shares_are_coloured_with_their_blanks() {
     assert_eq!(lines.next(), Some("  é          0.10%      7"));
 }
 
+/// The separator within a cell becomes a dot. With an empty separator, the cells are joined unchanged.
 #[test]
 fn separated_cells_lose_their_separators() {
     let (with_titles, without_titles) = (true, false);
