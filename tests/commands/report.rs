@@ -496,6 +496,21 @@ fn branch_history_needs_branch_stacks() {
     assert_eq!(outcome.stdout, "");
 }
 
+/// A branch from an address without a mapping to the kernel: each end has its own level, as in perf 6.1.
+#[test]
+fn each_end_of_a_branch_has_its_own_level() {
+    let fixture = root().join("tests/fixtures/x86_64/branches.data");
+    let file = std::fs::read(fixture).expect("the fixture");
+    let source = 0xffff_ffff_8147_f5de_u64.to_le_bytes();
+    let at = file.windows(8).position(|bytes| bytes == source);
+    let at = at.expect("the source of a branch");
+    let unmapped = 0x7_0000_0000_u64.to_le_bytes();
+    let file = [&file[..at], &unmapped, &file[at + 8..]].concat();
+    let outcome = report(&file, &["-s", "symbol_from,symbol_to"]);
+    let row = "  [H] 0x0000000700000000  [k] 0xffffffff8147f5dc\n";
+    assert!(outcome.stdout.contains(row), "{outcome:?}");
+}
+
 /// The branches are followed by the callchain. Of the three passes of a loop, one is removed and two remain, as in perf.
 #[test]
 fn callchains_continue_after_branches() {

@@ -70,8 +70,8 @@ pub struct ChartBox {
     pub high: u8,
     /// Its colour.
     pub paint: Paint,
-    /// Whether the box is one of several with the same times, one above the other: its task changed between several states in this
-    /// time, too fast to draw each change. The height of a box is then the share of time in its state.
+    /// Whether the box is one of several with the same times, one above the other: its task changed between several states in
+    /// this time, too fast to draw each change. The height of a box is then the share of time in its state.
     pub is_merged: bool,
     /// Index of its name in the row's names.
     pub name: Option<u32>,

@@ -36,8 +36,8 @@ pub enum CaptureSource {
     /// the buffers of `msg_iov` as the items from 0 on.
     Message,
     /// `struct mmsghdr[]`, at most [`crate::captured_record::MAX_MESSAGES`], each like [`CaptureSource::Message`]: the numbers of
-    /// the items of message n begin at n times [`crate::captured_record::MESSAGE_ITEMS`]. The number of elements is the argument with this
-    /// index when the call begins, and the call's result when it returns.
+    /// the items of message n begin at n times [`crate::captured_record::MESSAGE_ITEMS`]. The number of elements is the argument
+    /// with this index when the call begins, and the call's result when it returns.
     Messages(u8),
 }
 

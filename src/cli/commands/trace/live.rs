@@ -129,8 +129,8 @@ fn warn_of_losses(context: &Context, lost: u64, uncaptured_tasks: u64) {
     }
 }
 
-/// Runs `-s` with `summary`, the BPF programs that count calls. The `dummy` event of `request` serves only to notice when tasks end: the records in
-/// its rings are discarded.
+/// Runs `-s` with `summary`, the BPF programs that count calls. The `dummy` event of `request` serves only to notice when tasks
+/// end: the records in its rings are discarded.
 fn sum_up(
     request: &RecordRequest,
     settings: &TraceSettings,
@@ -364,7 +364,8 @@ fn enumerations(request: &RecordRequest) -> BTreeSet<String> {
     names
 }
 
-/// Returns the formats of the requested tracepoints, which are all open: `events` are the opened events, the requested ones first.
+/// Returns the formats of the requested tracepoints, which are all open: `events` are the opened events, the requested ones
+/// first.
 fn formats(request: &RecordRequest, events: &[EventDesc]) -> Formats {
     let mut formats = Formats::default();
     let tracefs: &Tracefs = &request.roots.tracefs;

@@ -2,6 +2,8 @@
 
 use std::cmp::Reverse;
 
+use rperf_resolve::Level;
+
 use super::source::UNKNOWN;
 use super::{
     CellPadding, Key, KeyDependency, KeyInput, KeyLabel, KeyValue, Property, ShownCode,
@@ -42,7 +44,7 @@ pub(super) static SYMBOL_FROM: Key = Key {
     ..key(
         label("symbol_from", "Source Symbol"),
         |input, names| symbol(from(input, names), names),
-        |input, names| symbol_text(from(input, names), input, names),
+        |input, names| symbol_text(from(input, names), names),
     )
 };
 
@@ -51,7 +53,7 @@ pub(super) static SYMBOL_TO: Key = Key {
     ..key(
         label("symbol_to", "Target Symbol"),
         |input, names| symbol(to(input, names), names),
-        |input, names| symbol_text(to(input, names), input, names),
+        |input, names| symbol_text(to(input, names), names),
     )
 };
 
@@ -183,17 +185,13 @@ fn symbol<'n>(end: Option<&PropertyAddress>, names: &'n dyn RecordingNames) -> K
     }
 }
 
-fn symbol_text(
-    end: Option<&PropertyAddress>,
-    input: &KeyInput<'_>,
-    names: &dyn RecordingNames,
-) -> String {
+fn symbol_text(end: Option<&PropertyAddress>, names: &dyn RecordingNames) -> String {
     let Some(end) = end else {
         return NOT_AVAILABLE.to_owned();
     };
     let code = ShownCode {
-        // The level of the entry, not of this end of the branch.
-        level: input.level.letter(),
+        // Of this end of the branch. As in perf, `H` if nothing is mapped there.
+        level: end.site.level.unwrap_or(Level::Hypervisor).letter(),
         dso: end.site.dso,
         symbol: end.site.symbol.map(|symbol| (symbol, end.address)),
         ip: end.address,

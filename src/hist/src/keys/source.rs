@@ -36,10 +36,14 @@ fn line<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> &'n str {
     }
 }
 
-/// The name of the file: as in perf, the text before the first colon. Empty if the location is unknown or has no colon.
+/// The name of the file: as in perf, the text before the first colon of the line. Empty if the line is unknown.
 fn file<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> &'n str {
-    match line(input, names) {
-        UNKNOWN => "",
-        line => line.split_once(':').map_or("", |(file, _)| file),
+    match input.site.line {
+        LocationText::Known(line) => {
+            let line = names.line(line);
+            line.split_once(':').map_or("", |(file, _)| file)
+        }
+        // The name of a function can have colons.
+        LocationText::Address(_) | LocationText::None => "",
     }
 }

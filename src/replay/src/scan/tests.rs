@@ -162,8 +162,8 @@ fn results(scan: &Scan) -> String {
     )
 }
 
-/// Returns the number of late records, and for each record without a time its position and the time by which it is ordered, from a
-/// serial pass. [`Rounds::add_record`] gives such a record the time up to which earlier rounds were flushed.
+/// Returns the number of late records, and for each record without a time its position and the time by which it is ordered, from
+/// a serial pass. [`Rounds::add_record`] gives such a record the time up to which earlier rounds were flushed.
 fn oracle(data: &PerfData<'_>) -> (u64, Vec<(u64, u64)>) {
     let events = EventTable::new(data.endian(), data.events());
     let mut rounds = Rounds::new();

@@ -37,8 +37,8 @@ pub struct Mmap2<'a> {
     pub flags: u32,
 }
 
-/// File identity of an MMAP2 record: a build-id if `PERF_RECORD_MISC_MMAP_BUILD_ID` is set, otherwise device and inode. The kernel
-/// may set the flag in records with device and inode, too: these are told apart by their bytes.
+/// File identity of an MMAP2 record: a build-id if `PERF_RECORD_MISC_MMAP_BUILD_ID` is set, otherwise device and inode. The
+/// kernel may set the flag in records with device and inode, too: these are told apart by their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MmapId {
     /// Device and inode.
@@ -83,12 +83,12 @@ fn mmap_fixed<'a>(at: &mut Cursor<'a>) -> Result<Mmap<'a>, DecodeError> {
 /// Size in bytes of a file's identity in an MMAP2 record.
 const IDENTITY_SIZE: usize = 24;
 
-/// Whether the identity in a record with `PERF_RECORD_MISC_MMAP_BUILD_ID` is a build-id. If only some events request build-ids, the
-/// kernel may leave the flag set in the records of the other events, which have device and inode.
+/// Whether the identity in a record with `PERF_RECORD_MISC_MMAP_BUILD_ID` is a build-id. If only some events request build-ids,
+/// the kernel may leave the flag set in the records of the other events, which have device and inode.
 ///
-/// A build-id follows its size, which is not 0, and three zeros. The bytes of device and inode look so, too, if the major number is
-/// at most 20. No device with files has a major number of 16 to 20. With a lower one, the minor number is where the build-id begins:
-/// the last three of its four bytes are 0 if it is below 256, and in one of 16 million build-ids of such a size.
+/// A build-id follows its size, which is not 0, and three zeros. The bytes of device and inode look so, too, if the major number
+/// is at most 20. No device with files has a major number of 16 to 20. With a lower one, the minor number is where the build-id
+/// begins: the last three of its four bytes are 0 if it is below 256, and in one of 16 million build-ids of such a size.
 fn is_build_id(identity: &[u8; IDENTITY_SIZE]) -> bool {
     let is_zero = |range: Range<usize>| {
         let mut part = identity.iter().take(range.end).skip(range.start);
