@@ -31,10 +31,7 @@ pub(super) fn run(
     }
     let lists = EventLists::find(context);
     let mut existing = lists.existing_to_list()?;
-    let hit_counts = match context.verbosity(matches) > 0 {
-        true => Some(lists.hits()),
-        false => None,
-    };
+    let hit_counts = (context.verbosity(matches) > 0).then(|| lists.hits());
     existing.retain(|(event, _)| is_in(event, &within));
     let full_pattern_text = full_pattern(pattern);
     let mut paths = SearchPaths::new(context.buildid_dir());

@@ -128,11 +128,8 @@ fn listed_point<'w, 'u>(
         let Some(name) = die.name().filter(is_wanted) else {
             return;
         };
-        // The variable's location at the probe point.
         let place = locate(die, access_point).ok().filter(|_| !is_external);
-        let unreadable = place
-            .as_ref()
-            .and_then(|place| unreadable_at(object, place));
+        let unreadable = (place.as_ref()).and_then(|place| unreadable_at(object, place));
         let is_available = is_external || (is_meant && place.is_some() && unreadable.is_none());
         let ranges = match wanted.ranges {
             true => relative(die, point, entry, is_external),
