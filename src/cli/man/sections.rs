@@ -116,7 +116,7 @@ const DOWNLOADERS: CommandSet = WithOption {
     also: &[],
     except: &[],
 };
-/// Commands that sample events, into a file or for their own output. `kmem`, `kwork`, `lock` and `sched` stand for their
+/// Commands that sample events, into a file or for their own output. `kmem`, `kwork`, `lock` and `sched` mean their
 /// subcommand `record`, which has no page of its own.
 const RECORDERS: CommandSet = Named(&[
     "flamegraph",

@@ -21,7 +21,7 @@ pub struct RecordedCounts {
     cpus_by_event: BTreeMap<usize, BTreeSet<u32>>,
     /// The CPUs of the CPU map; one `None` if it has no CPUs.
     cpus: Vec<Option<u32>>,
-    /// The threads of the thread map. The item `None` stands for all threads.
+    /// The threads of the thread map. The item `None` is all threads.
     threads: Vec<Option<u32>>,
     /// The time from the start to the last STAT_ROUND record, which ended an interval.
     last_end: Duration,

@@ -101,7 +101,7 @@ pub(super) struct Pages {
 
 /// The address of the first function of the kernel; each of the others is 0x1000 bytes after the previous one.
 const TEXT: u64 = 0xffff_ffff_8100_0000;
-/// The innermost frame of events of objects and of frees, an address in `_text`: it stands for a function of the allocator.
+/// The innermost frame of events of objects and of frees, an address in `_text`: that of a function of the allocator.
 const ALLOCATOR: u64 = TEXT + 0x10;
 const FUNCTIONS: [&str; 9] = [
     "_text",

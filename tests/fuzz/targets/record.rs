@@ -7,7 +7,7 @@ use rperf_wire::{
     Encoder, Endian, Misc, RawRecord, Record, RecordKind, SampleIdLayout, SampleType, UserRecord,
 };
 
-/// Kinds of the input from this number on stand for simpleperf's kinds, which are larger than a byte.
+/// Kinds of the input from this number on select simpleperf's kinds, which are larger than a byte.
 const FIRST_OF_SIMPLEPERF: u32 = 240;
 
 fuzz_target!(|input: (u8, u16, bool, u64, &[u8])| {

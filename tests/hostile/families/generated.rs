@@ -241,7 +241,7 @@ impl Event {
         body
     }
 
-    /// Appends the field of a sample that `bit` of `sample_type` stands for.
+    /// Appends the field of a sample that `bit` of `sample_type` requests.
     fn field(&self, bit: usize, body: Bytes, random: &mut Random) -> Bytes {
         match bit {
             sample_bit::TID => body.u32(*random.pick(&IDS)).u32(*random.pick(&IDS)),

@@ -245,7 +245,7 @@ fn set_accepted_outcomes(case: &mut Case, line: &str) {
         .extend(case.words.iter().find(is_output).cloned());
     // Without matching samples there is nothing to print, as in perf.
     case.may_be_silent = true;
-    // These sort keys stand for the fields of the recording's tracepoints. They may be unknown if the recording is damaged.
+    // These sort keys select the fields of the recording's tracepoints. They may be unknown if the recording is damaged.
     let field_keys = ["trace_fields", "*.*"];
     case.may_be_misused = field_keys.iter().any(|word| line.contains(word));
 }

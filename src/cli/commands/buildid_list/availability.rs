@@ -63,7 +63,7 @@ impl Availability {
 
 /// Prints availability, build-id and name of each object that has a build-id.
 pub(super) fn print(objects: &[RecordedObject], context: &Context) -> Result<(), CliError> {
-    // The directory `NO_CACHE` stands for no cache.
+    // The directory `NO_CACHE` means that there is no cache.
     let cache = context
         .buildid_dir()
         .filter(|root| root != Path::new(NO_CACHE));

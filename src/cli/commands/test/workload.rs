@@ -132,7 +132,7 @@ fn fifo(
 ) -> Result<File, CliError> {
     let opened = match find_in_place(Path::new(path), PathOrigin::Given) {
         Ok(Some(found)) if found.is_fifo() => open(&found),
-        // `None` also stands for regular files and folders.
+        // Regular files and folders are also `None`.
         Ok(None) if !Path::new(path).exists() => Err(io::Error::from_raw_os_error(libc::ENOENT)),
         Ok(_) => Err(io::Error::other("not a fifo")),
         Err(error) => Err(error),

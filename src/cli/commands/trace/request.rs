@@ -474,7 +474,7 @@ fn add_switches(
         if !events.iter().any(|event| event.name == *name) {
             events.extend(parsed(name, catalogue)?);
         }
-        // Still missing: `name` is short for another name, or stands for several events.
+        // Still missing: `name` is a short form of another name, or the name of several events.
         if !events.iter().any(|event| event.name == *name) {
             return Err(CliError::usage(format!(
                 "--switch-on and --switch-off take the full name of one event, such as sched:sched_switch, and '{name}' is none"

@@ -82,7 +82,7 @@ struct ChartWriter<'c> {
     top: u32,
     /// The top of each row.
     tops: Vec<u32>,
-    /// Colours in the legend: one stands for the colours of all tasks.
+    /// Colours in the legend. Tasks have several colours, of which the legend shows one.
     legend: Vec<Paint>,
 }
 

@@ -50,7 +50,7 @@ impl WorldBuilder {
             .map(|(machine, space)| (*machine, pruned.copy_space(*space)))
             .collect();
         let kept = world.processes.iter().filter(|((machine, pid), _)| {
-            // The threads are those of the host. Its process 0 never exits, and `u32::MAX` stands for an unknown process.
+            // The threads are those of the host. Its process 0 never exits, and `u32::MAX` is an unknown process.
             let has_no_exit = *machine != Machine::Host || *pid == 0 || *pid == u32::MAX;
             has_no_exit || alive.contains(pid)
         });

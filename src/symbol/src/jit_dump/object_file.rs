@@ -2,7 +2,7 @@
 //!
 //! Addresses of code and frames equal file offsets. A function that was loaded twice has two symbols.
 //!
-//! "Loaded" is said of a function with a `JIT_CODE_LOAD` record, and of an ELF section that is part of a segment (`SHF_ALLOC`).
+//! "Loaded" are: a function with a `JIT_CODE_LOAD` record, and an ELF section that is part of a segment (`SHF_ALLOC`).
 
 use std::ops::Range;
 

@@ -319,7 +319,7 @@ pub(crate) fn registers(arch: Arch, sampled: &Sampled) -> Registers {
         .flat_map(|value| value.to_le_bytes())
         .collect();
     let dumped = Regs {
-        // Not used: the unwinder is told the architecture.
+        // Not used: the architecture is an argument of the unwinder.
         abi: RegsAbi::Bits64,
         mask,
         values: U64s::new(&values, Endian::Little),

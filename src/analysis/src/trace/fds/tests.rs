@@ -14,7 +14,7 @@ fn captured(argument: usize, bytes: &[u8]) -> CapturedArgument {
     }
 }
 
-/// Applies a call of [`PROCESS`] that has returned. In the tests, the value 9 stands for any pointer.
+/// Applies a call of [`PROCESS`] that has returned. Where the tests give a pointer, its value 9 has no meaning.
 #[track_caller]
 fn call(
     tables: &mut FileTables,

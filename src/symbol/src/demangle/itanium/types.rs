@@ -293,8 +293,8 @@ impl<'a> Parser<'a> {
         if !self.skip_prefix("I") {
             self.expect("J")?;
         }
-        // `C1` or `D1` after the arguments stands for the name before them (that of the class), but the arguments set
-        // `last_name`.
+        // `C1` or `D1` after the arguments is a constructor or destructor with the name before them (that of the class), but the
+        // arguments set `last_name`.
         let last_name = self.last_name;
         let mut arguments = Vec::new();
         while !self.skip_prefix("E") {

@@ -143,7 +143,7 @@ const WORK: [(&str, Content<'static>); 2] =
 #[test]
 fn queue_work_events_name_the_workqueue_except_old_ones() {
     let name = "workqueue:workqueue_queue_work";
-    // A number stands for the address. It has 4 bytes, as the usual field, whose size `variants_with` keeps.
+    // A number in place of the address. It has 4 bytes, as the usual field, whose size `variants_with` keeps.
     let replaced = [("__data_loc char[] workqueue", "unsigned int workqueue")];
     let old = variants_with(name, &replaced, NO_PRINT_FMT);
     for tracepoint in variants(name).into_iter().chain(old) {
