@@ -27,12 +27,10 @@ fn sample(time: u64, chain: &[u64], link: u64) -> Vec<u8> {
 
 /// A mapping of the first page of `program`, which contains its code, at `start`.
 fn mapped(program: &str, start: u64) -> Vec<u8> {
-    /// `PERF_RECORD_MMAP2`.
-    const MMAP2: u32 = 10;
     let body = Bytes::new().u32(PID).u32(PID).u64(start).u64(0x1000).u64(0);
     // No device, inode and generation; PROT_READ | PROT_EXEC, and MAP_PRIVATE.
     let body = body.raw([0; 24]).u32(5).u32(2).text(program, 8);
-    record(MMAP2, PerfFile::USER, body)
+    record(PerfFile::MMAP2, PerfFile::USER, body)
 }
 
 #[test]

@@ -12,8 +12,6 @@ use rperf_testkit::{HttpResponse, HttpServer, Scratch};
 use super::convert::{convert, converted, recorded};
 use super::folded_parser::{Folded, parse};
 
-const NO_EXTRA_HEADERS: &[&str] = &[];
-
 /// The profiles of a request or a file. Literal arguments of the functions of `protobuf` and of [`Otlp::entry`] are field numbers
 /// of the OTLP messages.
 struct Otlp<'d> {
@@ -69,8 +67,8 @@ impl<'d> Otlp<'d> {
             .collect()
     }
 
-    /// The stacks of a profile with the number of their samples, as they are folded. An OTLP sample stands for several samples of
-    /// the recording, and has a time and a period for each.
+    /// The stacks of a profile with the number of their samples, as they are folded. An OTLP sample has a time and a
+    /// period for each of several samples of the recording.
     fn folded(&self, profile: &[u8]) -> Folded {
         let mut folded = Folded::new();
         for sample in messages(profile, 2) {
@@ -172,7 +170,7 @@ fn a_collector_that_is_busy_is_asked_again() {
     let attempts = AtomicUsize::new(0);
     let collector = HttpServer::start(move |_| match attempts.fetch_add(1, Ordering::Relaxed) {
         0 => HttpResponse::Status(503),
-        _ => HttpResponse::File(Vec::new(), NO_EXTRA_HEADERS),
+        _ => HttpResponse::content(Vec::new()),
     });
     let collector = collector.expect("a server");
     let url = collector.url();
@@ -209,10 +207,9 @@ fn a_collector_that_refuses_is_named() {
     recorded(&scratch, &["-e", "cpu-clock:u"]);
     let collector = HttpServer::start(|path| match path {
         // `partial_success` with `rejected_profiles` 2 and `error_message` "full".
-        "/full/v1development/profiles" => HttpResponse::File(
-            vec![0x0a, 8, 8, 2, 0x12, 4, b'f', b'u', b'l', b'l'],
-            NO_EXTRA_HEADERS,
-        ),
+        "/full/v1development/profiles" => {
+            HttpResponse::content(vec![0x0a, 8, 8, 2, 0x12, 4, b'f', b'u', b'l', b'l'])
+        }
         _ => HttpResponse::Status(404),
     });
     let collector = collector.expect("a server");

@@ -21,8 +21,6 @@ int main(void)
 }
 ";
 
-const NO_EXTRA_HEADERS: &[&str] = &[];
-
 /// A stripped program and its debug file, as distributions package them, and a recording of the program.
 struct StrippedProgram {
     scratch: Scratch,
@@ -86,7 +84,7 @@ impl StrippedProgram {
         let server = HttpServer::start(move |path| {
             let file = files.iter().find(|(url_path, _)| url_path == path);
             file.map_or(HttpResponse::Status(404), |(_, bytes)| {
-                HttpResponse::File(bytes.clone(), NO_EXTRA_HEADERS)
+                HttpResponse::content(bytes.clone())
             })
         });
         server.expect("a server on the loopback interface")

@@ -2,19 +2,13 @@
 
 use std::io;
 
-use rperf_testkit::{Bytes, Outcome, Scratch};
+use rperf_testkit::{Bytes, Outcome, PerfFile, Scratch};
 
 use super::generated_files::{Attr, ID, file, record};
 use super::rperf;
 
 /// `PERF_SAMPLE_IP | TID | TIME | IDENTIFIER`.
 const SAMPLE_TYPE: u64 = 1 | 2 | 4 | 1 << 16;
-const MMAP: u32 = 1;
-const COMM: u32 = 3;
-const SAMPLE: u32 = 9;
-const FINISHED_ROUND: u32 = 68;
-/// `PERF_RECORD_MISC_USER`.
-const USER: u16 = 2;
 
 /// A recording with this many samples of each thread: pairs of a thread id and a number.
 fn recording(hits: &[(u32, usize)]) -> Vec<u8> {
@@ -24,15 +18,15 @@ fn recording(hits: &[(u32, usize)]) -> Vec<u8> {
     };
     let sample = |tid: u32| {
         record(
-            SAMPLE,
-            USER,
+            PerfFile::SAMPLE,
+            PerfFile::USER,
             Bytes::new().u64(ID).u64(0x1000).u32(7).u32(tid).u64(10),
         )
     };
     let samples = hits
         .iter()
         .flat_map(|(tid, count)| vec![sample(*tid); *count]);
-    let finished_round = record(FINISHED_ROUND, 0, Bytes::new());
+    let finished_round = record(PerfFile::FINISHED_ROUND, 0, Bytes::new());
     let records: Vec<Vec<u8>> = samples.chain([finished_round]).collect();
     file(&attr, "x86_64", &records.concat())
 }
@@ -71,10 +65,10 @@ fn recording_of_missing_file() -> Vec<u8> {
     let mapping = trailer(range.raw(b"/none/program\0\0\0"));
     let sample = task(Bytes::new().u64(ID).u64(0x1010)).u64(10);
     let records = [
-        record(COMM, 0, comm),
-        record(MMAP, USER, mapping),
-        record(SAMPLE, USER, sample),
-        record(FINISHED_ROUND, 0, Bytes::new()),
+        record(PerfFile::COMM, 0, comm),
+        record(PerfFile::MMAP, PerfFile::USER, mapping),
+        record(PerfFile::SAMPLE, PerfFile::USER, sample),
+        record(PerfFile::FINISHED_ROUND, 0, Bytes::new()),
     ];
     file(&attr, "x86_64", &records.concat())
 }

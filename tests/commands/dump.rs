@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use rperf_testkit::{Bytes, Scratch, assert_golden};
+use rperf_testkit::{Bytes, PerfFile, Scratch, assert_golden};
 
 use super::generated_files::{Attr, ID, file, record};
 use super::rperf;
@@ -110,7 +110,6 @@ impl KernelRecords {
 #[test]
 fn records_of_the_kernel_are_dumped() {
     // Bits of `misc`: the cpumode of user space, and others whose meaning depends on the kind of record.
-    const USER: u16 = 2;
     const MMAP_DATA: u16 = 1 << 13;
     const EXEC: u16 = 1 << 13;
     const OUT: u16 = 1 << 13;
@@ -122,17 +121,21 @@ fn records_of_the_kernel_are_dumped() {
     };
     let mapping = || Bytes::new().u32(7).u32(8).u64(0x1000).u64(0x2000);
     // MMAP and MMAP2.
-    kernel.put(1, USER, mapping().u64(0).text("/a/b", 8));
-    kernel.put(1, USER | MMAP_DATA, mapping().u64(0x3000).text("/a/b", 8));
+    kernel.put(1, PerfFile::USER, mapping().u64(0).text("/a/b", 8));
+    kernel.put(
+        1,
+        PerfFile::USER | MMAP_DATA,
+        mapping().u64(0x3000).text("/a/b", 8),
+    );
     let inode = mapping().u64(0).u32(8).u32(1).u64(77).u64(5).u32(7).u32(1);
-    kernel.put(10, USER, inode.text("/a/b", 8));
+    kernel.put(10, PerfFile::USER, inode.text("/a/b", 8));
     let id = mapping()
         .u64(0)
         .raw([16, 0, 0, 0])
         .raw([0xab; 20])
         .u32(1)
         .u32(2);
-    kernel.put(10, USER | BUILD_ID, id.text("/a/c", 8));
+    kernel.put(10, PerfFile::USER | BUILD_ID, id.text("/a/c", 8));
     // COMM, FORK and EXIT.
     kernel.put(3, 0, Bytes::new().u32(7).u32(8).text("name", 8));
     kernel.put(3, EXEC, Bytes::new().u32(7).u32(8).text("name", 8));
@@ -178,9 +181,9 @@ fn records_of_the_kernel_are_dumped() {
     // How an address is shown in each cpumode except that of guest kernels. The others are 0 (unknown), 1 (kernel), 2 (user),
     // 3 (hypervisor) and 5 (guest user).
     for (mode, ip) in [
-        (USER, 0x1004),
+        (PerfFile::USER, 0x1004),
         (1, 0x1004),
-        (USER, 0x9999),
+        (PerfFile::USER, 0x9999),
         (3, 0x9999),
         (0, 0x9999),
         (5, 0x9999),

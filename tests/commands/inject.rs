@@ -203,7 +203,6 @@ fn mappings_get_build_ids_and_unused_ones_are_dropped() {
 
 /// A recording of one sample in `/bin/absent`, in either byte order.
 fn one_sample(is_big_endian: bool) -> Vec<u8> {
-    const MMAP2: u32 = 10;
     let mut file = match is_big_endian {
         true => PerfFile::big_endian(),
         false => PerfFile::new(),
@@ -220,7 +219,7 @@ fn one_sample(is_big_endian: bool) -> Vec<u8> {
     let trailer = file.bytes().u32(7).u32(7).u64(10).done();
     let map = file.bytes().u32(7).u32(7).u64(0x1000).u64(0x1000).u64(0);
     let map = map.raw([0; 24]).u32(5).u32(2).text("/bin/absent", 8);
-    file.record(MMAP2, PerfFile::USER, map.raw(trailer).done());
+    file.record(PerfFile::MMAP2, PerfFile::USER, map.raw(trailer).done());
     let sample = file.bytes().u64(0x1800).u32(7).u32(7).u64(20).done();
     file.record(PerfFile::SAMPLE, PerfFile::USER, sample);
     file.machine("x86_64");

@@ -6,6 +6,9 @@ use rperf_testkit::protobuf::{messages, number, numbers, text};
 
 use super::folded_parser::Folded;
 
+/// The field `Trace.packet`.
+pub(super) const PACKET: u64 = 1;
+
 /// The content of a trace.
 #[derive(Debug, Default)]
 pub(super) struct Trace {
@@ -58,7 +61,7 @@ impl Sequence {
 pub(super) fn decode(bytes: &[u8]) -> Trace {
     let mut trace = Trace::default();
     let mut sequences: BTreeMap<u64, Sequence> = BTreeMap::new();
-    for packet in messages(bytes, 1) {
+    for packet in messages(bytes, PACKET) {
         for tree in messages(packet, 2) {
             let processes = messages(tree, 1).into_iter();
             trace

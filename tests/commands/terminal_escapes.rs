@@ -43,11 +43,10 @@ fn recording() -> Scratch {
     let program = program.text(&format!("/no\nhint:{NAME}"), 8);
     let comm = Bytes::new().u32(7).u32(7).text(NAME, 8);
     let sample = |ip: u64, time| Bytes::new().u64(ip).u32(7).u32(7).u64(time);
-    const MMAP2: u32 = 10;
     /// `PERF_RECORD_MISC_MMAP_BUILD_ID` of a kernel mapping.
     const BUILD_ID_KERNEL: u16 = 1 << 14 | PerfFile::KERNEL;
     let records = [
-        record(MMAP2, BUILD_ID_KERNEL, with_trailer(kernel, 1)),
+        record(PerfFile::MMAP2, BUILD_ID_KERNEL, with_trailer(kernel, 1)),
         record(PerfFile::COMM, 0, with_trailer(comm, 1)),
         record(PerfFile::MMAP, PerfFile::USER, with_trailer(program, 1)),
         record(PerfFile::SAMPLE, PerfFile::KERNEL, sample(KERNEL + 4, 2)),

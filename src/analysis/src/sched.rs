@@ -26,7 +26,7 @@ const WAKING: &str = "sched:sched_waking";
 const WAKEUP: &str = "sched:sched_wakeup";
 
 /// The process id of a task that an event names only by its thread id, for [`SchedTasks::find_or_add`].
-const UNKNOWN_PID: i32 = -1;
+pub(crate) const UNKNOWN_PID: i32 = -1;
 
 /// Returns the tracepoint that is ignored because the recording has an earlier one for the same wakeup: `sched_wakeup` if there is
 /// `sched_waking`.

@@ -35,6 +35,9 @@ const SUBCOMMANDS: &str =
 /// The numbers that may be wrong where records of a CPU were lost.
 const DOUBTFUL: &str = "run times and delays of its work";
 
+/// The command that prints the times of events, for the hint if `--time` is invalid.
+const TIMES_PRINTED_BY: &str = "kwork timehist";
+
 /// The subcommands, which may be abbreviated to three or more letters, as in perf.
 const ABBREVIATED: &[&str] = &["record", "report", "latency", "timehist", "top"];
 

@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn a_busy_server_is_asked_again() {
         // Status 200 with this content, without additional header lines.
-        let accepted = HttpResponse::File(b"thanks".to_vec(), &[]);
+        let accepted = HttpResponse::content(b"thanks".to_vec());
         let (result, waited, requests) = sent(vec![HttpResponse::Status(503), accepted]);
         assert_eq!(result, Ok(b"thanks".to_vec()));
         assert_eq!((waited, requests), (vec![DELAYS[0]], 2));

@@ -22,6 +22,14 @@ pub enum HttpResponse {
     Silence,
 }
 
+impl HttpResponse {
+    /// Status 200 with these bytes, without additional header lines.
+    #[must_use]
+    pub fn content(bytes: Vec<u8>) -> Self {
+        Self::File(bytes, &[])
+    }
+}
+
 /// A server that runs until dropped. Each request has its own connection.
 pub struct HttpServer {
     address: SocketAddr,

@@ -91,6 +91,10 @@ impl PerfFile {
     pub const COMM: u32 = 3;
     /// `PERF_RECORD_SAMPLE`.
     pub const SAMPLE: u32 = 9;
+    /// `PERF_RECORD_MMAP2`.
+    pub const MMAP2: u32 = 10;
+    /// `PERF_RECORD_FINISHED_ROUND` of Linux perf.
+    pub const FINISHED_ROUND: u32 = 68;
     /// `PERF_RECORD_MISC_KERNEL`.
     pub const KERNEL: u16 = 1;
     /// `PERF_RECORD_MISC_USER`.

@@ -5,6 +5,11 @@ use std::ops::Range;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::{Position, Rect};
 
+/// The argument of [`List::find`] for the rows after the cursor.
+pub(crate) const FORWARDS: bool = false;
+/// The argument of [`List::find`] for the rows before the cursor.
+pub(crate) const BACKWARDS: bool = true;
+
 /// Rows per wheel step.
 const ROWS_PER_WHEEL_STEP: usize = 3;
 

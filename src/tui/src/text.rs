@@ -5,7 +5,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::list::List;
+use crate::list::{BACKWARDS, FORWARDS, List};
 use crate::page::{Page, ScrolledList};
 use crate::popup::{Help, Prompt};
 use crate::screen::{Input, InputResult, Reply, Screen};
@@ -13,11 +13,6 @@ use crate::theme::Theme;
 
 /// Columns per horizontal scroll step.
 const SHIFT: usize = 8;
-
-/// Makes [`TextScreen::search`] move to the next match.
-const FORWARDS: bool = false;
-/// Makes [`TextScreen::search`] move to the previous match.
-const BACKWARDS: bool = true;
 
 const KEYS: &[(&str, &str)] = &[
     ("UP DOWN PGUP PGDN SPACE HOME END", "Navigate"),

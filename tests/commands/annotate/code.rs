@@ -64,12 +64,14 @@ fn write_kernel_files(scratch: &Scratch, code: &[u8], ips: &[u64]) {
     let mapped = mapped.u64(KERNEL).raw([20, 0, 0, 0]).raw(BUILD_ID);
     // PROT_READ | PROT_EXEC, and MAP_PRIVATE.
     let mapped = mapped.u32(5).u32(2).text(name, 8);
-    /// `PERF_RECORD_MMAP2`.
-    const MMAP2: u32 = 10;
     /// `PERF_RECORD_MISC_MMAP_BUILD_ID` and `_KERNEL`.
     const BUILD_ID_KERNEL: u16 = 1 << 14 | PerfFile::KERNEL;
     let with_trailer = |bytes: Bytes, time| bytes.u32(7).u32(7).u64(time);
-    let mut records = vec![record(MMAP2, BUILD_ID_KERNEL, with_trailer(mapped, 1))];
+    let mut records = vec![record(
+        PerfFile::MMAP2,
+        BUILD_ID_KERNEL,
+        with_trailer(mapped, 1),
+    )];
     records.extend(ips.iter().map(|ip| {
         let sample = Bytes::new().u64(*ip).u32(7).u32(7).u64(2);
         record(PerfFile::SAMPLE, PerfFile::KERNEL, sample)

@@ -356,36 +356,35 @@ pub(crate) fn lockdep(bad: bool) -> Vec<u8> {
 
 /// Returns lockdep's events of a lock of the kernel, and a wait for a futex.
 pub(crate) fn lockdep_with_futex() -> Vec<u8> {
-    let events = [LOCKDEP, &[FutexEnter, FutexExit]].concat();
-    let mut file = LockFile::with(&events, &[(1, "alpha")]);
-    let place = |lock: u64| Place {
-        tid: 1,
-        lock,
-        class: "&pool->lock",
-        flags: 0,
-    };
-    file.event(1000, Acquire, place(1 << 63));
-    file.event(1000, Acquired, place(1 << 63));
-    file.event(1000, Release, place(1 << 63));
-    file.event(1000, FutexEnter, place(0x5000));
-    file.event(2500, FutexExit, place(0));
-    file.finish()
+    let of_lock = [(1000, Acquire), (1000, Acquired), (1000, Release)];
+    lock_then_futex(LOCKDEP, &of_lock)
 }
 
 /// Returns the events of [`lockdep_with_futex`] without the release, and the wait (begin and end) for the lock of the kernel.
 pub(crate) fn lockdep_with_waits() -> Vec<u8> {
-    let events = [LOCKDEP, WAITS, &[FutexEnter, FutexExit]].concat();
-    let mut file = LockFile::with(&events, &[(1, "alpha")]);
+    let of_lock = [
+        (1000, Acquire),
+        (1000, Begin),
+        (1500, End),
+        (1000, Acquired),
+    ];
+    lock_then_futex(&[LOCKDEP, WAITS].concat(), &of_lock)
+}
+
+/// Returns a recording of `recorded` events and of futex(2), of one thread: the events of a lock of the kernel, each with the
+/// time since the one before it, then a wait for a futex.
+fn lock_then_futex(recorded: &[Event], of_lock: &[(u64, Event)]) -> Vec<u8> {
+    let recorded = [recorded, &[FutexEnter, FutexExit]].concat();
+    let mut file = LockFile::with(&recorded, &[(1, "alpha")]);
     let place = |lock: u64| Place {
         tid: 1,
         lock,
         class: "&pool->lock",
         flags: 0,
     };
-    file.event(1000, Acquire, place(1 << 63));
-    file.event(1000, Begin, place(1 << 63));
-    file.event(1500, End, place(1 << 63));
-    file.event(1000, Acquired, place(1 << 63));
+    for (after, event) in of_lock {
+        file.event(*after, *event, place(1 << 63));
+    }
     file.event(1000, FutexEnter, place(0x5000));
     file.event(2500, FutexExit, place(0));
     file.finish()

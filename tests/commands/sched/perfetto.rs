@@ -5,9 +5,8 @@ use rperf_testkit::protobuf::{messages, number, text};
 
 use super::recording::SchedFile;
 use super::{run, waits};
+use crate::commands::perfetto_trace::PACKET;
 
-/// `Trace.packet`.
-const PACKET: u64 = 1;
 /// `TracePacket.ftrace_events` and `process_tree`.
 const FTRACE: u64 = 1;
 const PROCESS_TREE: u64 = 2;

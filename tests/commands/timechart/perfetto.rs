@@ -8,9 +8,8 @@ use rperf_wire::Endian;
 
 use super::recording::ChartFile;
 use super::{run, tasks};
+use crate::commands::perfetto_trace::PACKET;
 
-/// `Trace.packet`.
-const PACKET: u64 = 1;
 /// `TracePacket.ftrace_events`, `track_event` and `track_descriptor`.
 const FTRACE_EVENTS: u64 = 1;
 const TRACK_EVENT: u64 = 11;

@@ -144,8 +144,8 @@ impl SchedTasks {
         }
     }
 
-    /// Returns all tasks in perf's order: by thread id modulo 256, then by thread id. For each remainder, tasks whose thread id was used
-    /// again come last, in the order in which they were replaced.
+    /// Returns all tasks in perf's order: by thread id modulo 256, then by thread id. For each remainder, tasks whose thread id
+    /// was used again come last, in the order in which they were replaced.
     #[must_use]
     pub fn in_listing_order(&self) -> Vec<TaskIndex> {
         let current = self
@@ -229,6 +229,7 @@ fn signed(task: TaskId) -> (i32, i32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sched::UNKNOWN_PID;
 
     fn task(pid: u32, tid: u32) -> TaskId {
         TaskId { pid, tid }
@@ -251,14 +252,14 @@ mod tests {
             child: task(11, 11),
         };
         tasks.change(&fork);
-        let first = tasks.find_or_add(-1, 11);
+        let first = tasks.find_or_add(UNKNOWN_PID, 11);
         assert_eq!(tasks.get(first).comm, b"sh");
         assert_eq!(tasks.get(first).parent, 10);
         tasks.change(&comm(11, 11, b"ls"));
         tasks.change(&TaskChange::Exit(task(11, 11)));
         assert!(tasks.get(first).is_dead);
         tasks.change(&fork);
-        let second = tasks.find_or_add(-1, 11);
+        let second = tasks.find_or_add(UNKNOWN_PID, 11);
         assert_ne!(first, second);
         assert_eq!(tasks.get(first).comm, b"ls");
         assert_eq!(tasks.get(second).comm, b"sh");
@@ -268,7 +269,7 @@ mod tests {
     fn the_listing_is_by_bucket() {
         let mut tasks = SchedTasks::new();
         for tid in [300, 2, 258, 5] {
-            tasks.find_or_add(-1, tid);
+            tasks.find_or_add(UNKNOWN_PID, tid);
         }
         let unknown = tasks.find_or_add(7, -1);
         let replaced = tasks.find_or_add(1, 2);
@@ -286,7 +287,7 @@ mod tests {
     #[test]
     fn an_unknown_pid_is_filled_in_once() {
         let mut tasks = SchedTasks::new();
-        let index = tasks.find_or_add(-1, 4);
+        let index = tasks.find_or_add(UNKNOWN_PID, 4);
         tasks.find_or_add(3, 4);
         tasks.find_or_add(9, 4);
         assert_eq!(tasks.get(index).pid, 3);

@@ -13,14 +13,11 @@ use super::{
     ChartRange, CpuLane, Highlight, StackChain, TaskActivity, TaskLane, TimeGrid, Timechart,
     TimechartCounts, TimechartOptions, TimelinePiece, Wakeup,
 };
-use crate::sched::{LostStretches, SchedTasks, TaskIndex, ignored_wakeup};
+use crate::sched::{LostStretches, SchedTasks, TaskIndex, UNKNOWN_PID, ignored_wakeup};
 use crate::{
     EventContext, EventLayouts, Loss, Observer, RunState, Sleep, StateInterval, TaskChange,
     TaskStates,
 };
-
-/// The process id of a task whose process is unknown.
-const UNKNOWN_PID: i32 = -1;
 
 /// Builds a [`Timechart`].
 #[derive(Debug)]

@@ -10,7 +10,9 @@ use rperf_view::kwork::table::{KworkColumns, write};
 
 use super::details::KworkDetails;
 use super::recording::{KworkRecording, NeededEvents};
-use super::{DOUBTFUL, classes, common, filters, selection, symbol_options, use_bpf};
+use super::{
+    DOUBTFUL, TIMES_PRINTED_BY, classes, common, filters, selection, symbol_options, use_bpf,
+};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::Input;
@@ -84,10 +86,9 @@ impl TableCommand {
         }
         let is_json = flag(matches, "json") == Some(true);
         let resolver = analysis.resolver(&symbols);
-        let times_printed_by = "kwork timehist";
         let details = KworkDetails {
             resolver: &resolver,
-            intervals: time_intervals(matches, &analysis, times_printed_by)?,
+            intervals: time_intervals(matches, &analysis, TIMES_PRINTED_BY)?,
             stacks: None,
         };
         let with_distributions = is_json;

@@ -14,7 +14,7 @@ use rperf_wire::SampleType;
 use super::details::KworkDetails;
 use super::recording::{KworkRecording, NeededEvents};
 use super::table::{CLASSES, span_classes};
-use super::{DOUBTFUL, common, filters, selection, symbol_options, use_bpf};
+use super::{DOUBTFUL, TIMES_PRINTED_BY, common, filters, selection, symbol_options, use_bpf};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::findings::report_symbol_problems;
@@ -73,11 +73,9 @@ pub(in crate::cli::commands) fn run(
     let recording = KworkRecording::new(&analysis, NeededEvents::Runs, requested, &CLASSES)?;
     let selection = selection(matches, recording.classes)?;
     let resolver = analysis.resolver(&symbols);
-    // For the hint if `--time` is invalid.
-    let times_printed_by = "kwork timehist";
     let details = KworkDetails {
         resolver: &resolver,
-        intervals: time_intervals(matches, &analysis, times_printed_by)?,
+        intervals: time_intervals(matches, &analysis, TIMES_PRINTED_BY)?,
         stacks: stacks(matches, &analysis, &resolver),
     };
     let with_stacks = details.stacks.is_some();

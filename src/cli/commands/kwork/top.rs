@@ -9,7 +9,7 @@ use rperf_tracepoint::typed::TypedEvent;
 use rperf_view::kwork::top::write;
 
 use super::recording::{KworkRecording, NeededEvents, no_event};
-use super::{DOUBTFUL, classes, common, filters, selection, sort_keys, use_bpf};
+use super::{DOUBTFUL, TIMES_PRINTED_BY, classes, common, filters, selection, sort_keys, use_bpf};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::Input;
@@ -62,8 +62,7 @@ pub(in crate::cli::commands) fn run(
         return Err(no_event(&analysis, "sched:sched_switch"));
     }
     let mut top = KworkTop::new(selection(matches, recording.classes)?);
-    let times_printed_by = "kwork timehist";
-    let samples = SamplesInTime(time_intervals(matches, &analysis, times_printed_by)?);
+    let samples = SamplesInTime(time_intervals(matches, &analysis, TIMES_PRINTED_BY)?);
     let pass = ObserverPass::new(&recording.layouts, samples);
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut top)?;
     let table = top.into_table(&keys);

@@ -106,7 +106,7 @@ fn a_file_is_fetched_once_and_cached() {
 fn the_next_server_is_queried_after_a_404_and_missing_files_are_cached() {
     let (bytes, id) = executable();
     let empty = HttpServer::start(|_| HttpResponse::Status(404)).unwrap();
-    let full = HttpServer::start(move |_| HttpResponse::File(bytes.clone(), &[])).unwrap();
+    let full = HttpServer::start(move |_| HttpResponse::content(bytes.clone())).unwrap();
     let (scratch, callbacks) = (Scratch::new(), RecordedCallbacks::default());
     let both = settings(&[&empty.url(), &full.url()], &scratch);
     let client = Client::new(both, callbacks.clone());
@@ -132,9 +132,9 @@ fn wrong_and_truncated_files_are_not_cached() {
     let (bytes, _) = executable();
     let sent = bytes.clone();
     let other = BuildId::from_bytes(&[7; 20]).unwrap();
-    let wrong = HttpServer::start(move |_| HttpResponse::File(bytes.clone(), &[])).unwrap();
+    let wrong = HttpServer::start(move |_| HttpResponse::content(bytes.clone())).unwrap();
     let truncated = HttpServer::start(move |_| HttpResponse::Half(sent.clone())).unwrap();
-    let text = HttpServer::start(|_| HttpResponse::File(b"<html>".to_vec(), &[])).unwrap();
+    let text = HttpServer::start(|_| HttpResponse::content(b"<html>".to_vec())).unwrap();
     let (scratch, callbacks) = (Scratch::new(), RecordedCallbacks::default());
     for (server, message) in [
         (&wrong, "its build-id is "),
@@ -156,7 +156,7 @@ fn wrong_and_truncated_files_are_not_cached() {
 fn a_failing_server_is_reported_once_and_skipped() {
     let (bytes, id) = executable();
     let broken = HttpServer::start(|_| HttpResponse::Status(500)).unwrap();
-    let good = HttpServer::start(move |_| HttpResponse::File(bytes.clone(), &[])).unwrap();
+    let good = HttpServer::start(move |_| HttpResponse::content(bytes.clone())).unwrap();
     // Nothing listens on the port of a stopped server.
     let stopped = HttpServer::start(|_| HttpResponse::Silence).unwrap().url();
     let (scratch, callbacks) = (Scratch::new(), RecordedCallbacks::default());
@@ -197,7 +197,7 @@ fn time_and_size_are_limited() {
     let size = bytes.len() as u64;
     let silent = HttpServer::start(|_| HttpResponse::Silence).unwrap();
     let slow = HttpServer::start(|_| HttpResponse::SlowBytes).unwrap();
-    let good = HttpServer::start(move |_| HttpResponse::File(bytes.clone(), &[])).unwrap();
+    let good = HttpServer::start(move |_| HttpResponse::content(bytes.clone())).unwrap();
     let short = Duration::from_millis(300);
     let cases = [
         (
@@ -248,7 +248,7 @@ fn time_and_size_are_limited() {
 #[test]
 fn an_unwritable_cache_ends_the_search() {
     let (bytes, id) = executable();
-    let server = HttpServer::start(move |_| HttpResponse::File(bytes.clone(), &[])).unwrap();
+    let server = HttpServer::start(move |_| HttpResponse::content(bytes.clone())).unwrap();
     let (scratch, callbacks) = (Scratch::new(), RecordedCallbacks::default());
     scratch.write("cache", "a file").unwrap();
     let client = Client::new(settings(&[&server.url()], &scratch), callbacks.clone());

@@ -6,6 +6,7 @@ use rperf_disasm::{Arrow, BranchTarget};
 use super::help::KEYS;
 use super::rows::RowContent;
 use super::screen::{AnnotateScreen, ShownLabels};
+use crate::list::{BACKWARDS, FORWARDS};
 use crate::popup::{Help, Prompt};
 use crate::report::{BrowserRequest, ReaderMessage};
 use crate::screen::{InputResult, Reply};
@@ -16,10 +17,6 @@ const SHIFT: usize = 8;
 // Arguments of `go_to_hot`.
 const COLDER: bool = false;
 const HOTTER: bool = true;
-
-// Arguments of `prompt_search`.
-const FORWARDS: bool = false;
-const BACKWARDS: bool = true;
 
 impl AnnotateScreen {
     /// Handles a key.

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::*;
+use crate::list::{BACKWARDS, FORWARDS};
 use crate::{Error, Input, InputResult, List, Menu, Page, Reply, ScrolledList, Session};
 
 /// Whether the screens of these tests have colours.
@@ -254,12 +255,11 @@ fn a_search_wraps_around() {
     list.go_to(5);
     let matches = |row: usize| row.is_multiple_of(4);
     let matches_nothing = |_: usize| false;
-    let (forwards, backwards) = (false, true);
-    assert_eq!(list.find(forwards, matches), Some(8));
-    assert_eq!(list.find(backwards, matches), Some(4));
+    assert_eq!(list.find(FORWARDS, matches), Some(8));
+    assert_eq!(list.find(BACKWARDS, matches), Some(4));
     list.go_to(8);
-    assert_eq!(list.find(forwards, matches), Some(0));
+    assert_eq!(list.find(FORWARDS, matches), Some(0));
     list.go_to(0);
-    assert_eq!(list.find(backwards, matches), Some(8));
-    assert_eq!(list.find(forwards, matches_nothing), None);
+    assert_eq!(list.find(BACKWARDS, matches), Some(8));
+    assert_eq!(list.find(FORWARDS, matches_nothing), None);
 }
