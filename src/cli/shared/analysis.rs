@@ -15,7 +15,8 @@ use crate::cli::progress::ProgressDisplay;
 use crate::cli::symbol_options::SymbolSources;
 use crate::cli::symbols::replay;
 
-/// A recording after pass 1 of [`Replay`], with the progress line of this and later passes.
+/// A recording after pass 1 of [`Replay`], which reads all record headers and builds the World (the processes and mappings by
+/// time); with the progress line of this and later passes.
 pub(crate) struct Analysis<'a> {
     pub(crate) context: &'a Context,
     pub(crate) input: &'a Input,
@@ -41,7 +42,8 @@ impl<'a> Analysis<'a> {
         Self::with_progress(input, data, jobs, progress, context)
     }
 
-    /// Runs pass 1 as [`Analysis::open`] does, for a command that prints rows while it reads.
+    /// Runs pass 1 as [`Analysis::open`] does, for a command that prints rows while it reads: progress is not shown if its output
+    /// is a terminal.
     ///
     /// # Errors
     ///
@@ -106,7 +108,7 @@ impl<'a> Analysis<'a> {
         self.conclude_with(DecodeErrors::default())
     }
 
-    /// Like [`Analysis::conclude`], with further records that could not be decoded.
+    /// Like [`Analysis::conclude`]; `bad` are further records, which the command could not decode.
     ///
     /// # Errors
     ///

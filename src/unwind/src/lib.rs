@@ -4,17 +4,18 @@
 //! ```text
 //! Snapshot (registers, stack) --Unwinder--> addresses, innermost first, and an UnwindOutcome: complete, or truncated and why
 //!                                  |
-//!                     AddressSpace: code at an address --> ObjectOffset with FrameInfo: its call frame information
+//!                     AddressSpace: code at an address --> ObjectOffset with FrameInfo: the object's call frame information
 //! ```
 //!
-//! An [`Unwinder`] belongs to one worker and caches a compiled step for each address; [`FrameInfo`]s
-//! are immutable and shared by all workers. The result depends only on the sample, the mappings and the objects, not on the
-//! cache, so it doesn't depend on the number of threads.
+//! An [`Unwinder`] belongs to one worker. It caches a step for each address: the frame information, compiled to compute the
+//! caller's registers quickly. [`FrameInfo`]s are immutable and shared by all workers. The result depends only on the sample, the
+//! mappings and the objects, not on the cache, so it doesn't depend on the number of threads.
 //!
 //! **Facts before heuristics.** Signal returns are recognized by their instructions. For other code, call frame information
 //! (`.eh_frame`, `.debug_frame`, the exception tables of 32-bit Arm) is used first; then instructions whose effect on the stack
 //! is known (such as PLT entries). Heuristics are the last resort: frame pointers, and the return address of a call to an invalid
-//! address. A caller that they find is accepted only if its address follows code, and is counted.
+//! address. A caller that they find is accepted only if the byte before its address is in a code mapping; the outcome contains
+//! the number of such callers ([`UnwindOutcome::guessed`]).
 //!
 //! **Required:** an [`AddressSpace`] with the mappings at the time of the sample. **Not for:** kernel code, and callchains
 //! recorded by the kernel, except for the caller of the innermost function if a callchain lacks it

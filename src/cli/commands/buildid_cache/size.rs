@@ -53,9 +53,9 @@ impl SizedObject {
 /// The limits that the objects in the cache must meet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CacheLimits {
-    /// Maximum number of bytes of all objects.
+    /// Maximum number of bytes of all objects together.
     pub(super) bytes: u64,
-    /// The earliest last use of an object, in seconds since 1970.
+    /// Objects whose last use was before this time, in seconds since 1970, are removed.
     pub(super) since: i64,
 }
 

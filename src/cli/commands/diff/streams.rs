@@ -95,8 +95,8 @@ pub(super) fn run(settings: &DiffSettings, context: &Context) -> Result<ExitStat
         context.paginate("diff")?;
         let out = &mut context.stdout();
         for event in &compared {
-            let escapes = context.output.is_terminal();
-            write_streams(out, event, escapes)?;
+            let escapes_control_characters = context.output.is_terminal();
+            write_streams(out, event, escapes_control_characters)?;
         }
     }
     context.stdout().flush()?;
@@ -118,6 +118,7 @@ impl StreamsFile {
         let opened = OpenedInput::named(Some(path.to_owned()), settings.force, context)?;
         let input = opened.complete(context)?;
         let data = input.parse(context)?;
+        // Streams are made of callchains; branch stacks become callchains, see `options`.
         let has_chains = |sample_type: SampleType| sample_type.contains(SampleType::CALLCHAIN);
         let mut events = data.events().iter();
         let has_stacks =
@@ -132,6 +133,7 @@ impl StreamsFile {
             super::counting::dump(&analysis)?;
         }
         let filter = settings.filters.of_file(number);
+        // The times of `--time` are those of the recording, not counted from its first sample.
         let relative_times = false;
         let filter = filter.filter(data.metadata(), relative_times)?.non_empty();
         let select = filter.as_ref().map(|filter| filter as &dyn SelectSamples);
@@ -173,6 +175,7 @@ fn streams(
         resolver: &resolver,
         limit,
         select,
+        // Samples count with their periods.
         weight: None,
         jobs: analysis.jobs,
     };

@@ -135,6 +135,7 @@ pub(in crate::cli::commands) fn run(
     let resolver = analysis.resolver(&symbols);
     let details = LeakDetails {
         resolver: &resolver,
+        // The hint on invalid times names `script`, which prints times.
         intervals: time_intervals(matches, &analysis, "script")?,
     };
     let mut live = LiveMemory::default();
@@ -149,12 +150,12 @@ pub(in crate::cli::commands) fn run(
         world: analysis.replay.world(),
         is_raw: flag(matches, "raw-ip") == Some(true),
     };
-    let most = |id, default| {
-        let most = matches.get_one::<u64>(id).copied();
-        usize::try_from(most.unwrap_or(default)).unwrap_or(usize::MAX)
+    let maximum = |id, default| {
+        let given = matches.get_one::<u64>(id).copied();
+        usize::try_from(given.unwrap_or(default)).unwrap_or(usize::MAX)
     };
     let is_json = flag(matches, "json") == Some(true);
-    let rows = most("line", if is_json { u64::MAX } else { ROWS });
+    let rows = maximum("line", if is_json { u64::MAX } else { ROWS });
     let only_suspects = flag(matches, "suspects") == Some(true);
     let selected = report.stacks.iter();
     let selected = selected.filter(|memory| !only_suspects || memory.is_suspect());
@@ -163,7 +164,7 @@ pub(in crate::cli::commands) fn run(
     let stacks: Vec<NamedStack> = shown.map(|memory| names.named(memory)).collect();
     let limits = StackLimits {
         hidden: selected.len().saturating_sub(rows),
-        frames: most("max-stack", FRAMES),
+        frames: maximum("max-stack", FRAMES),
     };
     if let Some(file) = matches.get_one::<String>("svg") {
         let chart = chart(&report, &analysis.input.path.display().to_string());

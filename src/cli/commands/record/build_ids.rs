@@ -1,4 +1,5 @@
-//! `-B`, `-N`, `--buildid-mmap`, and the setting `record.build-id`: where build-ids are recorded, and whether the cache is filled.
+//! `-B`, `-N`, `--buildid-mmap`, and the setting `record.build-id`: where build-ids are recorded, and whether the cache is
+//! filled.
 
 use clap::ArgMatches;
 

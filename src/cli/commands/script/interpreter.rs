@@ -1,5 +1,5 @@
-//! Starts the interpreter of a script as a child process that runs the shim, and sends it blocks of values through a
-//! pipe.
+//! Starts the interpreter of a script as a child process, and sends it blocks of values through a pipe. The interpreter runs the
+//! shim: a program in the script's language that loads the script and calls its functions.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader, PipeReader, PipeWriter, Write as _, pipe};
@@ -87,7 +87,7 @@ impl Interpreter {
             signals,
             ignores_signals: false,
         };
-        // Also after a signal: the interpreter answers only this block.
+        // Sent even if a signal has arrived: the interpreter answers only this block, and `functions` waits for the answer.
         interpreter.write_block(hello);
         Ok(interpreter)
     }

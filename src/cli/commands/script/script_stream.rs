@@ -20,12 +20,14 @@ use crate::cli::stack_folding::{stack_copy_size, warn_of_truncated};
 use crate::cli::stream::RecordingStream;
 use rperf_input::DiskFiles;
 
-/// A script that receives the events of a stream, with results of look-ups that are kept between chunks.
+/// A script that receives the events of a stream, with results of look-ups that are kept between chunks: a chunk is what
+/// [`Stream::advance`] reads at once.
 struct StreamCalls<'a> {
     reading: &'a ScriptReading<'a>,
     functions: ScriptFunctions,
     counts: ScriptCounts,
-    /// The functions to call for each event, with the revision of the head for which they were looked up.
+    /// The functions to call for each event, with the revision of the head (the metadata of the pipe so far) for which they were
+    /// looked up.
     calls: Option<(u64, ScriptCalls)>,
     exporter: Option<DatabaseExporter>,
     loaded: Option<LoadedObjects>,
@@ -35,7 +37,7 @@ struct StreamCalls<'a> {
 }
 
 impl ScriptReading<'_> {
-    /// Passes the samples or counts of a stream as they arrive.
+    /// Passes the samples or counts of a stream to the script as they arrive.
     ///
     /// # Errors
     ///
@@ -52,14 +54,15 @@ impl ScriptReading<'_> {
         let formats = stream.head().metadata().formats();
         let formats = formats.map_err(|error| CliError::failure(255, error))?;
         let hello = self.hello(&formats, stream.head().events());
+        // Otherwise the recording is the standard input, and the script must not read it.
         let has_input = path.as_os_str() != "-";
         let mut interpreter = self.start(matches, &hello, has_input)?;
-        // The signal reaches the recorder, too, which then ends the stream. Until there, events are sent.
+        // SIGINT reaches the recorder, too, which then ends the stream. Events are sent up to that end.
         interpreter.ignore_signals();
         let Some(functions) = interpreter.functions()? else {
             return interpreter.finish();
         };
-        let mut calls = StreamCalls {
+        let mut stream_calls = StreamCalls {
             reading: self,
             counts: ScriptCounts::new(functions.clone()),
             functions,
@@ -71,15 +74,17 @@ impl ScriptReading<'_> {
             stacks: StackSummary::default(),
         };
         let jobs = self.settings.jobs.get();
-        calls.scratches.resize_with(jobs, EncoderScratch::default);
-        while more && calls.send(&stream, &mut interpreter)? {
+        stream_calls
+            .scratches
+            .resize_with(jobs, EncoderScratch::default);
+        while more && stream_calls.send(&stream, &mut interpreter)? {
             more = stream.advance()?;
         }
         let status = interpreter.finish()?;
         let events = stream.head().metadata().events;
-        warn_of_truncated(self.context, &calls.stacks, stack_copy_size(events));
+        warn_of_truncated(self.context, &stream_calls.stacks, stack_copy_size(events));
         let mut diagnostics = stream.diagnostics();
-        let bad_counts = calls.counts.decode_errors();
+        let bad_counts = stream_calls.counts.decode_errors();
         diagnostics.bad_records.merge(bad_counts);
         conclude(&path, &diagnostics, self.context)?;
         Ok(status)

@@ -69,6 +69,7 @@ pub(super) fn with_output(
     ];
     request.record_to = Some(CountOutput {
         output,
+        // Whether the path was given, or is the default.
         naming: recording_output::path_origin(matches),
         stream,
         config: StatConfig { terms },

@@ -22,7 +22,7 @@ enum CallPlace {
 }
 
 /// Returns how a state of [`TaskCalls::timeline`](rperf_analysis::timechart::TaskCalls) is drawn: its colour, and the part of the
-/// row.
+/// row. A state is the index of a [`CallKind`], or [`CallKind::FAILED_STATE`], which is after them.
 fn look(state: usize) -> (Paint, CallPlace) {
     match CallKind::ALL.get(state) {
         Some(CallKind::Read) => (Paint::Read, CallPlace::Above),
@@ -45,7 +45,8 @@ pub(super) fn call_row(lane: &TaskLane) -> ChartRow {
         let (mut above, mut below) = (MIDDLE, MIDDLE);
         for (state, nanos) in piece.sums().nanos.into_iter().enumerate() {
             let (paint, place) = look(state);
-            // In percent: 100 fills the half of the row above or below the middle, or both halves.
+            // The part of the piece that the task was in this state, in percent: 100 fills the half of the row above or below the
+            // middle, or both halves.
             let share = share(nanos, whole);
             let (low, high) = match place {
                 CallPlace::Above => {

@@ -15,7 +15,8 @@ pub(crate) fn record(kind: RecordKind, body: &[u8], endian: Endian) -> Vec<u8> {
     bytes
 }
 
-/// A FINISHED_ROUND record. A file without any record would be taken for that of a killed recorder.
+/// A FINISHED_ROUND record, for files of tests that need no other records: a file without any record would be taken for one of
+/// a killed recorder.
 pub(crate) fn finished_round(endian: Endian) -> Vec<u8> {
     record(RecordKind::FINISHED_ROUND, &[], endian)
 }

@@ -129,7 +129,8 @@ fn differs_in_outer_name(ours: &[Frame], theirs: &[Frame]) -> bool {
 }
 
 /// Whether only the file of the first frame differs: for rows of a line table before the first row that sets a file, binutils
-/// 2.40 counts files from 1 even in DWARF 5.
+/// 2.40 counts files from 1 even in DWARF 5. The file that it then names wrongly is the program's source or, with `-flto`,
+/// `<artificial>`.
 fn differs_in_first_file(ours: &[Frame], theirs: &[Frame]) -> bool {
     let ([first, callers @ ..], [their_first, their_callers @ ..]) = (ours, theirs) else {
         return false;
@@ -139,7 +140,7 @@ fn differs_in_first_file(ours: &[Frame], theirs: &[Frame]) -> bool {
         && (their_first.1.starts_with("inlines.") || their_first.1 == "<artificial>")
 }
 
-/// Compares the frames in all functions of an object; addr2line reads its debug information from `dwarf`.
+/// Compares the frames in all functions of an object; addr2line reads debug information from `dwarf`, a file with the same code.
 fn compare(object: &Path, dwarf: &Path) {
     let loaded = loaded(object);
     let addresses = addresses(object, &loaded);

@@ -38,6 +38,7 @@ fn formats(events: &[(&str, &str)]) -> Formats {
 
 #[test]
 fn lookup_returns_the_format_or_why_there_is_none() {
+    // The last has no id: it is ignored, so nothing below finds it.
     let formats = formats(&[("sched", SWITCH), ("x", BROKEN), ("none", "no description")]);
     let switch = formats.of_event(&attr_of(372)).expect("described");
     assert_eq!(switch.name(), "sched:sched_switch");
@@ -55,7 +56,7 @@ fn lookup_returns_the_format_or_why_there_is_none() {
 }
 
 #[test]
-fn a_name_is_known_if_the_fields_are_malformed() {
+fn a_name_is_known_even_if_the_fields_are_malformed() {
     let formats = formats(&[("sched", SWITCH), ("x", BROKEN)]);
     assert_eq!(formats.name(372).as_deref(), Some("sched:sched_switch"));
     assert_eq!(formats.name(9).as_deref(), Some("x:broken"));
@@ -85,6 +86,7 @@ fn sections_are_merged() {
         Arc::clone(tracepoint.expect("described"))
     };
     let (switch, wakeup) = (tracepoint_of(&formats, 372), tracepoint_of(&formats, 374));
+    // A format that changed replaces the earlier one of its id; the same format again keeps what is already parsed.
     let no_printk = "";
     let changed = SWITCH.replace("prev_pid", "pid");
     let changed_events = [("sched", changed.as_str()), ("sched", WAKEUP)];
@@ -101,6 +103,7 @@ fn sections_are_merged() {
         .expect("own section");
     assert!(Arc::ptr_eq(&wakeup, &tracepoint_of(&formats, 374)));
     assert_eq!(formats.name(9).as_deref(), Some("x:broken"));
+    // A section that cannot be parsed changes nothing.
     let truncated = other_section.get(..20).expect("a start");
     assert!(matches!(
         formats.add(truncated, Endian::Big),

@@ -1,4 +1,4 @@
-//! The tables of `kmem stat --page`: pages, by caller and by frame.
+//! The tables of `kmem stat --page`: pages, by caller and by page frame.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -8,7 +8,8 @@ use rperf_analysis::kmem::{MigrateTypes, PageRow, PageStatistics, RequestCount};
 use super::gfp::abbreviated;
 use super::{CallSiteNames, ShownRows, write_rule};
 
-/// The number of orders in the table of allocations by order and migrate type.
+/// The number of orders in the table of allocations by order and migrate type, as in perf; allocations of higher orders are not
+/// in it.
 const ORDERS: u32 = 11;
 /// The number of migrate types in that table.
 const TYPES: usize = 5;
