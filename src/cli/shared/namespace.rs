@@ -96,9 +96,10 @@ impl MountNamespace {
     }
 }
 
-/// Returns [`ExistingFile::markers`]; empty also if the file cannot be parsed.
-fn markers(path: &Path, file: &Path, bytes: &[u8]) -> String {
-    let request = ObjectRequest::new(file, ObjectKind::User);
+/// Returns [`ExistingFile::markers`]; empty also if the file cannot be parsed. `path` and `readable` are its two paths, as in
+/// [`ExistingFile`].
+fn markers(path: &Path, readable: &Path, bytes: &[u8]) -> String {
+    let request = ObjectRequest::new(readable, ObjectKind::User);
     let build_id_cache = None;
     let loaded = load(&DiskFiles, &SearchPaths::new(build_id_cache), &request);
     let object = ProbeObject::parse(ObjectInputs {

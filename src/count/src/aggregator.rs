@@ -123,7 +123,7 @@ impl<'a> Aggregator<'a> {
         }
     }
 
-    /// The counts of a unit that metrics use.
+    /// The counts of a unit from which metrics are computed. Bases are the counted events with a role in metrics, such as cycles.
     fn counted(&self, unit: AggregationUnit) -> UnitCounts<'_> {
         let bases = self.events.iter().enumerate().filter_map(|(index, event)| {
             let value = self.units.get(index)?.get(&unit)?.value;

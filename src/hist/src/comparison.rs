@@ -228,6 +228,7 @@ impl ComparedValue {
     }
 }
 
+/// The sum of a file's periods. Each histogram of a comparison has a single event, so a single total.
 fn total(file: Option<&Histogram>) -> u64 {
     let total = file.and_then(|histogram| histogram.totals.first());
     total.map_or(0, |total| total.period)

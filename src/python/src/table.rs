@@ -87,7 +87,7 @@ impl PyTable {
     }
 }
 
-/// The codes of texts by the keys of these texts, for example by the ids of symbols.
+/// Maps keys, for example ids of symbols, to the codes of their texts.
 struct Codes<K> {
     by_key: FxHashMap<K, u32>,
     /// The last key with its code: consecutive samples often have the same key.
@@ -105,7 +105,7 @@ impl<K> Default for Codes<K> {
 
 impl<K: Eq + Hash + Clone> Codes<K> {
     /// The code of the text of `key`; `text` is called only for a new key.
-    fn code(&mut self, key: &K, texts: &mut Texts, text: impl FnOnce() -> String) -> u32 {
+    fn code(&mut self, key: &K, categories: &mut Categories, text: impl FnOnce() -> String) -> u32 {
         if let Some((last, code)) = &self.last
             && last == key
         {
@@ -114,7 +114,7 @@ impl<K: Eq + Hash + Clone> Codes<K> {
         let code = match self.by_key.get(key) {
             Some(code) => *code,
             None => {
-                let code = texts.code(text());
+                let code = categories.code(text());
                 self.by_key.insert(key.clone(), code);
                 code
             }
@@ -126,12 +126,12 @@ impl<K: Eq + Hash + Clone> Codes<K> {
 
 /// The different texts of a column; the code of a text is its index. Several keys may have the same text.
 #[derive(Default)]
-struct Texts {
+struct Categories {
     list: Vec<String>,
     codes: FxHashMap<String, u32>,
 }
 
-impl Texts {
+impl Categories {
     fn code(&mut self, text: String) -> u32 {
         let next = u32::try_from(self.list.len()).unwrap_or(u32::MAX);
         *self.codes.entry(text).or_insert_with_key(|text| {
@@ -146,7 +146,7 @@ impl Texts {
 struct Collected {
     /// The numbers or codes, in native byte order.
     bytes: Vec<u8>,
-    texts: Texts,
+    categories: Categories,
     comms: Codes<CommId>,
     dsos: Codes<Option<DsoId>>,
     symbols: Codes<Option<SymbolId>>,
@@ -160,28 +160,30 @@ impl Collected {
     }
 
     fn add(&mut self, items: &ColumnItems, resolver: &Resolver<'_>) {
+        // The World, the processes and mappings at a time, has the names of threads and objects.
         let world = resolver.world();
         let dso_name = |dso: DsoId| world.dso(dso).name.clone();
         match items {
+            // Numbers, or indexes of events: the bytes of the column as they are.
             ColumnItems::Final(bytes) => self.bytes.extend_from_slice(bytes),
             ColumnItems::Comms(ids) => {
                 for id in ids {
                     let text = || world.comm(*id).to_owned();
-                    let code = self.comms.code(id, &mut self.texts, text);
+                    let code = self.comms.code(id, &mut self.categories, text);
                     self.push_code(code);
                 }
             }
             ColumnItems::Dsos(ids) => {
                 for id in ids {
                     let text = || id.map_or_else(|| UNKNOWN.to_owned(), dso_name);
-                    let code = self.dsos.code(id, &mut self.texts, text);
+                    let code = self.dsos.code(id, &mut self.categories, text);
                     self.push_code(code);
                 }
             }
             ColumnItems::Symbols(ids) => {
                 for id in ids {
                     let text = || id.map_or(UNKNOWN, |id| resolver.symbol_name(id)).to_owned();
-                    let code = self.symbols.code(id, &mut self.texts, text);
+                    let code = self.symbols.code(id, &mut self.categories, text);
                     self.push_code(code);
                 }
             }
@@ -192,7 +194,7 @@ impl Collected {
                     let field: Box<[u8]> = bytes.get(start..*end).unwrap_or_default().into();
                     start = *end;
                     let text = || name_text(&field).into_owned();
-                    let code = self.fields.code(&field, &mut self.texts, text);
+                    let code = self.fields.code(&field, &mut self.categories, text);
                     self.push_code(code);
                 }
             }
@@ -214,13 +216,13 @@ impl Collected {
                 let names: Vec<String> = stack.iter().rev().map(name).collect();
                 names.join(";")
             };
-            let code = self.stacks.code(&stack, &mut self.texts, text);
+            let code = self.stacks.code(&stack, &mut self.categories, text);
             self.push_code(code);
         }
     }
 }
 
-/// Collects blocks of columns.
+/// Appends blocks, the columns of consecutive samples, to the columns of a table.
 pub(crate) struct TableCollector<'a> {
     resolver: &'a Resolver<'a>,
     columns: Vec<(String, SampleColumn)>,
@@ -265,14 +267,14 @@ impl<'a> TableCollector<'a> {
         for ((name, column), collected) in self.columns.iter().zip(&mut self.collected) {
             let collected = std::mem::take(collected);
             let bytes = PyByteArray::new(py, &collected.bytes);
-            // The array is a copy: only one copy is kept while the other columns are converted.
+            // The array is a copy: the original is freed before the other columns are converted.
             drop(collected.bytes);
             let view = PyMemoryView::from(&bytes)?;
             let view = view.call_method1("cast", (column.format().to_string(),))?;
             let categories = match column {
                 SampleColumn::Number(_) | SampleColumn::FieldNumber(_) => None,
                 SampleColumn::Event => Some(PyList::new(py, &self.events)?.unbind()),
-                _ => Some(PyList::new(py, &collected.texts.list)?.unbind()),
+                _ => Some(PyList::new(py, &collected.categories.list)?.unbind()),
             };
             columns.push(PyColumn {
                 name: name.clone(),

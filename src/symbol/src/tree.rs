@@ -75,10 +75,15 @@ impl SearchTree {
     }
 
     /// The position of the first symbol that covers `address`, on the way down from the root; `None` if the search ends without
-    /// one. `symbol` returns the symbol at a position.
-    pub(crate) fn find(&self, symbol: impl Fn(u32) -> Option<Symbol>, address: u64) -> Option<u32> {
+    /// one. `symbol_at` returns the symbol at a position.
+    pub(crate) fn find(
+        &self,
+        symbol_at: impl Fn(u32) -> Option<Symbol>,
+        address: u64,
+    ) -> Option<u32> {
         let mut node = self.root;
-        while let Some(symbol) = symbol(node) {
+        while let Some(symbol) = symbol_at(node) {
+            // A symbol without size covers its start.
             let side = if address < symbol.start {
                 0
             } else if address > symbol.end || (address == symbol.end && address != symbol.start) {
@@ -365,12 +370,14 @@ mod tests {
                 }
                 let candidates = table.iter().filter(|(_, s)| covers(s)).count();
                 match &table.overlaps {
-                    // Outside overlaps the tree gives the same result.
+                    // The table uses the tree only in the ranges of overlapping symbols; elsewhere, too, the tree gives the
+                    // same result.
                     Some(overlaps) => {
                         let tree = overlaps.tree(&table.tied, table.compared_names());
                         let result = tree.find(|at| table.at(at), address);
                         prop_assert_eq!(result.and_then(|at| table.at(at)), found);
                     }
+                    // Without overlaps at most one symbol covers an address.
                     None => prop_assert_eq!(candidates, usize::from(found.is_some())),
                 }
             }

@@ -29,9 +29,9 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
     let ring_pages = ring_size::pages(matches, context)?;
     note_options_without_effect(matches, context);
     let target = target::target(matches, context, "recording")?;
-    let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
+    let tracepoints = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let pmus = machine_pmus(context);
-    let mut events = events_to_record(matches, context, &target, &pmus, &machine)?;
+    let mut events = events_to_record(matches, context, &target, &pmus, &tracepoints)?;
     // --all-user or --all-kernel.
     if let Some(level) = details.scope.level {
         events = events
@@ -41,9 +41,10 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
     }
     let cgroups = cgroups::cgroups(matches, &target, events.len())?;
     let mut output = output::options(matches, context)?;
-    output.switch_events =
-        events::listed(matches, "switch-output-event", &pmus.catalogue(&machine))?;
+    let catalogue = pmus.catalogue(&tracepoints);
+    output.switch_events = events::listed(matches, "switch-output-event", &catalogue)?;
     let workload = workload(matches, context, &events, &output.path)?;
+    // Hardware traces, such as those of Intel PT.
     let traces = traces::traces(matches, context, &events)?;
     let observe = ObserveOptions {
         workload,
@@ -54,6 +55,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
         raw_samples: flag(matches, "raw-samples") == Some(true),
         details,
         traces,
+        // When events are enabled and disabled (`-D`); neither context switches nor switches of the output.
         switches: timing::timed_switches(matches)?,
         duration: timing::duration(matches)?,
         ..ObserveOptions::new(target, events)
@@ -61,6 +63,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
     let rings = RingOptions {
         pages: ring_pages,
         min_flush_bytes: ring_size::flush(matches)?,
+        // `stream` is set if the records are written to a pipe.
         threads: threads::threads(matches, output.stream.is_some())?,
         affinity: threads::affinity(matches)?,
         real_time: real_time(matches)?,
@@ -73,7 +76,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
         roots: KernelRoots {
             proc: PROC.into(),
             sysfs: pmus.sysfs.root().to_owned(),
-            tracefs: machine.tracefs,
+            tracefs: tracepoints.tracefs,
         },
     })
 }

@@ -18,7 +18,8 @@ pub(super) fn is_of(file_cpuid: &str, processor: u64) -> bool {
     u64::from_str_radix(digits, 16).is_ok_and(|number| number == processor)
 }
 
-/// Returns the events of `rows`, the content of the file `path`. Rows without a usable `code` become findings.
+/// Returns the events of `rows`, the content of the file `path`; `topic` is their heading in listings. Rows with a name but
+/// without a usable `code` are added to `findings`; rows without a name are skipped.
 pub(super) fn events(
     path: &str,
     rows: &[Row],

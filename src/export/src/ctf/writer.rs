@@ -17,7 +17,7 @@ const FULL_PACKET_BYTES: usize = 256 << 10;
 pub struct CtfWriter<S, W> {
     open: S,
     streams: BTreeMap<u32, Stream<W>>,
-    /// Events from before the recording, which get the time of its first event; `None` once that is known.
+    /// Events from before the recording (their time is 0), which get the time of its first event; `None` once that is known.
     early: Option<EarlyEvents>,
     /// Bytes written so far.
     bytes: u64,
@@ -188,7 +188,9 @@ impl<W: Write> Stream<W> {
         header.extend(MAGIC.to_le_bytes());
         let stream_class = 0_u32;
         header.extend(stream_class.to_le_bytes());
-        for word in [first, last, 8 * size, 8 * size, self.lost] {
+        // The sizes of the content and of the packet are in bits, and equal: packets have no padding.
+        let bits = 8 * size;
+        for word in [first, last, bits, bits, self.lost] {
             header.extend(word.to_le_bytes());
         }
         header.extend(self.cpu.to_le_bytes());

@@ -56,7 +56,8 @@ fn options() -> impl Strategy<Value = FilterOptions> {
     })
 }
 
-/// Reference implementation of [`SampleCriteria`]. The thread with id N is named tN.
+/// Reference implementation of [`SampleCriteria`]. The thread with id N is named tN. A sample that time or CPU exclude is
+/// ignored; one that only its task excludes is filtered: it still counts for the total.
 fn expected(fields: &FilteredFields, options: &FilterOptions) -> SampleTreatment {
     if let Some((start, end)) = options.time {
         // A sample without a time counts as later than all others, so it is after the interval.
@@ -99,6 +100,7 @@ fn expected(fields: &FilteredFields, options: &FilterOptions) -> SampleTreatment
     }
 }
 
+/// The World (the processes at a time), with the names of all threads.
 fn world() -> World {
     let mut builder = WorldBuilder::new(Endian::NATIVE);
     for pid in 1..4 {
@@ -163,6 +165,7 @@ proptest! {
         let build_id_cache = None;
         let resolver = Resolver::new(&world, &files, SearchPaths::new(build_id_cache));
         let (filter, sample) = (filter(&options), sample(&fields));
+        // Reports use `sample`, script uses `accepts`.
         let treatment = filter.sample(&world, &sample);
         prop_assert_eq!(treatment, expected(&fields, &options));
         prop_assert_eq!(filter.accepts(&sample, &resolver), treatment == SampleTreatment::Counted);

@@ -74,14 +74,15 @@ fn rperf_symbol_at(
     })
 }
 
-/// Compares the symbols at the [`boundary_addresses`] in `mapping`, and returns the differences as text. `options` are passed to
-/// `perf script`.
+/// Compares the symbols at the [`boundary_addresses`] in `mapping`, and returns the differences as text. perf reads a perf.data
+/// that is written to `dir`; `options` are passed to `perf script`.
 fn differences(
     loaded: &LoadedSymbols,
     dir: &Path,
     mapping: &Mapping<'_>,
     options: &[&str],
 ) -> Vec<String> {
+    // The table's address of the mapping's first byte is `pgoff`; perf looks up addresses in the process.
     let to_ip = |address: u64| {
         address
             .wrapping_sub(mapping.pgoff)

@@ -8,8 +8,8 @@ use rperf_wire::Endian;
 
 /// Prints the ids of the BTF objects in ascending order.
 pub(super) fn write_btf(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
-    let sets = features.btf().unwrap_or_default();
-    let mut ids: Vec<u32> = sets.iter().map(|set| set.id).collect();
+    let btf_objects = features.btf().unwrap_or_default();
+    let mut ids: Vec<u32> = btf_objects.iter().map(|btf| btf.id).collect();
     ids.sort_unstable();
     ids.dedup();
     ids.iter()
@@ -23,13 +23,15 @@ pub(super) fn write_programs(
     features: &Features<'_>,
     endian: Endian,
 ) -> io::Result<()> {
-    let sets = features.btf().unwrap_or_default();
+    let btf_objects = features.btf().unwrap_or_default();
     let mut programs = features.bpf_programs().unwrap_or_default();
     programs.sort_by_key(|program| program.id(endian));
     programs.dedup_by_key(|program| program.id(endian));
     for program in &programs {
-        let types = sets.iter().find(|set| set.id == program.btf_id(endian));
-        let Some(symbols) = program.symbols(types, endian) else {
+        let btf = btf_objects
+            .iter()
+            .find(|btf| btf.id == program.btf_id(endian));
+        let Some(symbols) = program.symbols(btf, endian) else {
             continue;
         };
         let is_single = symbols.len() == 1;

@@ -141,7 +141,8 @@ fn cmdline(out: &mut dyn Write, words: &[String]) -> io::Result<()> {
 }
 
 fn events(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
-    let size = features.described_attr_size().unwrap_or_default();
+    // The size that EVENT_DESC states for each attr: it is printed, too, and may be that of an older or newer perf.
+    let attr_size = features.described_attr_size().unwrap_or_default();
     for event in features.event_desc().unwrap_or_default() {
         write!(out, "# event : name = {}, ", event.name)?;
         // As in perf, a second comma follows that of the name.
@@ -150,7 +151,7 @@ fn events(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
         }
         let text = AttrText {
             attr: &event.attr,
-            size,
+            size: attr_size,
             key_value_separator: " = ",
         };
         writeln!(out, ", {text}")?;
@@ -353,8 +354,8 @@ fn domains(out: &mut dyn Write, features: &Features<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes the clock of the recording, and a reference time: as a local date, as the time of day in seconds since 1970, and as the
-/// time of that clock.
+/// Writes the clock of the recording, and one instant in three forms: as a local date, in seconds since 1970 (which perf calls
+/// TOD, time of day), and as the time of that clock.
 fn clock_data(
     out: &mut dyn Write,
     clock: &ClockData,

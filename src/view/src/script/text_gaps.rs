@@ -65,7 +65,8 @@ pub(super) struct TextGap {
 pub(super) enum LateField {
     /// The time of a record in nanoseconds, which is shown relative to an earlier time.
     Time(u64),
-    /// Blanks that pad the text before the gap, which has this many bytes, to the longest text of the column so far.
+    /// Blanks that pad the text before the gap, which has this many bytes, to the longest text of the column so far. A line has
+    /// at most one such column.
     Blanks(usize),
     /// The next `length` bytes of the block are a source line. They are shown unless the thread's previous source line has the
     /// same id.
@@ -141,7 +142,8 @@ impl ScriptBlock {
     }
 }
 
-/// Appends a time in nanoseconds as seconds with nine decimals, or six (truncated) unless `with_nanoseconds`, and `: `.
+/// Appends a time in nanoseconds as seconds, and `: `. The seconds have nine decimals if `with_nanoseconds`, otherwise six
+/// (truncated).
 pub(super) fn time(out: &mut Vec<u8>, time: u64, with_nanoseconds: bool) {
     let (seconds, nanos) = (time / 1_000_000_000, time % 1_000_000_000);
     digits::decimal(out, seconds, 5);
@@ -149,7 +151,7 @@ pub(super) fn time(out: &mut Vec<u8>, time: u64, with_nanoseconds: bool) {
     out.extend_from_slice(b": ");
 }
 
-/// Appends a point and `nanos`, a fraction of a second, with nine digits, or six unless `with_nanoseconds`.
+/// Appends a point and `nanos`, a fraction of a second, with nine digits if `with_nanoseconds`, otherwise six (truncated).
 fn fraction(out: &mut Vec<u8>, nanos: u64, with_nanoseconds: bool) {
     out.push(b'.');
     match with_nanoseconds {

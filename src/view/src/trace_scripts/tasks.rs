@@ -351,9 +351,11 @@ mod tests {
     use super::rounded;
 
     #[test]
-    fn halves_are_rounded_to_even_digits() {
+    fn quotients_are_rounded_and_halves_to_even_digits() {
+        // Halves.
         assert_eq!(rounded(10_001_000_500, 1_000_000_000, 6), "10.001000");
         assert_eq!(rounded(10_001_001_500, 1_000_000_000, 6), "10.001002");
+        // Not halves: both are rounded up.
         assert_eq!(rounded(3_000_500, 3, 0), "1000167");
         assert_eq!(rounded(29_850, 1_000_000, 3), "0.030");
     }
