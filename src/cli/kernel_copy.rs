@@ -81,9 +81,9 @@ impl KernelFiles {
             .iter()
             .filter_map(|name| copies.open_below(name.as_ref()).ok());
         let known = folders.find(|folder| {
-            let listed = |name: &str| folder.read(name.as_ref(), MAX_LISTING).unwrap_or_default();
-            module_ranges(&listed("modules")) == module_ranges(&self.modules)
-                && address_of(&listed("kallsyms"), b"_stext")
+            let copied = |name: &str| folder.read(name.as_ref(), MAX_LISTING).unwrap_or_default();
+            module_ranges(&copied("modules")) == module_ranges(&self.modules)
+                && address_of(&copied("kallsyms"), b"_stext")
                     == address_of(&self.listing, b"_stext")
         });
         Some(known?.path().to_owned())
@@ -118,8 +118,8 @@ impl KernelFiles {
         Ok(ranges)
     }
 
-    /// Writes kallsyms, modules and a kcore file to an empty folder. The kcore file has, of each range, the part from its start
-    /// that the original contains.
+    /// Writes kallsyms, modules and a kcore file to an empty folder. Of each range, the kcore file has the bytes before the first
+    /// one that the original kcore lacks.
     ///
     /// # Errors
     ///
@@ -197,8 +197,8 @@ fn module_ranges(modules: &[u8]) -> Vec<(u64, u64, String)> {
     ranges
 }
 
-/// Returns the headers of an ELF file of the same machine as `original` for these address ranges, padded to the offset of the
-/// first range; `None` if `original` is not 64-bit ELF.
+/// Returns the headers of an ELF core file with these address ranges, padded to the offset of the first range's bytes. The
+/// machine and byte order are those of the file that begins with `original`; `None` if that file is not 64-bit ELF.
 fn headers(original: &[u8], ranges: &[Range<u64>]) -> Option<Vec<u8>> {
     const ALL_PERMISSIONS: u32 = libc::PF_R | libc::PF_W | libc::PF_X;
     let ident = original.get(..16)?;

@@ -8,7 +8,7 @@ use super::slab::{SlabAllocation, SlabStatistics};
 use crate::sched::LostStretches;
 use crate::{EventContext, Loss, Observer};
 
-/// Data computed from an event for [`KmemEvents`].
+/// Data computed from an event for the observers of allocators: [`KmemEvents`] and `Fragmentation`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KmemDetail {
     /// The innermost address of the callchain outside the functions of the page allocator, or the innermost if none is outside; 0
@@ -31,12 +31,14 @@ pub struct KmemEvents {
 
 impl Observer<KmemDetail> for KmemEvents {
     fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, detail: KmemDetail) {
+        // An event with an impossible CPU number counts as a lost record.
         if !self.losses.usable_event(at) {
             return;
         }
         if let Some(distributions) = &mut self.distributions {
             distributions.event(at.time(), &event);
         }
+        // Events without a CPU have a number that is not that of any CPU.
         let cpu = at.cpu.unwrap_or(u32::MAX);
         match event {
             TypedEvent::Kmalloc(event) => {

@@ -69,7 +69,7 @@ pub struct TraceSwitch {
 /// Receives lines in order.
 pub trait TraceSink {
     /// Receives the time in nanoseconds of the first selected call or other event, before its line. Only a line of lost records
-    /// can precede it.
+    /// can come before this time.
     fn begin(&mut self, time: u64);
 
     /// Prints a line; returns false if no more can be printed.
@@ -130,11 +130,11 @@ pub struct NamedText {
 pub enum CallText<'a> {
     /// A call as `name(arguments`, and its result; `None` if it never returns.
     Call(&'a str, Option<&'a str>),
-    /// A call as `name(arguments`, which has not returned when another thread begins a call, a page fault or another event
-    /// follows, records are lost, or the trace ends.
+    /// A call as `name(arguments` that has not returned yet. The line is printed at the next call of another thread, at the next
+    /// page fault or other event of any thread, when records are lost, or at the end of the trace.
     Begun(&'a str),
-    /// The return of a call whose begin is in an earlier line or was not seen: `name(` with the arguments that are not
-    /// in that line, and the result.
+    /// The return of a call, and the result. If its begin is in an earlier line, `name(` with the arguments that were not known
+    /// yet for that line; if its begin was not seen, `name(` without arguments.
     Continued(&'a str, &'a str),
     /// Another event as `name(fields)`, or a page fault as `majfault ADDRESSES` or `minfault ADDRESSES`.
     Event(&'a str),

@@ -84,8 +84,8 @@ fn left_over(plan: &ReplayPlan) -> usize {
     steps.map(|(task, next)| task.steps.len() - next).sum()
 }
 
-/// Replaces the task that is switched out or wakes another by the one that runs on that CPU, and appends a switch to the idle
-/// task on each CPU, so that all runs end.
+/// Corrects the task of each event, whether it is switched out or a waker: it becomes the task that runs on the CPU. Appends a
+/// switch to the idle task on each CPU, so that all runs end.
 fn consistent(mut events: Vec<Event>) -> Vec<Event> {
     let mut current = BTreeMap::new();
     for (_, cpu, task, state, other) in &mut events {
@@ -144,7 +144,7 @@ proptest! {
         let wakeups = events.len() as u64 - switches;
         let counts = plan.counts;
         prop_assert_eq!(counts.runs, switches);
-        // Each task begins with a sleep.
+        // As in perf, a sleep is counted at the start of each task. It need not be among the steps.
         prop_assert_eq!(counts.sleeps, switches + plan.tasks.len() as u64);
         prop_assert_eq!(counts.wakeups, wakeups);
         let events: u64 = plan.tasks.iter().map(|task| task.events).sum();

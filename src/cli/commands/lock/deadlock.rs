@@ -89,12 +89,13 @@ pub(in crate::cli::commands) fn run(
         return Err(CliError::usage("lock deadlock: -E is for recordings (-i)"));
     }
     let symbols = SymbolSources::new(matches, context)?;
+    // The activity is only for the note about a missing target; here `-p` is given.
     let Target::Processes(pids) = target::target(matches, context, "watching")? else {
         return Err(CliError::usage("lock deadlock: no process given"));
     };
     let proc = Proc::new(PROC);
-    let snapshot =
-        Snapshot::take(&proc, &pids).map_err(|failure| unreadable(failure.pid, &failure.error))?;
+    let snapshot = Snapshot::take(&proc, &pids)
+        .map_err(|failure| unreadable_error(failure.pid, &failure.error))?;
     let read_pids: Vec<u32> = snapshot.processes.keys().copied().collect();
     let world = world(&read_pids, matches, context)?;
     let resolver = symbols.live_resolver(context, world.world());
@@ -121,7 +122,8 @@ fn max_stack(matches: &ArgMatches) -> usize {
     })
 }
 
-fn unreadable(pid: u32, error: &io::Error) -> CliError {
+/// The error for a requested process whose threads cannot be read.
+fn unreadable_error(pid: u32, error: &io::Error) -> CliError {
     let failed = CliError::message(255, format!("process {pid}: {error}"));
     match error.kind() {
         io::ErrorKind::NotFound => failed.hint("'ps -e' lists the running processes"),
@@ -134,12 +136,12 @@ fn unreadable(pid: u32, error: &io::Error) -> CliError {
 
 /// Returns the processes with their mappings.
 fn world(pids: &[u32], matches: &ArgMatches, context: &Context) -> Result<LiveWorld, CliError> {
-    let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
+    let tracepoints = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let pmus = machine_pmus(context);
     let roots = KernelRoots {
         proc: PROC.into(),
         sysfs: pmus.sysfs.root().to_owned(),
-        tracefs: machine.tracefs,
+        tracefs: tracepoints.tracefs,
     };
     let mut observe = ObserveOptions::new(
         Target::Processes(pids.to_vec()),
@@ -207,6 +209,7 @@ impl WaitReader<'_, '_> {
         let states = read.chain(unreadable).map(|(pid, threads)| ProcessState {
             pid,
             threads,
+            // A process that was not requested is looked at because one of its threads holds a lock.
             is_holder: !requested.contains(&pid),
             is_java: threads.is_some() && is_java(self.proc, pid),
         });
@@ -235,6 +238,7 @@ impl WaitReader<'_, '_> {
         names
     }
 
+    /// The process, at the end of the observation.
     fn at(&self, pid: u32) -> AddressContext {
         AddressContext {
             machine: Machine::Host,
@@ -267,6 +271,7 @@ impl WaitReader<'_, '_> {
         let options = StackOptions {
             machine: uname().ok()?.machine,
             endian: Endian::NATIVE,
+            // The options below only apply to recorded callchains.
             limit: None,
             keeps_outermost: false,
             has_lbr_call_stacks: false,

@@ -141,7 +141,8 @@ impl BuildRewriter for LiveUnwinding {
     fn build(&self, events: &[EventDesc]) -> Box<dyn Rewriter> {
         let mapped = MappedFiles::new(PROC);
         let mut paths = self.paths.clone();
-        // Mapped files are found by build-id among the files that are kept open, in the place of debuginfod servers.
+        // Symbol lookup asks the `servers` for files by build-id: here not debuginfod servers, but the files that `mapped`
+        // keeps open.
         paths.servers = Some(mapped.open_files());
         let options = UnwindOptions {
             files: &DiskFiles,
@@ -151,9 +152,11 @@ impl BuildRewriter for LiveUnwinding {
                 machine: std::env::consts::ARCH.to_owned(),
                 endian: Endian::NATIVE,
                 limit: Some(max_stack_frames()),
+                // For reading: call graphs that start with callers, and `--call-graph lbr`.
                 keeps_outermost: false,
                 has_lbr_call_stacks: false,
             },
+            // Half of the CPUs; the others are left to the recorded programs.
             jobs: rperf_sys::parallelism().div_ceil(2),
         };
         Box::new(StackRewriter {
@@ -175,7 +178,8 @@ impl Rewriter for StackRewriter {
     fn note(&mut self, records: &[u8]) {
         let unwinder = &mut self.unwinder;
         // The unwinder finds files by the build-ids that the mappings get here.
-        self.mapped.identify(records, |piece| unwinder.note(piece));
+        self.mapped
+            .identify(records, |identified| unwinder.note(identified));
     }
 
     fn note_end(&mut self) {

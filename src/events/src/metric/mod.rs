@@ -1,7 +1,7 @@
 //! Metrics: values computed from counts.
 //!
-//! [`Expr`] is a formula of a table (`MetricExpr`); [`MetricPlan`] determines the events to count and
-//! computes the value.
+//! [`Expr`] is a formula: the `MetricExpr` of a metric in the tables of events and metrics. [`MetricPlan`] determines the events
+//! to count and computes the value.
 //!
 //! ```text
 //! choice    := operation [ "if" operation "else" choice ]
@@ -12,8 +12,7 @@
 //! ```
 //!
 //! A name is that of an event or metric. In names of events `@` is a slash, and a backslash escapes characters that would end
-//! the name:
-//! `cpu@INST_RETIRED.ANY\,cmask\=1@`.
+//! the name: `cpu@INST_RETIRED.ANY\,cmask\=1@`.
 
 mod error;
 mod eval;

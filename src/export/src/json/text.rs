@@ -62,12 +62,14 @@ struct KnownTexts {
 /// Inputs of resolving a frame.
 #[derive(Clone, Copy)]
 struct FrameContext {
+    /// The process and the moment.
     at: AddressContext,
+    /// For keys of caches: with equal epochs, mappings are the same, so that equal addresses have equal frames.
     epoch: Epoch,
 }
 
 impl<'r, 'w> JsonText<'r, 'w> {
-    /// Resolves frames with `resolver`; `stacks` completes callchains. `sample_types` are those of
+    /// Resolves frames with `resolver`; `stacks` adds the user frames that it unwinds to callchains. `sample_types` are those of
     /// the events.
     #[must_use]
     pub fn new(
@@ -165,7 +167,7 @@ impl<'r, 'w> JsonText<'r, 'w> {
         out.remove(start);
         let callers = U64s::new(split.callers, self.endian);
         let no_limit = usize::MAX;
-        let is_complete = chain::parts(split.mode, callers, no_limit, |mode, part| {
+        let is_valid = chain::parts(split.mode, callers, no_limit, |mode, part| {
             let key = TextKey {
                 words: [context.epoch.user, context.epoch.kernel, mode as u64],
                 bytes: part.as_bytes(),
@@ -180,7 +182,7 @@ impl<'r, 'w> JsonText<'r, 'w> {
             });
             parts.insert(&key, out.get(from..).unwrap_or_default());
         });
-        if !is_complete {
+        if !is_valid {
             out.truncate(start);
             self.corrupted(context, chain, frames, out);
         }
@@ -193,7 +195,7 @@ impl<'r, 'w> JsonText<'r, 'w> {
         &self,
         context: FrameContext,
         chain: U64s<'_>,
-        known: &mut TextCache,
+        frames: &mut TextCache,
         out: &mut Vec<u8>,
     ) {
         let start = out.len();
@@ -204,7 +206,7 @@ impl<'r, 'w> JsonText<'r, 'w> {
                 PERF_CONTEXT_KERNEL => mode = CpuMode::Kernel,
                 PERF_CONTEXT_USER => mode = CpuMode::User,
                 PERF_CONTEXT_MAX.. => {}
-                _ => self.frame(context, mode, ip, known, out),
+                _ => self.frame(context, mode, ip, frames, out),
             }
         }
         if out.len() > start {
@@ -219,20 +221,20 @@ impl<'r, 'w> JsonText<'r, 'w> {
         context: FrameContext,
         mode: CpuMode,
         ip: u64,
-        known: &mut TextCache,
+        frames: &mut TextCache,
         out: &mut Vec<u8>,
     ) {
         let key = TextKey {
             words: [context.epoch.of_mode(mode), mode as u64, ip],
             bytes: &[],
         };
-        if let Some(text) = known.get(&key) {
+        if let Some(text) = frames.get(&key) {
             return out.extend_from_slice(text);
         }
         let from = out.len();
         out.push(b',');
         self.push_frame(&self.resolver.locate(context.at, mode, ip), out);
-        known.insert(&key, out.get(from..).unwrap_or_default());
+        frames.insert(&key, out.get(from..).unwrap_or_default());
     }
 
     /// Appends the object of one frame.

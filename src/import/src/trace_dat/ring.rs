@@ -29,6 +29,9 @@ const MISSED_STORED: u64 = 1 << 30;
 /// Bits of `commit` with the size of the events in bytes.
 const LENGTH: u64 = (1 << 27) - 1;
 
+/// The minimum size of a page in bytes. Smaller sizes are not believed: the header must fit, and [`RingEvents`] must advance.
+const MIN_PAGE_SIZE: usize = 64;
+
 /// The layout of pages, by `events/header_page`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PageLayout {
@@ -43,7 +46,7 @@ pub(super) struct PageLayout {
 
 impl PageLayout {
     /// Parses the text of `header_page`. Missing fields are assumed as in 64-bit kernels, with pages of `page_size` bytes (at
-    /// least 64).
+    /// least [`MIN_PAGE_SIZE`]).
     pub(super) fn parse(text: &[u8], endian: Endian, page_size: u32) -> Self {
         let text = String::from_utf8_lossy(text);
         // Offset and size of a field.
@@ -66,8 +69,8 @@ impl PageLayout {
         Self {
             endian,
             size: size
-                .filter(|size| *size >= 64)
-                .unwrap_or((page_size as usize).max(64)),
+                .filter(|size| *size >= MIN_PAGE_SIZE)
+                .unwrap_or((page_size as usize).max(MIN_PAGE_SIZE)),
             commit: commit.unwrap_or((8, 8)),
             data: data.map_or(16, |(offset, _)| offset),
         }
@@ -88,7 +91,8 @@ pub(super) enum RingItem<'p> {
 pub(super) struct RingEvents<'p> {
     layout: PageLayout,
     pages: &'p [u8],
-    /// Offset of the pages in the file. Errors add the offset in `pages` to it, even if the file has compressed pages.
+    /// Offset of the pages in the file. In errors, the offset in `pages` is added to it; the sum is inexact if the pages are
+    /// compressed in the file.
     origin: u64,
     /// Offset of the current page in `pages`.
     page: usize,

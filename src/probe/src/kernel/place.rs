@@ -28,6 +28,7 @@ pub fn kernel_image_target(
     {
         return target(BASE, distance);
     }
+    // A variant is a symbol with a suffix, such as `NAME.cold` or `NAME.isra.0`.
     match object.variant_symbol(probe) {
         Some((symbol, offset)) => target(&symbol, offset),
         None => target(&probe.symbol, probe.offset),

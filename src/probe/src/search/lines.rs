@@ -51,8 +51,8 @@ struct LineSearch<'p, 'w, 'u> {
     function: Option<&'p Die<'w, 'u>>,
     /// The requested lines, counted from 1 in the file.
     lines: &'p [u32],
-    /// Whether the user gave the number of a line, and not a pattern. Then a line is skipped at addresses that another line
-    /// represents ([`representative`]).
+    /// Whether the user gave the number of a line, and not a pattern. If it is a number, the line is skipped at addresses that
+    /// another line represents (see [`representative`]).
     is_number: bool,
 }
 
@@ -203,6 +203,7 @@ fn scope<'w, 'u>(
     line: u32,
     address: u64,
 ) -> Option<Die<'w, 'u>> {
+    // From `function` itself to the innermost inlined function.
     let nested = InlinedInstances::at(function, address);
     if let Some(requested) = search.function {
         let requested = abstract_origin(requested);
@@ -224,9 +225,9 @@ fn scope<'w, 'u>(
         .or_else(|| nested.last().cloned())
 }
 
-/// Returns the file and line that represent `address`: at the entry of `function` its declaration, otherwise the first line for
-/// the address in the line table. `None` if unknown, if this line's number is `line`, or if this file is not that in which
-/// `scope` is declared.
+/// Returns the file and line that represent `address` instead of `line`: at the entry of `function` its declaration, otherwise
+/// the first line for the address in the line table. `None` if `line` itself represents it, if the representative is unknown,
+/// or if it is in another file than the declaration of `scope`.
 fn representative(
     compile_unit: &CompileUnit<'_>,
     scope: &Die<'_, '_>,

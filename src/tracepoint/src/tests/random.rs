@@ -43,6 +43,7 @@ const PIECES: [&str; 34] = [
     "__print_hex(",
 ];
 
+/// The beginning of a format file, with fields of the names that [`PIECES`] refer to.
 const FIELDS: &str = "name: x\nID: 1\nformat:\n\
     \tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n\
     \tfield:char b[8];\toffset:12;\tsize:8;\tsigned:0;\n\
@@ -58,6 +59,7 @@ fn print(text: &str, raw: &[u8]) {
         symbols: &NoSymbols,
         printk: &PrintkFormats::default(),
     };
+    // The second size of a long differs from the one used for parsing.
     for (endian, long_size) in [(Endian::Little, 8), (Endian::Big, 4)] {
         let abi = Abi { endian, long_size };
         let mut out = Vec::new();

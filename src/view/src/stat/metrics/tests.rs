@@ -56,6 +56,8 @@ fn table() -> CountTable {
     aggregator.table()
 }
 
+/// Writes the metrics of [`table`] and returns the lines. Text and CSV begin with a header if its columns differ from
+/// `header_columns`, those of the previous header, which are then replaced.
 fn written(
     format: StatFormat<'_>,
     prefix: StatPrefix,
@@ -74,7 +76,7 @@ fn written(
 }
 
 #[test]
-fn each_unit_has_a_line_and_each_metric_a_column() {
+fn each_core_has_a_line_and_each_metric_a_column() {
     let mut header_columns = Vec::new();
     let text = StatFormat::Text { thousands: "," };
     let lines = written(text, StatPrefix::None, &mut header_columns);
@@ -96,7 +98,7 @@ fn each_unit_has_a_line_and_each_metric_a_column() {
 }
 
 #[test]
-fn times_precede_units() {
+fn times_precede_cores() {
     let time = StatPrefix::Time(Duration::from_millis(1500));
     let lines = written(StatFormat::Text { thousands: "" }, time, &mut Vec::new());
     assert!(
