@@ -135,7 +135,7 @@ pub(crate) fn certificate_files(context: &Context) -> Vec<PathBuf> {
     configured.unwrap_or_else(|| CERTIFICATES.map(PathBuf::from).to_vec())
 }
 
-/// Shows download progress on stderr.
+/// Shows download progress and failures on stderr.
 struct DownloadProgress {
     quiet: bool,
     /// Whether progress may be shown, as one line that is overwritten: stderr is a terminal, and not `quiet`.

@@ -72,7 +72,7 @@ impl<'c> BrowserTerminal<'c> {
         let restorer = terminal.restorer();
         let thread = thread::Builder::new().spawn(move || restore_and_die(signals, &restorer));
         thread.map_err(no_thread)?;
-        // The drop of `BrowserTerminal` releases them: nothing may fail in between.
+        // Nothing may fail from here on: only the drop of `BrowserTerminal` releases the messages.
         context.output.hold_messages();
         Ok(Self {
             context,
@@ -98,7 +98,7 @@ impl<'c> BrowserTerminal<'c> {
         }
     }
 
-    /// Runs a session that starts with the view `first` and receives `messages`.
+    /// Runs a session that starts with the screen `first` and receives `messages`.
     ///
     /// # Errors
     ///

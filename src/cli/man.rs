@@ -59,13 +59,13 @@ pub(crate) fn write_pages(path: &Path, context: &Context) -> Result<(), CliError
         let message = format!("failed to write pages into {}: {error}", path.display());
         CliError::message(255, message).hint("give --man a directory that you can write to")
     };
-    let book = ManualContext {
+    let manual = ManualContext {
         program: context.program,
         date: date(context)?,
     };
     let folder = Folder::open_own_or_create(path, DIRECTORY_MODE).map_err(failed)?;
-    let pages = entries().map(|entry| book.page(entry));
-    for page in pages.chain([book.overview()]) {
+    let pages = all_commands().map(|entry| manual.page(entry));
+    for page in pages.chain([manual.overview()]) {
         let name = format!("{}.1", page.name);
         let text = page.render()?;
         folder
@@ -160,7 +160,7 @@ impl ManualContext {
         let name = self.program.to_string();
         let declared = globals::options();
         // Options of commands are listed on the pages of the commands.
-        let commands = entries().map(|entry| {
+        let commands = all_commands().map(|entry| {
             let command = entry.name.replace(' ', "-");
             Command::new(command.clone())
                 .display_name(self.name(&command))
@@ -185,7 +185,7 @@ impl ManualContext {
         entries_section(&mut rest, "FILES", FILES.iter());
         let every_example = |_: &super::examples::Example| true;
         self.examples(&mut rest, every_example);
-        let others = entries().map(|entry| self.name(entry.name));
+        let others = all_commands().map(|entry| self.name(entry.name));
         see_also(&mut rest, others);
         ManualPage {
             has_options: true,
@@ -254,11 +254,11 @@ impl ManualPage {
 }
 
 /// Returns every command, each followed by its subcommands.
-fn entries() -> impl Iterator<Item = &'static CommandEntry> {
+fn all_commands() -> impl Iterator<Item = &'static CommandEntry> {
     let subcommands = |entry: &'static CommandEntry| {
         let is_subcommand = |other: &&CommandEntry| {
-            let rest = other.name.strip_prefix(entry.name);
-            rest.is_some_and(|rest| rest.starts_with(' '))
+            let suffix = other.name.strip_prefix(entry.name);
+            suffix.is_some_and(|suffix| suffix.starts_with(' '))
         };
         SUBCOMMANDS.iter().filter(is_subcommand)
     };

@@ -59,7 +59,7 @@ pub struct InstructionLine<'r> {
 }
 
 impl InstructionLine<'_> {
-    /// The text as in objdump: with the symbol of the target, and with the referred address and its symbol as a comment.
+    /// The text as in objdump: with the symbol of the target, and with the referenced address and its symbol as a comment.
     #[must_use]
     pub fn full_text(&self) -> String {
         let mut text = self.text.clone();
@@ -70,11 +70,11 @@ impl InstructionLine<'_> {
         if let Some(target) = &self.target {
             text.push_str(&suffix(target));
         }
-        if let Some(referred) = &self.referenced {
+        if let Some(referenced) = &self.referenced {
             text.push_str(&format!(
                 "        # {:x}{}",
-                referred.address,
-                suffix(referred)
+                referenced.address,
+                suffix(referenced)
             ));
         }
         text

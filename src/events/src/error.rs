@@ -3,8 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
-/// An invalid selector. For each fault, `Display` writes the text and an arrow under the fault with the reason, but not the hint,
-/// and no newline at the end:
+/// An invalid selector. For each fault, `Display` writes the text and an arrow under the fault with the reason (which may suggest
+/// a name), but not the hint, and no newline at the end:
 ///
 /// ```text
 /// event syntax error: 'cs,page-fualts'
@@ -21,7 +21,7 @@ pub struct ParseError {
 /// One fault of a selector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelectorFault {
-    /// Byte range of the fault; empty at the end of the text.
+    /// Byte range of the fault; empty if the fault is at the end of the text or of an event in it.
     pub position: Range<usize>,
     /// Description in one line.
     pub reason: String,

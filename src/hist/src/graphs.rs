@@ -35,6 +35,7 @@ struct SiteProperties<'a> {
     symbol: Option<SymbolId>,
     /// The name of an inlined function: its copies are equal wherever they are inlined.
     inlined: Option<&'a str>,
+    /// [`CodeSite::address`]: 0 for a function unless call graphs distinguish addresses.
     address: u64,
     line: LocationText,
 }
@@ -100,7 +101,7 @@ impl<'a> GraphBuilder<'a> {
             annotates_branches: self.options.annotates_branches && !is_list,
             rank: |site| self.rank(site),
         };
-        let (nodes, _) = builder.split(chains);
+        let (nodes, _without_frames) = builder.split(chains);
         if !is_list {
             return nodes.into_iter().map(|node| self.branch(node)).collect();
         }
@@ -120,7 +121,7 @@ impl<'a> GraphBuilder<'a> {
             annotates_branches: true,
             rank: |site| self.rank(site),
         };
-        let (nodes, _) = builder.split(chains);
+        let (nodes, _without_frames) = builder.split(chains);
         let mut list = Vec::new();
         list_ends(&nodes, &mut list);
         let periods = list.iter().map(|node| node.own.period);
@@ -162,9 +163,10 @@ impl<'a> GraphBuilder<'a> {
     }
 
     /// The order of siblings of equal weight; in list forms and for streams, of all siblings. By line if call graphs
-    /// distinguish lines, then by object, then by address, each descending. perf compares objects by the addresses of its own
-    /// data structures, which mostly increase in order of appearance in the recording. Ids of objects have the same order, and
-    /// are the same in every run.
+    /// distinguish lines, then by object, then by the start of the function, or by the address if there is no function or call
+    /// graphs distinguish addresses; each descending. perf compares objects by the addresses of its own data structures, which
+    /// mostly increase in order of appearance in the recording. Ids of objects have the same order, and are the same in every
+    /// run.
     fn rank(&self, site: u32) -> Reverse<(Option<&str>, Option<DsoId>, u64)> {
         let site = &self.merged.sites[site as usize];
         let line = match site.line {
@@ -212,10 +214,12 @@ impl<'a> GraphBuilder<'a> {
         }
     }
 
+    /// The texts of frames, which are given as indices of their sites.
     fn frames(&self, sites: &[u32]) -> Vec<Arc<str>> {
         sites.iter().map(|site| self.frame(*site)).collect()
     }
 
+    /// The text of a frame.
     fn frame(&self, site: u32) -> Arc<str> {
         let site = &self.merged.sites[site as usize];
         let Some(symbol) = site.symbol else {

@@ -27,8 +27,8 @@ pub(crate) struct Prefetcher<'a> {
     fetched: u64,
     /// Number of records since `fetched` was last advanced, the current one included.
     passed: usize,
-    /// Counts the bytes up to `fetched`, for progress.
-    walked: BytesRead,
+    /// The progress of all passes, to which this one adds the bytes up to `fetched`.
+    progress: BytesRead,
 }
 
 /// Bytes prefetched at a time; they stay in the caches until used.
@@ -40,14 +40,14 @@ const CACHE_LINE: usize = 64;
 
 impl<'a> Prefetcher<'a> {
     /// Creates a prefetcher for a loop over `bytes`, which start at `start` of the file.
-    pub(crate) fn new(bytes: &'a [u8], start: u64, walked: &BytesRead) -> Self {
+    pub(crate) fn new(bytes: &'a [u8], start: u64, progress: &BytesRead) -> Self {
         Self {
             bytes,
             start,
             fetched: start,
             // The first range is always prefetched.
             passed: MAX_SPARSE_RECORDS,
-            walked: walked.clone(),
+            progress: progress.clone(),
         }
     }
 
@@ -71,8 +71,8 @@ impl<'a> Prefetcher<'a> {
         }
         let end = self.start + self.bytes.len() as u64;
         let fetched = from + PREFETCH_BYTES as u64;
-        let walked = fetched.min(end).saturating_sub(self.fetched);
-        self.walked.0.fetch_add(walked, Ordering::Relaxed);
+        let newly_reached = fetched.min(end).saturating_sub(self.fetched);
+        self.progress.0.fetch_add(newly_reached, Ordering::Relaxed);
         self.fetched = fetched;
         self.passed = 0;
     }

@@ -16,7 +16,7 @@ pub(crate) fn keeps_first<'n, N: AsRef<str> + 'n>(
     }
     let (first, second) = names();
     let (first, second) = (first.as_ref(), second.as_ref());
-    let by_underscores = underscores(second).cmp(&underscores(first));
+    let by_underscores = leading_underscores(second).cmp(&leading_underscores(first));
     let by_name = by_underscores.then(first.len().cmp(&second.len()));
     if by_name.is_ne() {
         return by_name.is_gt();
@@ -44,7 +44,7 @@ pub(crate) fn are_variants(first: &str, second: &str) -> bool {
     let (Some((at, (a, b))), None) = (differing.next(), differing.next()) else {
         return false;
     };
-    let around = |at: usize| first.get(at..at + 4);
+    let four_from = |start: usize| first.get(start..start + 4);
     let is_structor = |around: &[u8]| {
         // After an S, the letter and the digit belong to the number of a substitution.
         matches!(around, [before, b'C' | b'D', _, b'E' | b'B' | b'I'] if *before != b'S')
@@ -54,11 +54,11 @@ pub(crate) fn are_variants(first: &str, second: &str) -> bool {
         && a.is_ascii_digit()
         && b.is_ascii_digit()
         && usize::checked_sub(at, 2)
-            .and_then(around)
+            .and_then(four_from)
             .is_some_and(is_structor)
 }
 
-fn underscores(name: &str) -> usize {
+fn leading_underscores(name: &str) -> usize {
     name.bytes().take_while(|&byte| byte == b'_').count()
 }
 

@@ -55,7 +55,7 @@ pub(super) enum AnnotatedCode {
     Unavailable(String),
 }
 
-/// The events of a table, and their totals over all functions.
+/// The events of one of the tables of `top` (one for each event, or one for all), and their totals over all functions.
 struct TableTotals {
     events: Vec<EventIndex>,
     /// The names of the events.
@@ -87,8 +87,8 @@ impl LiveCode {
         self.request.view_options()
     }
 
-    /// Returns the annotations of the watched functions whose location is known, in the order in which they were added; of each
-    /// function, one for each table.
+    /// Returns the annotations of the watched functions of which a frame is known, in the order in which the functions were
+    /// added; of each function, one for each table.
     pub(super) fn annotations(&mut self, session: &mut TopSession) -> Vec<AnnotatedCode> {
         let tables: Vec<TableTotals> = (0..session.table_count())
             .map(|number| TableTotals::of(session, number))
@@ -155,6 +155,7 @@ impl LiveCode {
                 None => writeln!(out, "   no samples in {symbol} yet"),
             }
         });
+        // `None`: an earlier use of the resolver panicked.
         written.unwrap_or(Ok(()))
     }
 
@@ -236,7 +237,8 @@ impl TopSession {
     pub(super) fn follow(&mut self, seen: FunctionKey, address: u64) -> bool {
         let symbol = seen.start_location.symbol();
         let found = self.live.with_watched(|watched, resolver| {
-            // Starts at a frame of the watched function, because the location in `seen` may no longer exist in the World.
+            // Starts at a frame of the watched function, because the location in `seen` may no longer exist in the World (the
+            // processes and mappings at a time).
             let frames = watched.iter().filter_map(WatchedFunction::frame);
             let frame = frames.into_iter().find(|frame| frame.symbol == symbol)?;
             WatchedFunction::at(resolver, resolver.frame_in_object(frame, address)?)

@@ -55,6 +55,7 @@ fn settings(servers: &[&str], cache: &Scratch) -> Settings {
         servers: Server::list(&servers.join(" ")).unwrap(),
         cache: cache.path().join("cache"),
         limits: DownloadLimits {
+            // Less than the default of 90 s, so that a test with a hanging download fails sooner.
             stall: Some(Duration::from_secs(20)),
             ..DownloadLimits::default()
         },
@@ -239,6 +240,7 @@ fn time_and_size_are_limited() {
         let client = Client::new(Settings { limits, ..settings }, callbacks.clone());
         let started = Instant::now();
         assert_eq!(client.find(&wanted(&id, FilePart::Debuginfo)), None);
+        // Far less than the default `stall` of 90 s.
         assert!(started.elapsed() < Duration::from_secs(15));
         let lines = callbacks.take();
         assert!(lines.iter().any(|line| line.contains(message)), "{lines:?}");

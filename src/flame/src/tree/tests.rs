@@ -64,7 +64,7 @@ fn given() -> impl Strategy<Value = WeightedPaths> {
 
 proptest! {
     #[test]
-    fn frames_are_all_paths_with_their_sums(given in given()) {
+    fn frames_are_all_paths_with_their_totals(given in given()) {
         let flame = flame(&given);
         let found: BTreeMap<_, _> = paths(&flame).into_iter().map(|(path, frame)| (path, frame.total)).collect();
         let expected: BTreeMap<_, _> = oracle(&given).into_iter().map(|(path, (total, _))| (path, total)).collect();
@@ -75,6 +75,7 @@ proptest! {
     #[test]
     fn children_do_not_overlap_within_their_parents(given in given()) {
         let flame = flame(&given);
+        // For each ancestor of a frame: where its next child must start, and its end.
         let mut open: Vec<(u64, u64)> = Vec::new();
         for frame in &flame.frames {
             open.truncate(frame.depth);
@@ -131,6 +132,7 @@ fn normalized_recordings_weigh_the_same() {
     let after = stacks(&vec![(vec![1], 50), (vec![2], 30)]);
     let (normalize, reverse) = (true, false);
     let flame = Flame::compare(&before, &after, FrameWidths::Before, normalize, reverse);
+    // The weights of `before` are doubled: its total is 40, that of `after` 80.
     assert_eq!(flame.frames[0].before, 80);
     let growth: Vec<i64> = flame.frames.iter().map(|frame| frame.own_growth).collect();
     assert_eq!(growth, [0, 30, -30]);

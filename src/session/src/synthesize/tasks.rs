@@ -1,4 +1,4 @@
-//! Running tasks: FORK, COMM and MMAP2 for processes and threads in `/proc`.
+//! Running tasks: FORK, NAMESPACES, COMM and MMAP2 for processes and threads in `/proc`.
 
 use std::collections::HashSet;
 use std::fs;
@@ -28,7 +28,8 @@ pub(crate) enum SynthesizedMappings {
     Nothing,
     /// Executable mappings.
     Code,
-    /// Executable mappings, and readable ones as the kernel records them with `mmap_data`.
+    /// Executable mappings, and other readable ones with the flag by which the kernel marks the records of `mmap_data`
+    /// (`PERF_RECORD_MISC_MMAP_DATA`).
     Data,
 }
 
@@ -286,6 +287,7 @@ mod tests {
         for (tid, name) in [(7, "leader"), (9, "worker")] {
             let directory = root.join(format!("7/task/{tid}"));
             fs::create_dir_all(&directory).unwrap();
+            // A status without `VmPeak` is that of a kernel thread.
             let status = format!("Name:\t{name}\nTgid:\t7\nPPid:\t3\nVmPeak:\t1 kB\n");
             fs::write(directory.join("status"), &status).unwrap();
             fs::create_dir_all(root.join(tid.to_string())).unwrap();
@@ -315,8 +317,10 @@ mod tests {
     #[test]
     fn a_process_has_fork_comm_and_mmap2_and_is_the_parent_of_its_threads() {
         let (proc, root) = fake_proc();
+        // `/proc` does not list a thread other than the leader, although its directory can be opened.
         fs::remove_dir_all(root.join("9")).unwrap();
-        let mut records = RecordBuffer::new(8);
+        let sample_id_size = 8;
+        let mut records = RecordBuffer::new(sample_id_size);
         all_tasks(&mut records, &proc, options(SynthesizedMappings::Code)).unwrap();
         let bytes = records.take();
         let records = decoded(&bytes);
@@ -392,7 +396,9 @@ mod tests {
                 maps_timeout: within,
                 ..options(SynthesizedMappings::Code)
             };
-            let (mut all, mut some) = (RecordBuffer::new(8), RecordBuffer::new(8));
+            let sample_id_size = 8;
+            let mut all = RecordBuffer::new(sample_id_size);
+            let mut some = RecordBuffer::new(sample_id_size);
             all_tasks(&mut all, &proc, options).unwrap();
             some_tasks(&mut some, &proc, &Vec::from_iter(1..=100), options);
             (
@@ -404,14 +410,15 @@ mod tests {
         };
         let minute = Duration::from_secs(60);
         let single_threaded = records_with(1, minute);
-        let kinds = |kind| {
+        let count_of = |kind| {
             split(&single_threaded.0)
                 .iter()
                 .filter(|raw| raw.kind == kind)
                 .count()
         };
-        assert_eq!(kinds(rperf_wire::RecordKind::COMM), 99);
-        assert_eq!(kinds(rperf_wire::RecordKind::MMAP2), 99);
+        assert_eq!(count_of(rperf_wire::RecordKind::COMM), 99);
+        // `pid % 3` mappings for each process: 100, less that of process 40, which has exited.
+        assert_eq!(count_of(rperf_wire::RecordKind::MMAP2), 99);
         assert!(
             records_with(3, minute) == single_threaded
                 && records_with(usize::MAX, minute) == single_threaded
@@ -430,7 +437,8 @@ mod tests {
         let hidden = "6000-7000 ---p 00000000 00:00 0 \n";
         let maps = fs::read_to_string(root.join("7/task/7/maps")).unwrap();
         fs::write(root.join("7/task/7/maps"), maps + hidden).unwrap();
-        let mut records = RecordBuffer::new(0);
+        let no_sample_id = 0;
+        let mut records = RecordBuffer::new(no_sample_id);
         some_tasks(
             &mut records,
             &proc,
@@ -456,12 +464,14 @@ mod tests {
     #[test]
     fn slowly_read_mappings_are_counted() {
         let (proc, root) = fake_proc();
-        let mut records = RecordBuffer::new(0);
+        let no_sample_id = 0;
+        let mut records = RecordBuffer::new(no_sample_id);
         let options = TaskRecordOptions {
             maps_timeout: Duration::ZERO,
             ..options(SynthesizedMappings::Code)
         };
         some_tasks(&mut records, &proc, &[7], options);
+        // Only COMM: the time is over before the first mapping.
         assert_eq!(
             (decoded(&records.take()).len(), records.truncated_maps),
             (1, 1)
@@ -472,7 +482,8 @@ mod tests {
     #[test]
     fn a_requested_thread_adds_its_leader_with_mappings() {
         let (proc, root) = fake_proc();
-        let mut records = RecordBuffer::new(0);
+        let no_sample_id = 0;
+        let mut records = RecordBuffer::new(no_sample_id);
         some_tasks(
             &mut records,
             &proc,

@@ -421,7 +421,8 @@ mod tests {
         parse(&bytes.to_vec().into())
     }
 
-    fn names(bytes: &[u8]) -> Vec<(u64, u64, String)> {
+    /// Returns the start, the end and the name of each function that exists after the last record.
+    fn ranges_and_names(bytes: &[u8]) -> Vec<(u64, u64, String)> {
         let (table, _) = read(bytes).expect("a dump").last_functions();
         let all = table.iter();
         all.map(|(at, symbol)| (symbol.start, symbol.end, table.name(at).into_owned()))
@@ -444,7 +445,7 @@ mod tests {
                 (0x1010, 0x1018, "later".to_owned()),
                 (0x3000, 0x3010, "second".to_owned()),
             ];
-            assert_eq!(names(&writer.bytes), expected);
+            assert_eq!(ranges_and_names(&writer.bytes), expected);
             assert!(!dump.truncated && dump.started == Some(1));
             let all: Vec<_> = dump.functions().iter().map(|f| (f.time, f.start)).collect();
             assert_eq!(all, [(5, 0x1000), (5, 0x1020), (6, 0x3000), (5, 0x1010)]);
@@ -463,6 +464,7 @@ mod tests {
     fn lines_and_unwind_info_belong_to_the_next_function() {
         for big in [false, true] {
             let mut writer = Writer::new(big);
+            // Of two entries for one address, the last applies.
             writer.lines(&[
                 (0x1000, 7, "a.js"),
                 (0x1004, 9, "\u{1}"),
@@ -476,6 +478,7 @@ mod tests {
             writer.load(0x2000, 8, "plain");
             writer.moved(0x1000, 0x3000, 8);
             let dump = read(&writer.bytes).expect("a dump");
+            // By address: `described` was moved behind `plain`.
             let (plain, described) = (SymbolIndex::new(0), SymbolIndex::new(1));
             let (plain, described) = (plain.expect("an index"), described.expect("an index"));
             let (table, code) = dump.last_functions();

@@ -23,7 +23,8 @@ fn id(byte: u8) -> BuildId {
     BuildId::from_bytes(&[byte; 20]).expect("a build-id")
 }
 
-fn names(table: &SymbolTable) -> Vec<(u64, u64, String)> {
+/// Returns the start, the end and the name of each symbol.
+fn ranges_and_names(table: &SymbolTable) -> Vec<(u64, u64, String)> {
     let named = table
         .iter()
         .map(|(at, symbol)| (symbol.start, symbol.end, table.name(at).into_owned()));
@@ -50,13 +51,13 @@ fn symbols_are_read_from_every_class_and_byte_order() {
             let plt = TEXT_OFFSET + 32;
             let expected = [
                 (TEXT_OFFSET, TEXT_OFFSET + 8, "first".to_owned()),
-                // The last symbol without a size extends to the end of the page after its own.
+                // The last symbol of the symbol table has no size: it extends to the end of the page after its own, over the PLT.
                 (TEXT_OFFSET + 16, 0x2000, "second".to_owned()),
                 (plt + PLT_ENTRY, plt + 2 * PLT_ENTRY, "puts@plt".to_owned()),
                 (plt + 2 * PLT_ENTRY, plt + 3 * PLT_ENTRY, "f@plt".to_owned()),
             ];
             assert_eq!(
-                names(&loaded.table),
+                ranges_and_names(&loaded.table),
                 expected,
                 "64-bit: {is_64}, {endian:?}"
             );
@@ -99,7 +100,7 @@ fn names_stay_mangled_on_request() {
         },
         &request,
     );
-    let symbol_names: Vec<_> = names(&loaded.table)
+    let symbol_names: Vec<_> = ranges_and_names(&loaded.table)
         .into_iter()
         .map(|(.., name)| name)
         .collect();
@@ -228,10 +229,11 @@ fn damaged_files_do_not_panic() {
                 damaged[at] = value;
                 files.insert("/bin/app", damaged);
                 let loaded = load(&files, &paths(), &request);
+                // Reads each name. The limit is far above the length of any name in the file.
                 loaded
                     .table
                     .iter()
-                    .for_each(|(at, _)| assert!(loaded.table.name(at).len() < 4096));
+                    .for_each(|(index, _)| assert!(loaded.table.name(index).len() < 4096));
             }
         }
     }
@@ -476,6 +478,7 @@ fn perf_maps_and_jitdumps_are_found_in_order() {
         ..ObjectRequest::new(map, ObjectKind::PerfMap)
     };
     let mut files = MemoryFiles::new();
+    // Each file that is added below is preferred to those before it.
     let source = |files: &MemoryFiles| load(files, &paths(), &request).source;
     assert_eq!(source(&files), Path::new(""));
     // The header of a dump without functions.

@@ -84,6 +84,7 @@ fn a_field_without_a_table_has_no_names() {
 
 #[test]
 fn a_table_may_name_zero() {
+    // As in perf, an entry with a negative value names the value 0.
     let table = "__print_flags(REC->prev_prio, \"|\", {1, \"A\"}, {2 + 1, \"B\"}, {-1, \"none\"})";
     let print_fmt = format!("\"prio=%s;\", {table}");
     let no_replacement = [];
