@@ -94,6 +94,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         }
         (None, Some(_)) => {
             let printed = counts::print(&counts_files, &settings, matches, context);
+            // A damaged file is reported after what could be read of it was printed; so are damaged files with samples below.
             for file in counts_files {
                 file.damage?;
             }
@@ -231,7 +232,8 @@ fn comparison(events: &[Option<&ComparedEvent>], settings: &DiffSettings) -> Com
         .map(|event| event.map(|event| &event.histogram));
     let mut comparison = of_histograms(filtered.collect());
     let baseline = events.first().copied().flatten();
-    // Unfiltered histograms exist if shares of the baseline refer to the total without the filters of tasks and code.
+    // Unfiltered histograms exist only with `--baseline-only` (without `--percentage relative`): shares of the baseline then
+    // refer to the total of samples selected without the filters for tasks, dsos and symbols.
     if baseline.is_some_and(|event| event.unfiltered.is_some()) {
         let unfiltered = events
             .iter()
@@ -281,8 +283,9 @@ fn no_pairs(files: &[SamplesFile]) -> CliError {
         .hint(listed.join("; "))
 }
 
-/// Returns for each row how much its share changed from the baseline, in percentage points, and the row's name: of several files,
-/// the greatest increase (or the smallest decrease) counts. Files without samples are ignored.
+/// Returns for each row how much its share changed from the baseline, in percentage points, and the row's name. With several
+/// other files, the greatest increase (or the smallest decrease) counts. Files without samples are ignored; if no other file has
+/// any, the change is negative infinity, which is above no limit.
 fn changes(compared: &[EventComparison]) -> impl Iterator<Item = (f64, String)> {
     let rows = compared.iter().flat_map(|event| {
         let rows = event.comparison.rows.iter();
@@ -301,7 +304,7 @@ fn changes(compared: &[EventComparison]) -> impl Iterator<Item = (f64, String)> 
 const PERCENTAGE_POINTS: &str = " percentage points";
 
 /// Returns an error with status 1 if a change is above `limit`; the error lists the rows with the greatest changes. `unit` is the
-/// unit of `limit`.
+/// unit of the changes and of `limit`.
 fn check_growth(
     changes: impl Iterator<Item = (f64, String)>,
     limit: Option<f64>,

@@ -28,7 +28,7 @@ const PICTURE_WIDTHS: RangeInclusive<u64> = 100..=100_000;
 /// Records if requested, then draws the flame graph or writes folded stacks.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let options = FlamegraphOptions::new(matches)?;
-    let source = FlamegraphInput::new(matches, context)?;
+    let reader = FlamegraphInput::new(matches, context)?;
     let recorded = Recorded::record(matches, context)?;
     let path = match &recorded {
         Some(recorded) => Some(recorded.path.clone()),
@@ -43,7 +43,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         damage,
         title,
         unit,
-    } = source.read(path, context)?;
+    } = reader.read(path, context)?;
     if options.folded {
         write_stacks(&stacks, options.marks, options.output.as_deref(), context)?;
         damage?;
@@ -52,7 +52,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let flame = match text(matches, "diff") {
         None => Flame::new(&stacks, options.reverse),
         Some(other) => {
-            let before = source.read(Some(other.into()), context)?;
+            let before = reader.read(Some(other.into()), context)?;
             // Nothing is drawn if `before` is incomplete; `damage`, of the drawn recording, is reported after drawing.
             before.damage?;
             let normalize = flag(matches, "normalize") == Some(true);

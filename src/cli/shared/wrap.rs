@@ -15,13 +15,13 @@ pub(crate) fn wrap(text: &str, indent: usize, width: usize) -> String {
 
 /// Wraps a line of a message to `width` columns. If the first word consists of letters and a colon (`hint: `, `# hint: `),
 /// continuation lines are indented to the text after it, otherwise by two columns more than the line. Continuation lines of a
-/// comment also begin with `# `. Lines with columns, which two blanks or a tab separate, are not wrapped.
+/// comment also begin with `# `. Lines of a table, whose cells are separated by two blanks or a tab, are not wrapped.
 pub(crate) fn wrap_message(line: &str, width: usize) -> String {
     let mark = if line.starts_with("# ") { "# " } else { "" };
     let text = line.strip_prefix(mark).unwrap_or(line);
     let words = text.trim_start_matches(' ');
-    let has_columns = words.contains("  ") || line.contains('\t');
-    if has_columns || line.chars().count() <= width {
+    let has_cells = words.contains("  ") || line.contains('\t');
+    if has_cells || line.chars().count() <= width {
         return line.to_owned();
     }
     let indent = text.len() - words.len();
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn short_lines_and_columns_are_not_wrapped() {
+    fn short_lines_and_lines_of_a_table_are_not_wrapped() {
         for line in [
             "hint: one two",
             "  name          value",

@@ -1,7 +1,7 @@
 //! Disassembly with samples: the data of `annotate`.
 //!
 //! - [`AddressCounts`] folds samples by address.
-//! - [`SampledFunctions`] groups the addresses by function, each of which is a [`SampledFunction`].
+//! - [`SampledFunctions`] groups the addresses by function, in one [`SampledFunction`] for each.
 //! - A [`Listing`] has a function's instructions, with samples and source locations.
 //! - [`Labels`] replace addresses in the text of instructions.
 //! - [`FunctionCode`] is a copy of a listing without references to its inputs.

@@ -5,7 +5,8 @@ use rperf_wire::RecordKind;
 use crate::{NonSampleRecord, Replay};
 
 impl<'a> Replay<'a> {
-    /// All records of the types `kinds`, in order. [`RecordKind::SAMPLE`] must not be among the types.
+    /// The records of the types `kinds` before the first record that is incomplete or invalid, in order of time.
+    /// [`RecordKind::SAMPLE`] must not be among the types: samples have no trailer to decode.
     #[must_use]
     pub fn non_samples(&self, kinds: &[RecordKind]) -> Vec<NonSampleRecord<'a>> {
         let records = self.data().records();

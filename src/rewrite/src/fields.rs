@@ -17,8 +17,9 @@ pub(crate) fn drop_fields(events: &mut [EventDesc], fields: SampleType) -> Vec<S
         if had_user_registers && fields.contains(SampleType::REGS_USER) {
             attr.sample_regs_user = 0;
             attr.sample_stack_user = 0;
-            // Events with stack copies are recorded with this flag, since unwinding the copies yields the user frames. The copies
-            // have been converted before they are dropped here, so that the callchains now contain user frames.
+            // Events with stack copies, which always come with user registers, are recorded with this flag, since unwinding the
+            // copies yields the user frames. An earlier transform has converted the copies that are dropped here, so that the
+            // callchains now contain user frames.
             attr.flags = attr.flags.with(AttrFlags::EXCLUDE_CALLCHAIN_USER, false);
         }
         if fields.contains(SampleType::REGS_INTR) {
@@ -53,14 +54,14 @@ impl FieldDropper {
 }
 
 impl Transform for FieldDropper {
-    /// Samples that can't be decoded are dropped: their fields can't be found.
+    /// Samples that can't be decoded or have no known event are dropped: their fields can't be found.
     fn rewrite(&mut self, records: &[u8], to: &mut Vec<u8>) {
         for (raw, record) in RawRecord::all(records, self.endian) {
             if raw.kind != RecordKind::SAMPLE {
                 to.extend_from_slice(record);
                 continue;
             }
-            // The position in the order is not used.
+            // The sample's place in the order of the recording is not used.
             if let Ok(Some(sample)) = self.before.sample(&raw, |_| Order::default())
                 && let Some(layout) = self.after.get(sample.event.0 as usize)
             {

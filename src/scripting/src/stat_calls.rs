@@ -32,7 +32,7 @@ impl StatCalls {
     /// in Perl.
     #[must_use]
     pub fn new<'n>(functions: &ScriptFunctions, events: impl IntoIterator<Item = &'n str>) -> Self {
-        let names = events.into_iter().map(handler_name);
+        let names = events.into_iter().map(function_name);
         let names = names.chain([INTERVAL.to_owned()]);
         let is_defined = |name: &String| functions.get(name).is_some();
         Self {
@@ -40,7 +40,8 @@ impl StatCalls {
         }
     }
 
-    /// The description of all calls for the shim.
+    /// The description of all functions for the shim, rperf's program in the interpreter. Calls have the index of a function in
+    /// it.
     #[must_use]
     pub fn description(&self) -> Vec<u8> {
         let mut writer = MarshalWriter::default();
@@ -100,8 +101,8 @@ impl StatCalls {
     }
 }
 
-/// The name of the function for an event: each colon becomes an underscore.
-fn handler_name(event: &str) -> String {
+/// The name of the function (handler) for an event: each colon becomes an underscore.
+fn function_name(event: &str) -> String {
     format!("stat__{}", event.replace(':', "_"))
 }
 
@@ -111,15 +112,16 @@ mod tests {
     use crate::language::ScriptLanguage;
 
     #[test]
-    fn handlers_are_named_after_events() {
-        assert_eq!(handler_name("cycles:k"), "stat__cycles_k");
-        assert_eq!(handler_name("page-faults"), "stat__page-faults");
+    fn functions_are_named_after_events() {
+        assert_eq!(function_name("cycles:k"), "stat__cycles_k");
+        assert_eq!(function_name("page-faults"), "stat__page-faults");
     }
 
     #[test]
-    fn events_without_a_function_are_not_called() {
-        let answer = r#"{"functions":[{"name":"stat__cycles","arguments":6,"read":null,"keys":null}],"context":[]}"#;
-        let functions = ScriptFunctions::parse(ScriptLanguage::Python, answer).unwrap();
+    fn events_without_a_function_cause_no_calls() {
+        // What the shim reports of a script.
+        let report = r#"{"functions":[{"name":"stat__cycles","arguments":6,"read":null,"keys":null}],"context":[]}"#;
+        let functions = ScriptFunctions::parse(ScriptLanguage::Python, report).unwrap();
         let count = |event| ScriptCount {
             event,
             cpu: Some(1),

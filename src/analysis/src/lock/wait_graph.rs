@@ -1,8 +1,8 @@
 //! Which threads wait for which over time: chains with their times, and cycles.
 //!
-//! The holder of a wait is read from the memory of the futex when the wait begins, or later when a wait of another thread leads
-//! to this wait. The holder is forgotten when a thread wakes those that wait for the lock, since another thread may have the lock
-//! then, and when events are lost.
+//! The holder of a wait is read from the memory of the futex when the wait begins, or later when another thread begins to wait
+//! for the waiting thread (also through further threads). The holder is forgotten when a thread wakes those that wait for the
+//! lock, since another thread may have the lock then, and when events are lost.
 
 use std::collections::BTreeSet;
 
@@ -198,8 +198,8 @@ impl WaitGraph {
         self.restart_segments(tid, time);
     }
 
-    /// Returns the cycles in the order in which they first came about, and the chains, the one with the longest total time first. `time` is the end of
-    /// the recording.
+    /// Returns the cycles in the order in which they first came about, and the chains, the one with the longest total time first.
+    /// `time` is the end of the recording.
     pub(super) fn finish(mut self, time: u64) -> (Vec<WaitCycle>, Vec<WaitChain>) {
         let chained: Vec<u32> = self.segments.keys().copied().collect();
         for tid in chained {
@@ -242,12 +242,12 @@ impl WaitGraph {
     /// with a known holder are in the path. Also returns whether the path ends in a cycle: the holder of its last wait is a
     /// thread of the path.
     fn path(&self, first: u32) -> (Vec<ChainedWait>, bool) {
-        let (mut path, mut known) = (Vec::new(), FxHashSet::default());
+        let (mut path, mut visited) = (Vec::new(), FxHashSet::default());
         let mut tid = first;
         while let Some(wait) = self.open.get(&tid)
             && let Some(holder) = wait.holder
         {
-            if !known.insert(tid) {
+            if !visited.insert(tid) {
                 return (path, true);
             }
             path.push(ChainedWait {
@@ -323,7 +323,8 @@ impl WaitGraph {
         }
     }
 
-    /// Ends the segments of a thread and of all that wait for it, also through other threads, and begins segments in their present chains.
+    /// Ends the segments of a thread and of all that wait for it, also through other threads, and begins segments in their
+    /// present chains.
     fn restart_segments(&mut self, tid: u32, time: u64) {
         let (mut affected, mut next) = (FxHashSet::default(), vec![tid]);
         while let Some(tid) = next.pop() {
@@ -398,9 +399,9 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_lasts_from_its_last_begin_to_its_first_end() {
+    fn a_chain_lasts_from_the_last_begin_of_its_waits_to_the_first_end() {
         let mut graph = WaitGraph::default();
-        // 1 waits for 2, which waits for 3 from 20 to 50, and for 4 from 60 on.
+        // 1 waits for 2, which waits for 3 from 20 to 50, and for 4 from 60 on; 4 waits for 5 from 70 on.
         graph.begin(1, wait(0x10, Some(2)), 10);
         graph.begin(2, wait(0x20, Some(3)), 20);
         graph.end(2, 50);
@@ -423,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_is_found_when_it_closes_and_others_lead_to_it() {
+    fn a_cycle_is_counted_each_time_it_closes_and_a_chain_can_lead_into_it() {
         let mut graph = WaitGraph::default();
         graph.begin(7, wait(0x10, Some(3)), 1);
         graph.begin(3, wait(0x20, Some(5)), 2);
@@ -440,9 +441,10 @@ mod tests {
             count, from, until, ..
         } = cycles[0];
         assert_eq!((count, from, until), (2, 4, None));
-        let into = chains.iter().find(|chain| chain.ends_in_cycle);
-        let into = into.unwrap();
-        assert_eq!((tids(&into.waits), into.total), (vec![7, 3, 5, 4, 3], 5));
+        let chain = chains.iter().find(|chain| chain.ends_in_cycle);
+        let chain = chain.unwrap();
+        // From 4 to 5, and from 6 to 10.
+        assert_eq!((tids(&chain.waits), chain.total), (vec![7, 3, 5, 4, 3], 5));
     }
 
     #[test]
@@ -453,6 +455,7 @@ mod tests {
         graph.forget_holder(lock(0x10), 20);
         // 2 waits for 1, but no longer has the lock that 1 waits for.
         graph.begin(2, wait(0x20, Some(1)), 30);
+        // Without effect: 1 does not wait for this lock.
         graph.set_holder(1, 0x99, Some((2, FutexObject::Mutex)), 35);
         graph.set_holder(1, 0x10, Some((3, FutexObject::Mutex)), 40);
         let (cycles, chains) = graph.finish(50);
@@ -464,7 +467,8 @@ mod tests {
         );
     }
 
-    /// The cycle of two threads, closed by the second at each of the times and ended after 5 ns, or cancelled.
+    /// Count, begin and end of the cycle of two threads (none if it does not count). The second thread closes it at each of
+    /// these times; its wait ends 5 ns later, or is cancelled then.
     fn repeated_cycle(times: &[(u64, bool)]) -> Vec<(u64, u64, Option<u64>)> {
         let mut graph = WaitGraph::default();
         graph.begin(1, wait(0x10, Some(2)), 10);
@@ -494,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_did_not_wait_closes_no_cycle() {
+    fn a_call_that_did_not_wait_closes_no_cycle_but_a_wait_for_itself_does() {
         let mut graph = WaitGraph::default();
         graph.begin(1, wait(0x10, Some(2)), 10);
         graph.begin(2, wait(0x20, Some(1)), 20);

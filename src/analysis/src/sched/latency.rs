@@ -56,7 +56,8 @@ pub struct LatencyChecks {
 
 #[derive(Debug, Default)]
 struct TaskLatency {
-    /// Whether an event of the task was seen. At its first event the task counts as switched out at that time.
+    /// Whether an event of the task was seen. As in perf, at its first event the task counts as switched out at that time: asleep
+    /// if the event is a wakeup, otherwise runnable, even if it is running.
     is_seen: bool,
     state: WaitState,
     /// When it was last switched out.
@@ -203,8 +204,8 @@ impl SchedLatency {
         }
     }
 
-    /// Passes a switch to the run queues, if they are requested. Returns the tasks that ran while the task that is switched in
-    /// waited.
+    /// Passes a switch to the run queues, if they are requested. Returns the charges of the wait that this ends: which tasks
+    /// ran, and how long, while the task that is switched in waited.
     fn queue_switch(&mut self, at: &EventContext, event: &SchedSwitch<'_>) -> Vec<Charge> {
         let Some(queues) = &mut self.queues else {
             return Vec::new();
@@ -245,9 +246,9 @@ impl SchedLatency {
         self.checks.wakeups += 1;
         self.checks.unordered_wakeups += u64::from(is_unordered);
         if let Some(queues) = self.queues.as_mut().filter(|_| !is_unordered) {
-            let task = self.tasks.find_or_add(UNKNOWN_PID, event.pid());
-            let cpu = event.target_cpu().map(i32::cast_unsigned);
-            queues.wake(task, cpu, at.cpu, time);
+            let index = self.tasks.find_or_add(UNKNOWN_PID, event.pid());
+            let target_cpu = event.target_cpu().map(i32::cast_unsigned);
+            queues.wake(index, target_cpu, at.cpu, time);
         }
     }
 
@@ -259,8 +260,8 @@ impl SchedLatency {
         }
     }
 
-    /// Returns the table of the tasks that waited, without idle tasks, sorted by `keys`. If `merge_names`, tasks of one name share a
-    /// row.
+    /// Returns the table of the tasks that waited, without idle tasks, sorted by `keys`. If `merge_names`, tasks of one name
+    /// share a row.
     #[must_use]
     pub fn finish(self, merge_names: bool, keys: &[LatencySortKey]) -> LatencyTable {
         let latencies = self.latencies.into_iter().enumerate();
@@ -298,8 +299,8 @@ impl Observer for SchedLatency {
                 let (time, is_counted) = (at.time(), self.is_counted(at));
                 let task = self.latency(event.pid());
                 if !task.is_seen {
-                    let is_runnable = true;
-                    task.switch_out(time, is_runnable);
+                    let was_runnable = true;
+                    task.switch_out(time, was_runnable);
                 }
                 if is_counted {
                     task.sums.runtime = task.sums.runtime.saturating_add(event.runtime());

@@ -16,8 +16,8 @@ pub struct Wakeup {
     pub woken: TaskIndex,
 }
 
-/// Wakeups in order of time. Of the wakeups with the same waker and woken task, only the first in each slot of `slot_cells` grid
-/// cells is kept.
+/// Wakeups in order of time. Of the wakeups with the same waker and woken task, only the first in each slot is kept. A slot is
+/// `slot_cells` cells of the [`TimeGrid`], which divides the time into cells of equal length.
 #[derive(Debug, Default)]
 pub(super) struct Wakeups {
     kept: Vec<Wakeup>,

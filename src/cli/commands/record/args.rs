@@ -1,4 +1,4 @@
-//! The options of `record`, in perf's order; unimplemented ones are refused by name.
+//! The options of `record`, in perf's order; each unimplemented one is refused with a message of its own.
 
 use std::path::Path;
 
@@ -73,7 +73,8 @@ script read like a file.
 cpu (the default): one thread per CPU. core, package, numa: one thread per core, package or NUMA node, running there.
 Or masks CPUS/RUNS_ON separated by colons, one thread per mask: 0,2-4/2-4:1,5-7/5-7. A CPU may be in one CPUS and in one RUNS_ON only.";
 
-/// The command and its options.
+/// The command and its options. They are in perf's order, so that each function below also has some options that its name does
+/// not cover, such as `-o` among the ring buffers.
 pub(in crate::cli::commands) fn command() -> Command {
     let command = Command::new("record").long_about(ABOUT);
     command

@@ -11,7 +11,7 @@ pub(super) fn check(matches: &ArgMatches) -> Result<(), CliError> {
     let is_set = |id: &str| flag(matches, id) == Some(true);
     let is_given = |id: &str| matches.contains_id(id);
     let usage = |message: &str| Err(CliError::usage(message));
-    let words = workload::workload_words(matches);
+    let workload_words = workload::workload_words(matches);
     if is_given("interval-count") && !is_given("interval-print") {
         return usage("interval-count option should be used together with interval-print.");
     }
@@ -42,7 +42,7 @@ pub(super) fn check(matches: &ArgMatches) -> Result<(), CliError> {
         return usage("-B option not supported with -x");
     }
     let has_target = ["pid", "tid", "uid", "cpu"].into_iter().any(is_given) || is_set("all-cpus");
-    if is_set("per-thread") && !has_target && !words.is_empty() {
+    if is_set("per-thread") && !has_target && !workload_words.is_empty() {
         return usage(
             "The --per-thread option is only available when monitoring via -p -t -a options or only --per-thread.",
         );

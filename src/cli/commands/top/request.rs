@@ -1,4 +1,4 @@
-//! Builds the request for the observation from the options.
+//! Builds the request for the observation (sampling without a file) from the options.
 
 use clap::ArgMatches;
 use rperf_events::{CallGraph, EventSpec, PrivilegeLevel, RecordDetails, SideBand, TaskScope};
@@ -18,7 +18,7 @@ use crate::cli::shared::sampling::{
 };
 use crate::cli::tracefs::MachineTracepoints;
 
-/// Builds the request.
+/// Builds the request of an observation: a recording that writes no file.
 pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordRequest, CliError> {
     refuse_workload(matches, context)?;
     let chains = CallchainOptions::new(matches, context, "top.call-graph")?;
@@ -41,6 +41,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
     // Only `record` supports AUX area traces and sample filters.
     traces::refuse(matches, context, &events)?;
     events::refuse_sample_filters(&events)?;
+    // Applied here to the requested events; through `details` also to a side-band event that the session adds.
     let level = events::privilege_level(matches)?;
     let events: Vec<EventSpec> = match level {
         Some(level) => events
@@ -98,10 +99,10 @@ fn details(matches: &ArgMatches, level: Option<PrivilegeLevel>) -> RecordDetails
 
 /// Whether callchains are recorded.
 pub(super) fn has_callchains(request: &RecordRequest) -> bool {
-    request.observe.call_graph != CallGraph::default()
+    request.observe.call_graph != CallGraph::None
 }
 
-/// The target in perf's words; `cpus` is the number of observed CPUs.
+/// The target in perf's words, for the status line; `cpus` is the number of observed CPUs.
 pub(super) fn scope(matches: &ArgMatches, cpus: usize) -> String {
     let text = |id| matches.get_one::<String>(id).map(String::as_str);
     let all_of = |who: &str| format!("{who}, {}", counted(cpus as u64, "CPU"));
@@ -110,7 +111,7 @@ pub(super) fn scope(matches: &ArgMatches, cpus: usize) -> String {
         (None, Some(tid), ..) => format!("target_tid: {tid}"),
         (None, None, Some(user), _) => all_of(&format!("uid: {user}")),
         (None, None, None, Some(list)) => {
-            let several = CpuList::parse(list).is_ok_and(|cpus| cpus.numbers().len() > 1);
+            let several = CpuList::parse(list).is_ok_and(|parsed| parsed.numbers().len() > 1);
             format!("all, CPU{}: {list}", if several { "s" } else { "" })
         }
         _ => all_of("all"),

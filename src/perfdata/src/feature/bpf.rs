@@ -42,8 +42,8 @@ pub struct BpfSymbol {
     pub function: BpfFunction,
 }
 
-/// Offsets in `struct bpf_prog_info`.
-mod at {
+/// Offsets of the fields in `struct bpf_prog_info`.
+mod field {
     pub(super) const KIND: usize = 0;
     pub(super) const ID: usize = 4;
     pub(super) const TAG: usize = 8;
@@ -66,53 +66,57 @@ impl BpfProgram {
     /// Id of the program.
     #[must_use]
     pub fn id(&self, endian: Endian) -> u32 {
-        self.number(at::ID, endian)
+        self.number(field::ID, endian)
     }
 
     /// Its type (`enum bpf_prog_type`).
     #[must_use]
     pub fn kind(&self, endian: Endian) -> u32 {
-        self.number(at::KIND, endian)
+        self.number(field::KIND, endian)
     }
 
     /// Hash of its BPF instructions.
     #[must_use]
     pub fn tag(&self) -> [u8; 8] {
-        let tag = self.info.get(at::TAG..).and_then(|tag| tag.first_chunk());
+        let tag = self
+            .info
+            .get(field::TAG..)
+            .and_then(|tag| tag.first_chunk());
         tag.copied().unwrap_or_default()
     }
 
     /// The name of the program, at most 15 bytes.
     #[must_use]
     pub fn name(&self) -> String {
-        let name = self.info.get(at::NAME..at::NAME + NAME_SIZE);
+        let name = self.info.get(field::NAME..field::NAME + NAME_SIZE);
         String::from_utf8_lossy(until_nul(name.unwrap_or_default())).into_owned()
     }
 
     /// Id of its type information, 0 for none.
     #[must_use]
     pub fn btf_id(&self, endian: Endian) -> u32 {
-        self.number(at::BTF_ID, endian)
+        self.number(field::BTF_ID, endian)
     }
 
     /// The functions of the machine code, up to the first whose address, size or tag is missing in the arrays; `None` if the
     /// numbers of addresses, sizes and tags differ, which happens when the kernel hides addresses from the recorder.
     #[must_use]
     pub fn functions(&self, endian: Endian) -> Option<Vec<BpfFunction>> {
-        let count = self.number(at::KSYM_COUNT, endian);
-        let counts = [at::LENGTH_COUNT, at::TAG_COUNT].map(|field| self.number(field, endian));
+        let count = self.number(field::KSYM_COUNT, endian);
+        let counts =
+            [field::LENGTH_COUNT, field::TAG_COUNT].map(|field| self.number(field, endian));
         if counts != [count; 2] {
             return None;
         }
         // Size of a `struct bpf_func_info`, whose `type_id` is at offset 4; 0 if the program has no type information. Other sizes
-        // below 8 are invalid.
-        let func_info_size = self.number(at::FUNC_INFO_SIZE, endian) as usize;
+        // below 8 are invalid and taken as 8.
+        let func_info_size = self.number(field::FUNC_INFO_SIZE, endian) as usize;
         let functions = (0..count as usize).map_while(|index| {
-            let type_id = self.element(at::FUNC_INFO, index * func_info_size.max(8) + 4, endian);
+            let type_id = self.element(field::FUNC_INFO, index * func_info_size.max(8) + 4, endian);
             Some(BpfFunction {
-                address: endian.u64(*self.element(at::KSYMS, index * 8, endian)?),
-                size: endian.u32(*self.element(at::LENGTHS, index * 4, endian)?),
-                tag: *self.element(at::TAGS, index * 8, endian)?,
+                address: endian.u64(*self.element(field::KSYMS, index * 8, endian)?),
+                size: endian.u32(*self.element(field::LENGTHS, index * 4, endian)?),
+                tag: *self.element(field::TAGS, index * 8, endian)?,
                 type_id: type_id
                     .filter(|_| func_info_size > 0)
                     .map_or(0, |id| endian.u32(*id)),
@@ -132,10 +136,10 @@ impl BpfProgram {
             for byte in function.tag {
                 let _cannot_fail = write!(name, "{byte:02x}");
             }
-            let program = self.name();
+            let program_name = self.name();
             let short = match types {
                 Some(types) => types.type_name(function.type_id, endian),
-                None if is_single => Some(program.as_str()).filter(|name| !name.is_empty()),
+                None if is_single => Some(program_name.as_str()).filter(|name| !name.is_empty()),
                 None => Some("F"),
             };
             if let Some(short) = short {
@@ -212,12 +216,12 @@ impl BpfBtf {
             .collect()
     }
 
-    pub(crate) fn encode_list(sets: &[Self], to: &mut Encoder<'_>) {
-        text::put_count(to, sets.len());
-        for set in sets {
-            to.u32(set.id);
-            text::put_count(to, set.data.len());
-            to.bytes(&set.data);
+    pub(crate) fn encode_list(objects: &[Self], to: &mut Encoder<'_>) {
+        text::put_count(to, objects.len());
+        for object in objects {
+            to.u32(object.id);
+            text::put_count(to, object.data.len());
+            to.bytes(&object.data);
         }
     }
 

@@ -61,8 +61,8 @@ fn unknown_header_sizes_are_errors() {
     assert_eq!(truncated, Error::HeaderTruncated { have: 5 });
 }
 
-/// A big-endian bitmap that has unknown features with either word size is taken for that of a file from when build-ids were
-/// the only feature.
+/// A big-endian bitmap may consist of words of 32 or of 64 bits. If it has unknown features either way, the file is read as one
+/// of the oldest recorders, which wrote no feature but build-ids.
 #[test]
 fn an_invalid_feature_bitmap_means_build_ids_only() {
     let sample = record(RecordKind::SAMPLE, &[1; 8], Endian::Big);
@@ -140,6 +140,7 @@ fn tracepoint_name(records: &[u8]) -> Option<String> {
     let bytes = file(&events, &records, &FeatureSet::new(endian), endian);
     let data = PerfData::parse(&bytes).unwrap();
     let read: Result<Vec<_>, Error> = data.records().collect();
+    // The records of the format don't disturb those after them.
     let last = read.unwrap().last().unwrap().raw.kind;
     assert_eq!(last, RecordKind::SAMPLE);
     data.features().formats().unwrap().name(47)?;

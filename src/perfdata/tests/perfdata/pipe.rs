@@ -106,6 +106,7 @@ impl StreamInput for Trickle<'_> {
 }
 
 fn reader(bytes: &[u8], step: usize) -> Result<PipeReader<Trickle<'_>>, Error> {
+    // The header of a stream has 16 bytes.
     let (first, bytes) = bytes.split_at(bytes.len().min(16));
     let reads = 0;
     PipeReader::new(first.to_vec(), Trickle { bytes, step, reads })
@@ -238,15 +239,18 @@ fn a_truncated_stream_keeps_complete_records() {
 #[test]
 fn invalid_metadata_is_refused_or_skipped() {
     let mut bytes = stream(Endian::Little);
+    // Invalid records that are skipped.
     bytes.extend(record(RecordKind::HEADER_FEATURE, &[1; 12], Endian::Little));
     bytes.extend(record(RecordKind::EVENT_UPDATE, &[1; 4], Endian::Little));
     bytes.extend(record(RecordKind::HEADER_BUILD_ID, &[1; 4], Endian::Little));
     let data = PerfData::parse(&bytes).unwrap();
     assert_eq!(data.findings().len(), 3);
+    // A payload size that ends the stream.
     let mut huge = bytes.clone();
     huge.extend(record(RecordKind::AUXTRACE, &[0x7f; 40], Endian::Little));
     let (_, end) = drain(&mut reader(&huge, 4096).unwrap());
     assert!(matches!(end, Some(Error::PayloadSize { .. })), "{end:?}");
+    // An invalid attr ends the stream: a sample after it is not read.
     bytes.extend(record(RecordKind::HEADER_ATTR, &[1; 20], Endian::Little));
     assert!(matches!(PerfData::parse(&bytes), Err(Error::Decode { .. })));
     bytes.extend(record(RecordKind::SAMPLE, &[4; 16], Endian::Little));
@@ -259,6 +263,7 @@ fn invalid_metadata_is_refused_or_skipped() {
 
 #[test]
 fn a_header_of_104_bytes_is_that_of_a_file() {
+    // The magic, the size as eight bytes, and more zeros than the other fields need.
     let file = FileHeader::decode(&[b"PERFILE2".as_slice(), &[104], &[0; 103]].concat());
     assert!(!file.unwrap().is_pipe());
 }

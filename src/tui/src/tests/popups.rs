@@ -1,7 +1,7 @@
 use super::*;
 use crate::{Help, Input, InputResult, Menu, Notice, Prompt, Question, Reply, TextScreen};
 
-/// The reply of a popup at the first of these keys that closes it.
+/// The reply of a popup at the first of these keys that closes it. As in a session, the popup is drawn before it gets input.
 fn reply(mut popup: impl Screen<()>, keys: &[KeyCode]) -> Option<Reply> {
     drawn(&mut popup, 40, 10);
     keys.iter()
@@ -114,6 +114,7 @@ fn long_help_is_scrolled_and_any_other_key_closes_it() {
     let mut press = |code| Screen::<()>::input(&mut help, Input::Key(key(code)));
     assert!(matches!(press(KeyCode::End), InputResult::Changed));
     assert!(matches!(press(KeyCode::Char('x')), InputResult::Close(_)));
+    // The last line, as scrolled to by End.
     let lines = drawn::<()>(&mut help, 20, 6);
     assert_eq!(lines[4], "   │ z  does it │");
 }
