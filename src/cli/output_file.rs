@@ -28,7 +28,8 @@ pub(crate) fn write_to(
         return Ok(());
     }
     let written = find_in_place(path, PathOrigin::Given).and_then(|in_place| match in_place {
-        // FIFOs, devices, and what is behind links such as /dev/stdout.
+        // FIFOs, devices, and what is behind links such as /dev/stdout. As on stdout, only a terminal gets control characters
+        // escaped.
         Some(in_place) => {
             let mut out = BufWriter::new(text_file(in_place.for_writing()?));
             write(&mut out)?;

@@ -53,25 +53,23 @@ pub(crate) fn events(
     for target in targets::of(given, &definition, context)? {
         let opened = OpenedObject::open(&target, matches, context)?;
         cache_entry = CachedObject::of(&opened);
-        let cached = cache_entry.as_ref();
-        let cached_events = cached.and_then(|cache_entry| {
-            cached_events(cache_entry, &opened, &definition, matches, context)
-        });
-        if let Some(cached_events) = cached_events {
-            events.extend(cached_events.into_iter().map(|event| (event, None)));
+        let entry = cache_entry.as_ref();
+        let same_events =
+            entry.and_then(|entry| cached_events(entry, &opened, &definition, matches, context));
+        if let Some(same_events) = same_events {
+            events.extend(same_events.into_iter().map(|event| (event, None)));
             continue;
         }
         // A point `%[GROUP:]NAME` may name cached events, a USDT probe, or both.
-        let called =
-            cached.map(|cache_entry| cache_entry.events_called(&definition.point, context));
-        let called = called.unwrap_or_default();
+        let called_so = entry.map(|entry| entry.events_called(&definition.point, context));
+        let called_so = called_so.unwrap_or_default();
         match find_places(&opened, &definition, matches, context) {
             Ok(places) => events.extend(events_at(places, &definition, context)),
             // The name may be that of cached events only, not of a USDT probe.
-            Err(_) if !called.is_empty() => {}
+            Err(_) if !called_so.is_empty() => {}
             Err(error) => return Err(error),
         }
-        events.extend(probe_cache::renamed(called, &definition)?);
+        events.extend(probe_cache::renamed(called_so, &definition)?);
     }
     Ok(DefinitionResult {
         definition,
@@ -116,7 +114,8 @@ fn is_stripped_function(error: &Error, definition: &Definition, binary: &ProbedB
     is_missing && binary.object().is_ok_and(|object| object.is_stripped())
 }
 
-/// Returns the places that `--no-inlines` excludes, as text; `None` without this option, or if it excludes none.
+/// For a definition whose search with `--no-inlines` has failed: returns the inlined places that the search without it finds, as
+/// text. `None` if the option is not given, or if there are none.
 fn inlined(
     binary: &ProbedBinary,
     definition: &Definition,

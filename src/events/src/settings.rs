@@ -41,7 +41,7 @@ pub(crate) enum CommonTerm {
     Stored,
     /// Overrides the event's name.
     Name(String),
-    /// A word of the attr by its number, `config` (0) to `config3`, and its value.
+    /// A `config` word of the attr: its number, 0 (`config`) to 3 (`config3`), and its value.
     Config(usize, u64),
 }
 
@@ -136,6 +136,7 @@ impl EventSettings {
         if matches!(self.call_graph, None | Some(CallGraph::Dwarf { .. })) {
             self.call_graph = Some(CallGraph::Dwarf {
                 stack_size,
+                // As with `--call-graph dwarf`, data addresses are recorded, too.
                 with_data: true,
             });
         }
@@ -215,6 +216,7 @@ fn call_graph(term: &Term<'_>, before: Option<CallGraph>) -> Result<CallGraph, R
             Some(dwarf @ CallGraph::Dwarf { .. }) => dwarf,
             _ => CallGraph::Dwarf {
                 stack_size: StackSize::default(),
+                // As in `set_stack_size`.
                 with_data: true,
             },
         }),

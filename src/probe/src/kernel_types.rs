@@ -43,6 +43,7 @@ impl<'b> BtfShape<'b> {
             type_id,
             pointer_size,
         };
+        // `detail` returns a word of the data after the type: a parameter has two.
         let parameters = (0..btf_type.parameter_count()).filter_map(|index| {
             let (name, type_id) = (btf_type.detail(index * 2)?, btf_type.detail(index * 2 + 1)?);
             // The last parameter of a variadic function has no type.
@@ -124,11 +125,11 @@ impl<'b> BtfShape<'b> {
             });
         }
         let size = self.real_type()?.byte_size().filter(|size| *size > 0)?;
-        let container = size.checked_mul(8)?;
+        let container_bits = size.checked_mul(8)?;
         Some(RecordMember {
-            offset: i64::try_from(bit / container * size).ok()?,
+            offset: i64::try_from(bit / container_bits * size).ok()?,
             member: self,
-            bits: Some((width, bit % container, size)),
+            bits: Some((width, bit % container_bits, size)),
         })
     }
 }
@@ -154,6 +155,7 @@ impl TypeShape for BtfShape<'_> {
                 }
             }
         };
+        // `Alias` stands for qualifiers and type tags.
         for _ in 0..MAX_LAYERS {
             let btf_type = self.btf.type_with_id(type_id)?;
             match btf_type.kind {

@@ -20,7 +20,7 @@ pub(crate) enum TypeCategory {
 /// A member of a record.
 #[derive(Debug, Clone)]
 pub(crate) struct RecordMember<T> {
-    /// Its offset in the record in bytes.
+    /// Its offset in the record in bytes; for a bit field, that of the number that contains it.
     pub(crate) offset: i64,
     pub(crate) member: T,
     /// For a bit field, its width and its offset from the lowest bit, in bits, and the size of the number that contains
@@ -28,7 +28,8 @@ pub(crate) struct RecordMember<T> {
     pub(crate) bits: Option<(u64, u64, u64)>,
 }
 
-/// A type, or an entity with a type: a variable, a member.
+/// A type, or an entity with a type: a variable, a member. `name` and `real_type` are for both; the other methods are meant for
+/// types that `real_type` has returned.
 pub(crate) trait TypeShape: Clone {
     /// The name in the source.
     fn name(&self) -> Option<String>;

@@ -30,7 +30,8 @@ pub(crate) struct OwnedFields {
     pub(crate) branches: Option<Vec<[u64; 3]>>,
     /// Id and value of each counter that was read with the sample; the id is 0 if not recorded.
     pub(crate) values: Vec<(u64, u64)>,
-    /// The callchain of a live event as recorded, with context markers; `None` for samples of a recording.
+    /// The callchain of a live event (read from a ring by `evlist.read_on_cpu`) as recorded, with context markers; `None` for
+    /// samples of a recording.
     pub(crate) chain: Option<Vec<u64>>,
 }
 
@@ -64,7 +65,8 @@ impl OwnedFields {
 }
 
 impl Event {
-    /// The common attributes of a sample. `period` is the recorded one, or the event's fixed period if not recorded.
+    /// The attributes of a sample that [`Event`], the base class, has. `period` is the recorded one, or the event's fixed period
+    /// if not recorded.
     pub(crate) fn of_sample(wire: &SampleRecord<'_>, misc: u16, period: u64) -> Self {
         let (pid, tid) = wire.pid_tid.unwrap_or((u32::MAX, u32::MAX));
         Self {
@@ -94,7 +96,7 @@ pub(crate) struct SampleNames {
 }
 
 /// A sample. The fields of its tracepoint are attributes, too, unless another attribute has the name; `fields()` has all
-/// except the common ones, such as `common_pid`.
+/// except those that all tracepoints have in common, such as `common_pid`.
 #[pyclass(extends = Event, frozen, name = "sample_event", module = "perf")]
 pub(crate) struct SampleEvent {
     pub(crate) evsel: Option<Py<Evsel>>,
@@ -202,14 +204,14 @@ impl SampleEvent {
         symbol_of(self.names.ip.as_ref(), py)
     }
 
-    /// The first address of the function at `sample_ip`, in the address space of a frame's `address`: a file address in user
-    /// space.
+    /// The first address of the function at `sample_ip`. Like `address` of a callchain's frame, it is an address in the object's
+    /// file if the function is in user space.
     #[getter]
     fn sym_start(&self) -> Option<u64> {
         Some(self.names.ip.as_ref()?.symbol.as_ref()?.start)
     }
 
-    /// The end of the function at `sample_ip`, exclusive, in the address space of `sym_start`.
+    /// The end of the function at `sample_ip`, exclusive; the same kind of address as `sym_start`.
     #[getter]
     fn sym_end(&self) -> Option<u64> {
         Some(self.names.ip.as_ref()?.symbol.as_ref()?.end)

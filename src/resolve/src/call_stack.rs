@@ -38,7 +38,7 @@ mod tests {
     use super::*;
     use rperf_wire::{Attr, BranchSampleType, SampleLayout, SampleType, U64s};
 
-    /// Returns the chain that is written for this callchain and calls with these addresses.
+    /// Returns the chain that is written for this callchain and calls with these sources and targets.
     fn chain_of(callchain: &[u64], calls: &[(u64, u64)]) -> Option<Vec<u64>> {
         let attr = Attr {
             sample_type: SampleType::CALLCHAIN | SampleType::BRANCH_STACK,
@@ -64,12 +64,14 @@ mod tests {
             ..Sample::default()
         };
         let mut chain = Vec::new();
-        write(&sample, 127, Endian::Little, &mut chain)?;
+        let limit = 127;
+        write(&sample, limit, Endian::Little, &mut chain)?;
         Some(U64s::new(&chain, Endian::Little).iter().collect())
     }
 
     #[test]
     fn calls_replace_user_frames() {
+        // The kernel's marker is `PERF_CONTEXT_KERNEL`, -128.
         let (kernel, user) = (u64::MAX - 127, PERF_CONTEXT_USER);
         let recorded = [kernel, 1, user, 2, 3];
         let calls = [(0x30, 0x20), (0x50, 0x40)];

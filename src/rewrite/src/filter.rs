@@ -20,7 +20,8 @@ impl<K: FnMut(EventIndex, &SampleRecord<'_>) -> bool> FilterRewriter<K> {
 }
 
 impl<K: FnMut(EventIndex, &SampleRecord<'_>) -> bool + Send> Rewriter for FilterRewriter<K> {
-    /// Appends `records` without the dropped samples. Undecodable samples are kept.
+    /// Appends `records` without the dropped samples. Undecodable samples are kept. Samples are dropped even if the rewriting is
+    /// behind the recording.
     fn rewrite(&mut self, records: &[u8], _is_behind: bool, to: &mut Vec<u8>) {
         for (raw, record) in RawRecord::all(records, Endian::NATIVE) {
             // The sample's position in the order is not used.

@@ -13,13 +13,14 @@ use crate::output_stream::OutputStream;
 
 /// Maximum number of bytes compressed together: a block of Zstandard.
 const MAX_PART: usize = 128 << 10;
-/// Maximum number of bytes after the header of a record.
+/// Maximum number of bytes after the header of a COMPRESSED record.
 const MAX_PAYLOAD: usize = u16::MAX as usize - RecordHeader::SIZE;
 /// `PERF_COMP_ZSTD`.
 const ZSTD: u32 = 1;
 /// The only supported level.
 const LEVEL: u32 = 1;
-/// Size of the buffer that readers need: at least [`MAX_PART`]. Linux perf stores its ring size.
+/// Size of the buffer that readers need: at least [`MAX_PART`]. Linux perf stores the size of its rings; this is its default,
+/// 512 KiB and the control page.
 const READER_BUFFER_SIZE: u32 = (512 << 10) + 4096;
 
 /// Writes COMPRESSED records, and counts the bytes before and after compression.
@@ -29,15 +30,15 @@ pub(crate) struct Compressor {
     pub(crate) original: u64,
     /// Bytes after compression.
     pub(crate) compressed: u64,
-    /// Buffer for a record.
+    /// Buffer for a COMPRESSED record.
     record: Vec<u8>,
 }
 
 impl Compressor {
-    /// Compresses a run of records, and writes it to `to`.
+    /// Compresses a run of ring data, and writes it to `to`.
     pub(crate) fn write(&mut self, run: &[u8], to: &mut OutputStream) -> Result<(), WriteError> {
         for part in run.chunks(MAX_PART) {
-            self.part(part, to)?;
+            self.write_part(part, to)?;
         }
         Ok(())
     }
@@ -48,13 +49,13 @@ impl Compressor {
         self.compressed += other.compressed;
     }
 
-    /// Compresses one part, and writes it as a record; if the result is too large for a record, the part is halved.
-    fn part(&mut self, part: &[u8], to: &mut OutputStream) -> Result<(), WriteError> {
+    /// Compresses one part, and writes it as a COMPRESSED record; if the result is too large for a record, the part is halved.
+    fn write_part(&mut self, part: &[u8], to: &mut OutputStream) -> Result<(), WriteError> {
         let frame = compress_to_vec(part, CompressionLevel::Fastest);
         if frame.len() > MAX_PAYLOAD {
             let (first, second) = part.split_at(part.len() / 2);
-            self.part(first, to)?;
-            return self.part(second, to);
+            self.write_part(first, to)?;
+            return self.write_part(second, to);
         }
         self.original += part.len() as u64;
         self.compressed += frame.len() as u64;

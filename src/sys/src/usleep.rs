@@ -28,12 +28,12 @@ pub fn usleep(micros: u32) {
 /// Returns the place of usleep(3) in the C library, or in this program if it is linked statically.
 ///
 /// # Errors
-/// What reading `/proc/self/maps` reports; [`io::ErrorKind::NotFound`] if no file is mapped at
-/// the function's address.
+/// What reading this process's `/proc/PID/maps` reports; [`io::ErrorKind::NotFound`] if no file is mapped at the function's
+/// address, or the time limit ended the reading before that mapping.
 pub fn usleep_place() -> io::Result<CodePlace> {
     let function: unsafe extern "C" fn(u32) -> i32 = libc::usleep;
     let address = function as usize as u64;
-    let (text, _) = Proc::new("/proc").maps(process::id(), LIMIT)?;
+    let (text, _is_complete) = Proc::new("/proc").maps(process::id(), LIMIT)?;
     let mut entries = map_entries(&text);
     let entry = entries.find(|entry| (entry.start..entry.end).contains(&address));
     let entry = entry.filter(|entry| entry.inode != 0);
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn usleep_is_found_in_its_file() {
+    fn usleep_is_found_in_its_file_and_returns() {
         let place = usleep_place().unwrap();
         let size = std::fs::metadata(&place.path).unwrap().len();
         assert!(place.offset > 0 && place.offset < size, "{place:?}");

@@ -11,12 +11,12 @@ const BUCKETS: u32 = 256;
 pub struct TaskIndex(usize);
 
 impl TaskIndex {
-    /// Creates the index of the task whose entry is at `position` in a table by task.
+    /// Creates the index of the task whose entry is at `position` in a table with an entry for each task.
     pub(super) fn nth(position: usize) -> Self {
         Self(position)
     }
 
-    /// Returns the index, for tables by task.
+    /// Returns the index, for tables with an entry for each task.
     #[must_use]
     pub fn get(self) -> usize {
         self.0
@@ -36,6 +36,7 @@ pub struct SchedTask {
     pub comm: Vec<u8>,
     /// Whether its exit was recorded.
     pub is_dead: bool,
+    /// Whether the name was set by `rename`; otherwise, children do not inherit it.
     has_comm: bool,
 }
 
@@ -171,19 +172,19 @@ impl SchedTasks {
         Some(found)
     }
 
-    /// Adds a new task for `child`, with the name of `parent`.
+    /// Adds a new task for `child`, with the name of `parent`. An earlier task with the thread id of `child` loses that id.
     fn fork(&mut self, parent: TaskId, child: TaskId) {
         let (child_pid, child_tid) = signed(child);
         let (parent_pid, parent_tid) = signed(parent);
-        let known = self.find(child_pid, child_tid);
+        let earlier = self.find(child_pid, child_tid);
         let mut parent = self.find_or_add(parent_pid, parent_tid);
         // The parent's thread id belonged to another process before: the FORK record of the parent is missing.
         if self.get(parent).pid != parent_pid {
             self.free_tid(parent);
             parent = self.find_or_add(parent_pid, parent_tid);
         }
-        if let Some(known) = known {
-            self.free_tid(known);
+        if let Some(earlier) = earlier {
+            self.free_tid(earlier);
         }
         let child = self.find_or_add(child_pid, child_tid);
         let (comm, has_comm) = {
@@ -214,7 +215,7 @@ impl SchedTasks {
     }
 }
 
-/// Returns the entry of a task in a table by task; extends the table if needed.
+/// Returns the entry of a task in a table with an entry for each task; extends the table if needed.
 pub(super) fn entry<T: Default>(table: &mut Vec<T>, index: TaskIndex) -> &mut T {
     if index.0 >= table.len() {
         table.resize_with(index.0 + 1, T::default);

@@ -1,4 +1,4 @@
-//! Off-CPU time, compared with a search back from the end of each wait.
+//! Off-CPU time, compared with that of a slow method (`oracle`), which searches all earlier events at the end of each wait.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -43,7 +43,7 @@ struct Event {
     state: Option<usize>,
 }
 
-/// Gives each event a stack of one frame, whose object has the event's time as its number.
+/// Gives each event a stack of one frame, whose object has the event's time as its number: a stack of the result tells its event.
 struct TimeStacks;
 
 impl PrepareSamples for TimeStacks {
@@ -111,7 +111,7 @@ fn schedule(steps: &[(u64, usize, Step)]) -> Vec<Event> {
                     (_, 1 | 2) => sleeping.push(task),
                     _ => runnable.push(task),
                 }
-                // The idle task, if no task is runnable.
+                // Only the idle task can be followed by itself, if no task is runnable.
                 if next == task {
                     continue;
                 }
@@ -172,32 +172,41 @@ fn measured(
 /// Name of the task, its state, time of the switch, and its wakers: name (`None` for an interrupt) and time of the wakeup.
 type Key = (String, OffCpuState, u64, Vec<(Option<String>, u64)>);
 
-/// The waker that ended the last sleep of `task` before the event with index `before`, then the waker of that waker, and so on.
-fn wakers(events: &[Event], before: usize, task: u32, limit: usize) -> Vec<(Option<String>, u64)> {
-    let slept = events[..before].iter().rposition(|event| {
+/// The waker that ended the last sleep of `task` before the event with index `before`, then the waker of that waker, and so on:
+/// at most `max_wakers`.
+fn wakers(
+    events: &[Event],
+    before: usize,
+    task: u32,
+    max_wakers: usize,
+) -> Vec<(Option<String>, u64)> {
+    let sleep_index = events[..before].iter().rposition(|event| {
         event.task == task && event.state.is_some_and(|state| STATES[state] & 3 != 0)
     });
-    let woken = events[..before]
+    let wakeup_index = events[..before]
         .iter()
         .rposition(|event| event.state.is_none() && event.other == task);
-    let (Some(slept), Some(woken), true) = (slept, woken, limit > 0) else {
+    let (Some(sleep_index), Some(wakeup_index), true) = (sleep_index, wakeup_index, max_wakers > 0)
+    else {
         return Vec::new();
     };
-    if woken < slept {
+    // The sleep has not ended.
+    if wakeup_index < sleep_index {
         return Vec::new();
     }
     let Event {
         time, task: waker, ..
-    } = events[woken];
+    } = events[wakeup_index];
     if waker == 0 || time.is_multiple_of(INTERRUPT_PERIOD) {
         return vec![(None, time)];
     }
     let mut chain = vec![(Some(format!(":{waker}")), time)];
-    chain.extend(wakers(events, woken, waker, limit - 1));
+    chain.extend(wakers(events, wakeup_index, waker, max_wakers - 1));
     chain
 }
 
-fn oracle(events: &[Event], limit: usize) -> BTreeMap<Key, OffCpuTime> {
+/// Returns the expected rows.
+fn oracle(events: &[Event], max_wakers: usize) -> BTreeMap<Key, OffCpuTime> {
     let mut expected: BTreeMap<Key, OffCpuTime> = BTreeMap::new();
     for (at, event) in events.iter().enumerate() {
         let task = event.other;
@@ -213,18 +222,18 @@ fn oracle(events: &[Event], limit: usize) -> BTreeMap<Key, OffCpuTime> {
         let Some(left) = left else {
             continue;
         };
-        let woken = events[..at].iter().rev().find(|before| {
+        let wakeup = events[..at].iter().rev().find(|before| {
             before.state.is_none() && before.other == task && before.time > left.time
         });
-        let (state, since) = match (STATES[left.state.expect("a switch")], woken) {
+        let (state, since) = match (STATES[left.state.expect("a switch")], wakeup) {
             (1, None) => (OffCpuState::Sleeping(Sleep::Interruptible), left.time),
             (2, None) => (OffCpuState::Sleeping(Sleep::Uninterruptible), left.time),
-            (1 | 2, Some(woken)) => (OffCpuState::Woken, woken.time),
+            (1 | 2, Some(wakeup)) => (OffCpuState::Woken, wakeup.time),
             _ => (OffCpuState::Preempted, left.time),
         };
         let chain = match state {
             // `event` is the wakeup that ended this sleep.
-            OffCpuState::Sleeping(_) => wakers(events, at + 1, task, limit),
+            OffCpuState::Sleeping(_) => wakers(events, at + 1, task, max_wakers),
             _ => Vec::new(),
         };
         let sum = expected
@@ -250,6 +259,7 @@ fn rows_with_equal_times_are_ordered_by_the_names_of_wakers() {
             other,
             state,
         };
+        // The idle task leaves the CPU in the state runnable (2, an index of `STATES`), task 1 in the state interruptible (0).
         events.extend([
             event(0, 0, 1, Some(2)),
             event(10, 1, 0, Some(0)),
@@ -272,7 +282,7 @@ fn rows_with_equal_times_are_ordered_by_the_names_of_wakers() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
     #[test]
-    fn off_cpu_time_matches_a_search_back(
+    fn off_cpu_time_matches_the_oracle(
         steps in proptest::collection::vec(
             (1..9_u64, 0..2_usize, prop_oneof![
                 (0..4_usize, 0..TASKS).prop_map(|(state, next)| Step::Switch(state, next)),
@@ -280,12 +290,12 @@ proptest! {
             ]),
             0..100,
         ),
-        limit in 0..4_usize,
+        max_wakers in 0..4_usize,
         big in any::<bool>(),
     ) {
         let events = schedule(&steps);
         let endian = if big { Endian::Big } else { Endian::Little };
-        let table = measured(&events, endian, limit, TimeStacks);
+        let table = measured(&events, endian, max_wakers, TimeStacks);
         let time = |stack: usize| {
             let frames = &table.stacks[stack];
             frames.first().and_then(|frame| frame.dso).map_or(0, |dso| u64::from(dso.0))
@@ -302,6 +312,6 @@ proptest! {
             .collect();
         prop_assert_eq!(actual.len(), table.rows.len());
         prop_assert!(table.rows.is_sorted_by_key(|row| std::cmp::Reverse(row.time.nanos)));
-        prop_assert_eq!(actual, oracle(&events, limit));
+        prop_assert_eq!(actual, oracle(&events, max_wakers));
     }
 }

@@ -1,4 +1,4 @@
-//! The values that are counted.
+//! The values that are counted: a number of each sample, or latencies between two events.
 
 use std::path::PathBuf;
 
@@ -29,7 +29,7 @@ const UNITS: [(&str, u64); 3] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000)];
 pub(super) enum NumberSource {
     Samples {
         event: String,
-        /// The name of a field, or [`PERIOD`].
+        /// The name of the number of each sample that is counted: a field, or [`PERIOD`].
         number: String,
         seconds: Option<String>,
     },
@@ -148,8 +148,8 @@ impl NumberSource {
         }
     }
 
-    /// Counts the values of the temporary recording at `temporary`, otherwise of the recording of `-i`. `empty` is a histogram
-    /// with the requested ranges.
+    /// Counts the values of the temporary recording at `temporary`, if given, otherwise of the recording of `-i`. `empty` is a
+    /// histogram with the requested ranges.
     ///
     /// # Errors
     ///
@@ -278,7 +278,8 @@ impl CountingPass<'_> {
         let events = event_pair(replay, &input.path, names, key)?;
         let Durations { spans, counts } =
             Durations::measure(replay, &events, self.filtered(), *jobs)?;
-        // `repeated` counts start events that were followed by another one with the same key before an end event.
+        // `open` counts start events without an end event up to the end of the recording, `repeated` those that were followed by
+        // another one with the same key before an end event.
         let without_end = counts.open + counts.repeated;
         if without_end > 0 {
             context.note(format_args!(

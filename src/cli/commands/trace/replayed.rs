@@ -46,7 +46,7 @@ const LIVE: &[&str] = &[
     "force-btf",
 ];
 
-/// Prefixes of options of `record` with which calls or threads are missing.
+/// Options of `record` that leave out calls or threads, as prefixes: `--tid=1` is one, too.
 const LIMITS: &[&str] = &[
     "--filter",
     "--cpu",
@@ -56,21 +56,21 @@ const LIMITS: &[&str] = &[
     "--overwrite",
     "--cgroup",
 ];
-/// The letters of the short options of `record` with which calls or threads are missing. One word may combine several letters.
+/// The letters of short options of `record` that leave out calls or threads. One word may combine several letters.
 const SHORT_LIMITS: &[char] = &['C', 't', 'i', 'G'];
 
 /// Whether the recording seems to have all calls of all threads of its processes: otherwise, file descriptors get no names.
 /// A recording does not store the filters of events, so the recorded command line is searched for filters and for the other
-/// options with which calls are missing.
+/// options that leave out calls.
 fn has_all_calls(metadata: &Metadata<'_>) -> bool {
     let mut call_events = metadata
         .events
         .iter()
         .filter(|event| event.name.starts_with("raw_syscalls:"));
-    let has_every_call =
+    let samples_every_call =
         call_events.all(|event| event.attr.sample_period == 1 && !event.attr.is_freq());
     let words = metadata.features.cmdline();
-    has_every_call && words.is_some_and(|words| has_no_limits(&words))
+    samples_every_call && words.is_some_and(|words| has_no_limits(&words))
 }
 
 /// Whether a recorded command line has no option of [`LIMITS`] or [`SHORT_LIMITS`].
@@ -103,11 +103,12 @@ fn addresses(
     });
     AddressOptions {
         names,
+        // Page faults of a recording are always shown: `--pf` applies to live traces.
         shows_faults: true,
     }
 }
 
-/// Refuses a recording without system calls, if these are shown, or without the events to switch at.
+/// Refuses a recording without system calls, if these are shown, or without the events of `--switch-on` and `--switch-off`.
 fn check_events(
     path: &Path,
     samples: &TraceSamples,
@@ -123,8 +124,8 @@ fn check_events(
             .hint(format!("record with '{} trace record'", context.program)));
     }
     let switch = settings.options.switch.iter();
-    let mut switches = switch.flat_map(|switch| switch.on.iter().chain(&switch.off));
-    if let Some(name) = switches.find(|name| !samples.has_event(name)) {
+    let mut switch_names = switch.flat_map(|switch| switch.on.iter().chain(&switch.off));
+    if let Some(name) = switch_names.find(|name| !samples.has_event(name)) {
         let message = format!("{path}: the recording has no event '{name}' to switch at");
         return Err(CliError::message(255, message).hint(format!(
             "'{} evlist' shows its events; --switch-on and --switch-off do not take system calls",
@@ -162,7 +163,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         None => request::native_abi()?,
     };
     let table = SyscallTable::of(abi);
-    // `-e` does not select other events of a recording.
+    // With `-i`, `-e` selects system calls only: without a catalogue of events, it refuses other events.
     let catalogue = None;
     let selection = Selection::new(matches, table, catalogue)?;
     let mut settings = TraceSettings::new(matches, abi, &selection, context)?;
@@ -176,6 +177,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let samples = samples.with_addresses(metadata.events, addresses);
     let printer = TracePrinter::open(matches, settings.layout)?;
     let mut observer = TraceObserver::new(settings.options.clone(), printer);
+    // `samples` has its own readers of the fields: no event needs a layout.
     let layouts = EventLayouts::empty(metadata.endian);
     let pass = ObserverPass::new(&layouts, samples).with_tasks();
     pass.run(&analysis.replay, analysis.jobs, &mut observer)?;
@@ -192,15 +194,15 @@ mod tests {
     use super::has_no_limits;
 
     #[test]
-    fn command_lines_that_leave_out_calls() {
-        let all = |line: &str| {
+    fn options_that_leave_out_calls_are_found_in_command_lines() {
+        let has_all = |line: &str| {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             has_no_limits(&words)
         };
-        assert!(all("perf record -R -e raw_syscalls:sys_enter -- ls -C"));
-        assert!(all("rperf trace record -a -o x"));
-        assert!(!all("perf record --filter id==1 -a"));
-        assert!(!all("perf record -aC0"));
-        assert!(!all("perf record --no-inherit true"));
+        assert!(has_all("perf record -R -e raw_syscalls:sys_enter -- ls -C"));
+        assert!(has_all("rperf trace record -a -o x"));
+        assert!(!has_all("perf record --filter id==1 -a"));
+        assert!(!has_all("perf record -aC0"));
+        assert!(!has_all("perf record --no-inherit true"));
     }
 }

@@ -20,8 +20,8 @@ const MAX_FUNCTIONS: usize = 8;
 /// The maximum number of objects named in an error.
 const MAX_OBJECTS: usize = 3;
 
-/// Returns the error for a requested function without samples. `names` are those of functions with samples, the hottest of
-/// each table first; `recording` is what the message calls the recording.
+/// Returns the error for a requested function without samples. `names` are those of functions with samples: event by event (or
+/// group by group), the hottest function of each first. `recording` is what the message calls the recording.
 pub(crate) fn no_samples_in<'n>(
     symbol: &str,
     names: impl Iterator<Item = &'n str>,

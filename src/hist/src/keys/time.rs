@@ -6,7 +6,9 @@ pub(super) static TIME: Key = Key::plain(
     label("time", "Time"),
     KeyDependency::Property(Property::Time),
     CellPadding::UnlessLast,
+    // Identity and rank.
     |input, names| KeyValue::Number(names.properties(input).time.cast_signed()),
+    // Text of a cell.
     |input, names| {
         let time = names.properties(input).time;
         let (seconds, rest) = (time / 1_000_000_000, time % 1_000_000_000);

@@ -1,4 +1,7 @@
 //! Constants of system calls on tasks, signals, memory and System V IPC objects, and of those that control the whole system.
+//!
+//! `None` of `flags!`: the value 0 has no name. `Decimal` and `Hex` of `values!`: how values without a name are printed. Negative
+//! numbers are written as their 32 bits.
 
 use super::{FlagNames, UnknownValue, ValueNames};
 

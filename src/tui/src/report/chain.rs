@@ -106,6 +106,7 @@ impl ChainLines<'_> {
     /// Adds the lines of sibling branches. `parent` is the key of the line above the branches, and `total` that line's period
     /// without the samples that end there; for a row's first branches, [`NO_PARENT`] and the row's total period.
     fn push_branches(&mut self, branches: &[Branch], depth: usize, parent: LineKey, total: u64) {
+        // `Flat`: `lines` handles the other list form, `Folded`.
         let is_list = self.options.graph.is_list();
         for branch in branches {
             let (first_key, last_key) = ends(branch, parent);
@@ -120,8 +121,8 @@ impl ChainLines<'_> {
             let inner_depth = depth + usize::from(has_share);
             let last_number = branch.frames.len().saturating_sub(1);
             for (number, frame) in branch.frames.iter().enumerate() {
+                // Frames between the first and the last cannot be folded: their key has no meaning.
                 let key = if number == 0 { first_key } else { last_key };
-                // Frames between the first and the last cannot be folded.
                 let folds = match number {
                     0 => last_number > 0 || has_branches,
                     number => number == last_number && has_branches,
@@ -141,9 +142,9 @@ impl ChainLines<'_> {
             }
             let is_open = self.open.contains(&first_key) && self.open.contains(&last_key);
             if has_branches && is_open {
-                let frame_depth = if last_number > 0 { inner_depth } else { depth };
+                let last_depth = if last_number > 0 { inner_depth } else { depth };
                 let rest = branch.all.without(branch.own);
-                self.push_branches(&branch.branches, frame_depth + 1, last_key, rest.period);
+                self.push_branches(&branch.branches, last_depth + 1, last_key, rest.period);
             }
         }
     }
