@@ -1,4 +1,4 @@
-//! Analyses over time, in which ordered records drive a state machine, and the parts to build one.
+//! Analyses over time, in which records in time order drive a state machine, and the parts of such analyses.
 //!
 //! ```text
 //! Replay::ordered --+                             several threads           one thread, in time order
@@ -7,9 +7,10 @@
 //!    (LiveFeed)                                                          Spans, TaskStates, LogHistogram
 //! ```
 //!
-//! Such an analysis implements [`Observer`]. [`ObserverPass::run`] feeds it from a recording, [`LiveFeed::deliver`] from live ring
-//! buffers. Counts that do not depend on the order of samples ([`Completeness`], [`ValueFold`]) are folds over a recording. The results
-//! are plain structs: this crate does not print or open files.
+//! Such an analysis implements [`Observer`], and keeps its state in parts such as [`Spans`]. [`ObserverPass::run`] feeds it
+//! from a recording, [`LiveFeed::deliver`] from live ring buffers; a round is one pass over all of them. Counts that do not
+//! depend on the order of samples ([`Completeness`], [`ValueFold`]) are folds over a recording. The results are plain structs:
+//! this crate does not print or open files.
 
 mod block;
 mod completeness;

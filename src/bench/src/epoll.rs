@@ -12,7 +12,7 @@ use rperf_sys::{Epoll, EpollMode, EventFd, raise_open_files_limit};
 
 use crate::BenchError;
 
-/// The data of a member of a set, where no caller uses the data.
+/// The `data` of epoll_ctl(2) for members of a set whose events are not read, or only for whether there is one.
 const UNUSED_DATA: u64 = 0;
 
 /// Raises the limit of open files, then creates `per_thread` descriptors for each of `threads` threads.
@@ -23,7 +23,7 @@ fn create_descriptors(threads: u32, per_thread: u32) -> Result<Vec<Vec<EventFd>>
     all.map_err(BenchError::of("eventfd"))
 }
 
-/// Returns the addresses in memory of a thread's first and last descriptor; 0 if it has none.
+/// Returns the memory addresses of the objects of a thread's first and last descriptor, which perf prints, too; 0 if it has none.
 fn addresses(descriptors: &[EventFd]) -> [usize; 2] {
     [descriptors.first(), descriptors.last()]
         .map(|descriptor| descriptor.map_or(0, |event_fd| std::ptr::from_ref(event_fd) as usize))

@@ -151,6 +151,7 @@ fn write_batches(
         batch.write(&mut context.stdout(), session)?;
         left = left.map(|left| left - 1);
         if session.has_ended() {
+            // The reason is that all observed tasks have ended.
             context.note(session.why_empty());
             break;
         }
@@ -173,7 +174,7 @@ fn warn_of_truncated_stacks(
     }
 }
 
-/// The refresh interval, `-d`; at least 10 ms, and [`DELAY`] by default.
+/// The refresh interval, `-d`; [`DELAY`] by default, 1 second if 0 is given, and at least 10 ms.
 fn delay(matches: &ArgMatches) -> Result<Duration, CliError> {
     let Some(text) = matches.get_one::<String>("delay") else {
         return Ok(Duration::from_secs_f64(DELAY));
@@ -184,7 +185,7 @@ fn delay(matches: &ArgMatches) -> Result<Duration, CliError> {
         CliError::usage(format!("-d: '{text}' is not a number of seconds"))
             .hint("in top, -d is the refresh interval (in record: data addresses)")
     })?;
-    // As in perf, 0 means 1 second.
+    // As in perf.
     Ok(Duration::from_secs_f64(match seconds {
         0.0 => 1.0,
         seconds => seconds.max(0.01),

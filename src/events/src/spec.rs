@@ -43,7 +43,8 @@ pub struct EventSpec {
     pub position: Range<usize>,
     /// Name in tracefs, for tracepoints.
     pub tracepoint: Option<TracepointName>,
-    /// The PMU of the event; `None` for events that no PMU defines, such as generic events (except on hybrid machines) and tracepoints.
+    /// The PMU of the event; `None` for events that no PMU defines, such as tracepoints and generic events (except on hybrid
+    /// machines).
     pub pmu: Option<String>,
     /// Factor and unit of counts, if the PMU or a table specifies them.
     pub scale: Option<UnitScale>,
@@ -57,8 +58,8 @@ pub struct EventSpec {
     pub filter: Option<String>,
     /// `--filter` for events that the kernel cannot filter: evaluated by BPF programs or in user space.
     pub sample_filter: Option<SampleFilter>,
-    /// Whether the event is open for all tasks of each CPU from the beginning, whatever is observed: true for the event that BPF programs
-    /// write to.
+    /// Whether the event is open for all tasks of each CPU from the beginning, whatever is observed: true for the event that BPF
+    /// programs write to.
     pub all_tasks: bool,
     /// The path that the attr of a `uprobe` event refers to by its address.
     pub(crate) uprobe_path: Option<Arc<CStr>>,
@@ -114,9 +115,9 @@ impl EventSpec {
         }
     }
 
-    /// Returns an event without samples for sessions that need only records of tasks, kernel text and modules. A session with
-    /// only `dummy` has no records of kernel text and modules. Unlike [`Self::bpf_output`], the event is opened for the target,
-    /// so that the end of the target is noticed.
+    /// Returns an event without samples for sessions that need only side-band records: those of tasks, kernel text and modules.
+    /// It is a `bpf-output` event, because a session whose only event is `dummy` has no records of kernel text and modules.
+    /// Unlike [`Self::bpf_output`], it is opened for the target, so that the end of the target is noticed.
     #[must_use]
     pub fn side_band_only() -> Self {
         Self {
@@ -275,7 +276,7 @@ mod tests {
         parse(text, &Catalogue::default()).unwrap().remove(0)
     }
 
-    fn fallback(event: &EventSpec) -> Option<String> {
+    fn fallback_name(event: &EventSpec) -> Option<String> {
         let clock = fallback_to_cpu_clock(event)?;
         assert_eq!(clock.attr.kind, EventType::SOFTWARE);
         assert_eq!(clock.attr.flags, event.attr.flags, "modifiers are kept");
@@ -300,7 +301,7 @@ mod tests {
 
     #[test]
     fn only_cycles_fall_back_to_the_clock() {
-        let new_name = |text| fallback(&named(text));
+        let new_name = |text| fallback_name(&named(text));
         assert_eq!(new_name("cycles").as_deref(), Some("cpu-clock"));
         assert_eq!(new_name("cpu-cycles:u").as_deref(), Some("cpu-clock:uH"));
         assert_eq!(new_name("cycles:uk").as_deref(), Some("cpu-clock:kuH"));
@@ -313,7 +314,7 @@ mod tests {
             (true, "", "cpu-clock:pppH"),
         ] {
             let event = default_event(may_profile_kernel, cpuid);
-            assert_eq!(fallback(&event).as_deref(), Some(name), "{cpuid}");
+            assert_eq!(fallback_name(&event).as_deref(), Some(name), "{cpuid}");
         }
         assert_eq!(new_name("instructions"), None);
         assert_eq!(new_name("cpu-clock"), None);

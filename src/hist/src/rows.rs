@@ -24,6 +24,10 @@ pub(crate) struct EventInput<'a> {
 }
 
 /// Creates the report of one event, or of a group whose leader comes first.
+///
+/// Of the two rank tables, `identity` tells which samples share a row, and `rank` sorts the rows. `lines` are the rows without
+/// text, hidden ones included. [`Histogram::all`] has the filtered samples even if `totals` excludes them. Call graphs of another
+/// event are copied later (`reference_call_graphs`).
 pub(crate) fn histogram(
     events: &[EventInput<'_>],
     options: &HistogramOptions,
@@ -35,10 +39,10 @@ pub(crate) fn histogram(
     let [identity, rank] = RankTable::new(&all_merged, &options.keys(), names, views, threads);
     let numbered = all_merged.iter().copied().enumerate();
     let entries: Vec<Entries<'_>> = numbered
-        .map(|(event, merged)| {
+        .map(|(index_in_group, merged)| {
             Entries::count(
                 merged,
-                identity.labels(event, merged),
+                identity.labels(index_in_group, merged),
                 options.children,
                 threads,
             )
@@ -116,7 +120,7 @@ fn event_total(event: &EventInput<'_>) -> ColumnSum {
     total
 }
 
-/// Direction of call graphs if callers have rows with call graphs, otherwise `None`.
+/// Direction of call graphs if callers have rows with call graphs, otherwise `None`. The order of the rows depends on it.
 fn caller_graph_direction(
     events: &[EventInput<'_>],
     options: &HistogramOptions,
@@ -166,6 +170,7 @@ impl RowFormatter<'_> {
             others: self.lines.other_weights(line),
             cells: keys.map(cell).collect(),
             unresolved: input.site.symbol.is_none(),
+            // As for `graph`: the entries of other events than the leader have no call graphs.
             chains: if line.event == 0 { entry.chains } else { 0 },
             graph,
         }

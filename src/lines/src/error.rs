@@ -80,7 +80,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether it is a usage error (exit status 129) rather than a mismatch with the recording.
+    /// Whether it is a usage error (exit status 129). The other errors (exit status 255) are mismatches with the recording, and
+    /// fields without another field that they need.
     #[must_use]
     pub fn is_usage(&self) -> bool {
         matches!(

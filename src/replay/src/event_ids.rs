@@ -12,7 +12,7 @@ pub(crate) struct EventIds {
     first: u64,
     /// The events of the ids from `first` on; [`NO_EVENT`] for an id without one. Empty if the range is large.
     dense: Vec<u32>,
-    /// All ids, if the range is large.
+    /// All ids, if the range is large, otherwise empty.
     sparse: FxHashMap<u64, EventIndex>,
 }
 
@@ -20,7 +20,7 @@ pub(crate) struct EventIds {
 const NO_EVENT: u32 = u32::MAX;
 /// Size of a range that is always small enough.
 const SMALL_RANGE: u64 = 4096;
-/// A range is also small enough up to this size per id.
+/// A larger range is small enough, too, if it has at most this many numbers per id.
 const MAX_SPARSENESS: u64 = 16;
 
 impl EventIds {
@@ -50,7 +50,7 @@ impl EventIds {
         let place = usize::try_from(id.wrapping_sub(self.first)).unwrap_or(usize::MAX);
         match self.dense.get(place) {
             Some(event) => (*event != NO_EVENT).then_some(EventIndex(*event)),
-            // Not in `dense`, which is empty if the range is large.
+            // The range is large, or the id is outside it: `sparse` is then empty.
             None => self.of_sparse(id),
         }
     }

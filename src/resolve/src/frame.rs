@@ -32,8 +32,8 @@ impl AddressContext {
 pub struct SymbolId {
     /// The object.
     pub dso: DsoId,
-    /// The symbol's index in the object's table, ascending by address; the function's number if functions of a JIT dump are
-    /// identified by number. Inlined functions, which are not in the table, have higher indexes.
+    /// The symbol's index in the object's table, which is sorted by address; for a JIT dump whose functions are in the World
+    /// (`Dso::has_functions`), the function's number. Inlined functions, which are not in the table, have higher indexes.
     pub index: SymbolIndex,
 }
 
@@ -83,10 +83,13 @@ impl From<CpuMode> for Level {
 pub struct Frame {
     /// The sampled address.
     pub ip: u64,
-    /// The address in the address space of the object's symbols: a file offset for user objects; equal to
-    /// `ip` for the kernel, its modules, and code from a perf map; for BPF programs the offset from the start; for
-    /// JIT-compiled functions added to the World the address in their symbol table. If no symbol covers an address in a kernel
-    /// module, the offset from the module's start; without a mapping, equal to `ip`.
+    /// The address in the address space of the object's symbols:
+    /// - for user objects, a file offset;
+    /// - for the kernel, for code from a perf map, and without a mapping, `ip`;
+    /// - for kernel modules, `ip`, but the offset from the module's start if no symbol covers `ip`;
+    /// - for BPF programs, the offset from the start;
+    /// - for JIT-compiled functions that were added to the World (the processes and mappings at a time), the address in their
+    ///   symbol table.
     pub address: u64,
     /// The mapping; `None` is shown as `[unknown]`.
     pub mapping: Option<MappingId>,

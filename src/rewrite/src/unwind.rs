@@ -1,6 +1,8 @@
 //! Unwinds user stacks while a recording is written or copied: registers and stack copies become callchains.
 //!
-//! As for reports, [`UserStacks`] finds the frames, once all records before the sample are in the World.
+//! As for reports, [`UserStacks`] finds the frames, once all records before the sample are in the World, the processes and
+//! mappings at a time. Records of the next round (a pass over all ring buffers) may precede the sample: a round is rewritten
+//! after the next one was noted.
 
 use std::thread;
 
@@ -14,7 +16,7 @@ use rperf_wire::{Endian, RawRecord, RecordHeader, RecordKind, Regs, RegsAbi, U64
 
 use crate::pipeline::Transform;
 
-/// The number of record bytes for which one more worker is used.
+/// Each time the records have this many bytes more, one more worker is used.
 const BYTES_PER_WORKER: usize = 512 << 10;
 
 /// The parameters of unwinding.
@@ -43,13 +45,13 @@ pub struct LiveUnwinder {
     position: u64,
     summary: StackSummary,
     /// Number of samples that were appended unchanged because unwinding fell behind.
-    stored: u64,
+    not_unwound: u64,
 }
 
 #[derive(Default)]
 struct UnwindWorker {
     scratch: StackScratch,
-    /// The rewritten records of its part.
+    /// The records of its part of a round, with callchains if they were unwound.
     out: Vec<u8>,
 }
 
@@ -69,12 +71,12 @@ impl LiveUnwinder {
             workers,
             position: 0,
             summary: StackSummary::default(),
-            stored: 0,
+            not_unwound: 0,
         }
     }
 
-    /// Replaces stack copies by callchains. Samples without a stack copy or without a callchain, those of guests, and those that
-    /// cannot be decoded are kept unchanged.
+    /// Replaces stack copies by callchains. Samples without a stack copy or without a callchain, those of guests, those that
+    /// cannot be decoded, and those that would be too large for a record are kept unchanged.
     fn unwind(&mut self, records: &[u8], to: &mut Vec<u8>) {
         self.live.apply_complete();
         // Not reached unless an earlier call panicked.
@@ -90,14 +92,14 @@ impl LiveUnwinder {
         let parts = split_records(records, count, self.live.endian());
         thread::scope(|scope| {
             let mut next = self.position;
-            let mut jobs = self.workers.iter_mut().zip(&parts).map(|(worker, part)| {
+            let mut assignments = self.workers.iter_mut().zip(&parts).map(|(worker, part)| {
                 let position = next;
                 next += part.len() as u64;
                 (worker, *part, position)
             });
             // The first part is rewritten by this thread, the others by threads of their own.
-            let first = jobs.next();
-            for (worker, part, position) in jobs {
+            let first = assignments.next();
+            for (worker, part, position) in assignments {
                 let shared = &shared;
                 let work = move || shared.rewrite_part(part, position, worker);
                 // If a thread cannot be started, its part is kept unchanged.
@@ -109,9 +111,10 @@ impl LiveUnwinder {
         });
         self.summary.merge(shared.stacks.summary());
         let mut known = resolver.into_loaded();
+        // True if the World was pruned.
         if self.live.forget() {
             known.discard_after_prune(self.live.world());
-            // The scratches have numbers of objects, which are no longer valid.
+            // The scratches refer to objects by number; the numbers may be those of removed objects.
             let scratches = self.workers.iter_mut().map(|worker| &mut worker.scratch);
             scratches.for_each(|scratch| *scratch = StackScratch::default());
         }
@@ -132,7 +135,7 @@ impl LiveUnwinder {
         self.position += records.len() as u64;
         let records = RawRecord::all(records, self.live.endian());
         let samples = records.filter(|(raw, _)| raw.kind == RecordKind::SAMPLE);
-        self.stored += samples.count() as u64;
+        self.not_unwound += samples.count() as u64;
     }
 
     /// Returns statistics on the stacks unwound so far.
@@ -144,10 +147,11 @@ impl LiveUnwinder {
     /// Returns the number of samples that were appended unchanged because unwinding fell behind.
     #[must_use]
     pub fn samples_not_unwound(&self) -> u64 {
-        self.stored
+        self.not_unwound
     }
 }
 
+/// For a recording that is written.
 impl Rewriter for LiveUnwinder {
     fn note(&mut self, records: &[u8]) {
         self.live.add(records);
@@ -165,6 +169,7 @@ impl Rewriter for LiveUnwinder {
     }
 }
 
+/// For a recording that is copied.
 impl Transform for LiveUnwinder {
     fn is_ordered(&self) -> bool {
         true
@@ -215,7 +220,7 @@ impl SharedState<'_, '_> {
         let UnwindWorker { scratch, out } = worker;
         for (raw, record) in RawRecord::all(records, self.live.endian()) {
             let is_rewritten =
-                raw.kind == RecordKind::SAMPLE && self.sample(&raw, position, scratch, out);
+                raw.kind == RecordKind::SAMPLE && self.rewrite_sample(&raw, position, scratch, out);
             if !is_rewritten {
                 out.extend_from_slice(record);
             }
@@ -224,7 +229,7 @@ impl SharedState<'_, '_> {
     }
 
     /// Appends a sample with its unwound callchain. Returns false, and appends nothing, if the sample stays unchanged.
-    fn sample(
+    fn rewrite_sample(
         &self,
         raw: &RawRecord<'_>,
         position: u64,

@@ -110,6 +110,7 @@ impl TaskCalls {
         let inward = [CallKind::Read.state(), CallKind::Receive.state()];
         match inward.contains(&call.state) {
             true => self.bytes_in = self.bytes_in.saturating_add(call.bytes),
+            // Calls that neither read nor write, and failed calls, have no bytes.
             false => self.bytes_out = self.bytes_out.saturating_add(call.bytes),
         }
         if call.state != CallKind::Poll.state() {
@@ -124,6 +125,7 @@ impl TaskCalls {
             last.bytes = last.bytes.saturating_add(call.bytes);
             return;
         }
+        // Draws the call before, which is not merged with this one.
         self.flush(call.from, options, grid);
         self.last = Some(call);
     }
@@ -151,6 +153,7 @@ pub(super) struct CallSpans {
 
 impl CallSpans {
     pub(super) fn enter(&mut self, time: u64, tid: u32, event: &SysEnterIo<'_>) {
+        // A call that is not drawn begins a span, too: its return is matched, and an open span whose return was lost ends.
         let kind = self.kind(event.tracepoint());
         self.spans.begin(tid, time, kind);
     }

@@ -188,6 +188,7 @@ impl Fold for PhysicalCounts<'_, '_, '_> {
         }
         let this = (sample.order, sample.event);
         self.first = Some(self.first.map_or(this, |first| first.min(this)));
+        // A sample without the field, of an event that does not record it, counts at address 0.
         let address = sample.wire.phys_addr.unwrap_or_default();
         let index = self.memory.find(address);
         match index.and_then(|index| self.counts.get_mut(index)) {
@@ -216,16 +217,16 @@ mod tests {
     #[test]
     fn addresses_belong_to_the_innermost_region() {
         let memory = PhysicalMemory::parse(TEXT);
-        let label = |address| {
+        let region_at = |address| {
             let index = memory.find(address)?;
             Some((memory.regions[index].begin, &*memory.regions[index].label))
         };
-        assert_eq!(label(0), Some((0, "Reserved")));
-        assert_eq!(label(0x0100_0000), Some((0x0100_0000, "Kernel code")));
-        assert_eq!(label(0x02ff_ffff), Some((0x0200_0000, "Kernel data")));
-        assert_eq!(label(0x0300_0000), Some((0x0010_0000, "System RAM")));
-        assert_eq!(label(0x2000_0000), None);
-        assert_eq!(label(u64::MAX), None);
+        assert_eq!(region_at(0), Some((0, "Reserved")));
+        assert_eq!(region_at(0x0100_0000), Some((0x0100_0000, "Kernel code")));
+        assert_eq!(region_at(0x02ff_ffff), Some((0x0200_0000, "Kernel data")));
+        assert_eq!(region_at(0x0300_0000), Some((0x0010_0000, "System RAM")));
+        assert_eq!(region_at(0x2000_0000), None);
+        assert_eq!(region_at(u64::MAX), None);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use programs::{COMPAT, ProgramOptions};
 use values::{CALL_SIZE, call};
 
 /// The number of buckets of [`CallSummary::buckets`].
-pub const SUMMARY_BUCKETS: usize = values::BUCKETS as usize;
+pub const SUMMARY_BUCKETS: usize = values::BUCKET_COUNT as usize;
 
 /// Which system calls are counted, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -224,8 +224,7 @@ fn add_to_high_square(b: &mut ProgramBuilder) {
     b.store(Double, R8, call::SQUARES + 8, R2);
 }
 
-/// Counts the duration `R7` in its bucket of the value at `R8`. `values::BUCKETS` is the number of buckets, `call::BUCKETS` the
-/// offset of the first.
+/// Counts the duration `R7` in its bucket of the value at `R8`. `call::BUCKETS` is the offset of the first bucket.
 pub(super) fn count_in_bucket(b: &mut ProgramBuilder) {
     let (fits, out) = (b.label(), b.label());
     b.set_wide(R2, values::LAST_BUCKET_END);
@@ -235,7 +234,7 @@ pub(super) fn count_in_bucket(b: &mut ProgramBuilder) {
     b.place(fits);
     bucket_number(b, values::SUB_BITS);
     // Never jumps, but shows the verifier that the bucket is within the value.
-    b.jump_if(Above, R1, values::BUCKETS - 1, out);
+    b.jump_if(Above, R1, values::BUCKET_COUNT - 1, out);
     b.operate(ShiftLeft, R1, 2);
     b.set(R2, R8);
     b.operate(Add, R2, R1);

@@ -103,8 +103,8 @@ pub(super) fn ring_memory(run: &mut TestRun<'_>) -> TestResult {
     Ok(())
 }
 
-/// Opens an event and logs the result; every error skips the test. `refused` returns the reason if the user may open events of
-/// own threads in user space, but not this one.
+/// Opens an event and logs the result; every error skips the test. If the user may open events of own threads in user space, but
+/// not this one, the reason is that of `refused`.
 fn open(
     run: &mut TestRun<'_>,
     attr: &Attr,
@@ -120,7 +120,7 @@ fn open(
             let reason = reason(&error);
             run.log(format_args!("perf_event_open(2): {reason}"));
             skip(match error.raw_os_error() {
-                Some(libc::EACCES | libc::EPERM) => refusal_of_all().unwrap_or_else(refused),
+                Some(libc::EACCES | libc::EPERM) => refusal_of_own_user().unwrap_or_else(refused),
                 Some(libc::ENOSYS) => NOT_AVAILABLE.to_owned(),
                 Some(libc::ENOENT) if attr.kind == EventType::HARDWARE => {
                     "the kernel has no PMU for this processor, as in many virtual machines"
@@ -140,12 +140,12 @@ pub(super) fn why_refused(level: i64) -> String {
         Some(set) => {
             format!("perf_event_paranoid is {set}: needs {level} or less, or CAP_PERFMON")
         }
-        None => refusal_of_calls(),
+        None => refusal_despite_paranoid(),
     }
 }
 
 /// Returns why perf_event_open(2) is refused although perf_event_paranoid permits the event.
-fn refusal_of_calls() -> String {
+fn refusal_despite_paranoid() -> String {
     let pid = std::process::id();
     let status = Proc::new("/proc").status(pid, pid);
     match status.is_ok_and(|status| status.has_seccomp_filter) {
@@ -157,7 +157,7 @@ fn refusal_of_calls() -> String {
 }
 
 /// Returns why the user may not even observe own threads in user space; `None` if the event opens or fails for another reason.
-fn refusal_of_all() -> Option<String> {
+fn refusal_of_own_user() -> Option<String> {
     let error = Counter::open(&clock(AttrFlags::EXCLUDE_KERNEL), OWN, NO_LEADER).err()?;
     let is_refusal = matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM));
     is_refusal.then(|| why_refused(OWN_USER_LEVEL))
@@ -219,6 +219,7 @@ pub(super) fn hardware(run: &mut TestRun<'_>) -> TestResult {
 
 fn cycles() -> Attr {
     Attr {
+        // `config` is 0: PERF_COUNT_HW_CPU_CYCLES.
         kind: EventType::HARDWARE,
         flags: AttrFlags::DISABLED | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV,
         ..Attr::default()
@@ -298,6 +299,7 @@ fn probes(run: &mut TestRun<'_>, kind: &str) -> TestResult {
             ));
             Ok(())
         }
+        // Without this file, the folder is not a mounted tracefs. --probe without values needs only the uprobe PMU.
         (Err(_), _) if matches!(tracefs.root().join("trace").try_exists(), Ok(false)) => {
             skip(match unit {
                 Some(_) if kind == "uprobe" => {

@@ -25,11 +25,12 @@ const NOT_DECODED: u8 = u8::MAX;
 /// The indices of the fixed fields in a sample, counting only present fields, and the total size of the present fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FixedFields {
-    /// Index of IDENTIFIER, otherwise of ID, which has the same value.
+    /// Index of IDENTIFIER, otherwise of ID, which has the same value. Like `time`, also set if the field is not decoded:
+    /// [`FixedFields::word`] reads it alone.
     pub(super) id: Option<usize>,
     /// Index of TIME.
     pub(super) time: Option<usize>,
-    /// Total size in bytes.
+    /// Total size of the present fields in bytes.
     pub(super) size: usize,
     decoded: FieldIndices,
 }

@@ -28,7 +28,7 @@ pub enum Antagonist {
 /// How long an antagonist occupied CPUs while tasks waited for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AntagonistTime {
-    /// Nanoseconds of the waits in which it occupied the CPU.
+    /// For how many nanoseconds of the waits it occupied the CPU.
     pub nanos: u64,
     /// The number of runs during waits; a run during several waits counts once for each.
     pub runs: u64,
@@ -61,7 +61,7 @@ impl Antagonists {
         times
     }
 
-    /// Adds the times of other waits.
+    /// Adds the times of the waits of other tasks.
     pub fn merge(&mut self, other: &Self) {
         for (who, time) in &other.times {
             self.add(who.clone(), *time);
@@ -78,10 +78,10 @@ impl Antagonists {
     }
 }
 
-/// The charges of all waits of a task that have ended.
+/// The sums of the charges of all ended waits of one task. A charge is the part of a wait in which one other task ran.
 #[derive(Debug, Default)]
 pub(super) struct ChargeSums {
-    /// By the task that ran; `None` if unknown.
+    /// By the task that ran (`Charge::by`); `None` if unknown.
     by_task: FxHashMap<Option<TaskIndex>, Charge>,
 }
 
@@ -93,7 +93,7 @@ impl ChargeSums {
         }
     }
 
-    /// Returns the antagonists of a task with waits of `delay` nanoseconds; if `merge_names`, tasks of one name are one
+    /// Returns the antagonists of a task whose waits are `delay` nanoseconds in all; if `merge_names`, tasks of one name are one
     /// antagonist. Time that is not charged belongs to [`Antagonist::Unknown`].
     pub(super) fn antagonists(
         &self,
@@ -121,7 +121,7 @@ impl ChargeSums {
         if rest.nanos > 0 {
             antagonists.add(Antagonist::Unknown, rest.time());
         }
-        // Each of them delayed the one task of these charges.
+        // Each of them delayed one task, whose waits these are.
         let times = antagonists.times.values_mut();
         times.for_each(|time| time.delayed_tasks = 1);
         antagonists

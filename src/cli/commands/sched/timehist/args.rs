@@ -27,7 +27,7 @@ pub(in crate::cli::commands) fn command() -> Command {
     Command::new("sched timehist")
         .long_about(ABOUT)
         .args(filters())
-        .args(columns())
+        .args(output())
         .args([
             symbol_args::vmlinux(),
             symbol_args::kallsyms(),
@@ -55,7 +55,8 @@ fn filters() -> [Arg; 5] {
     ]
 }
 
-fn columns() -> Vec<Arg> {
+/// The options for what is shown: columns, rows and the summary.
+fn output() -> Vec<Arg> {
     vec![
         switch("call-graph")
             .short('g')
@@ -168,6 +169,7 @@ fn time_range(matches: &ArgMatches) -> Result<(u64, u64), CliError> {
     bounds
         .filter(|(start, end)| *end == 0 || start <= end)
         .ok_or_else(|| {
+            // 234 is the exit status of perf: -EINVAL.
             CliError::message(234, "Invalid time string").hint(
                 "give START,END in seconds, as printed by 'sched timehist'; either may be omitted",
             )
