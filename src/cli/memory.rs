@@ -1,4 +1,4 @@
-//! The message and the hint that are printed when memory runs out: in an error, or when an allocation fails.
+//! The message and the hint for running out of memory: for errors, and for failed allocations that no error can report.
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
@@ -69,6 +69,7 @@ impl MemoryHint {
 pub(crate) fn unmapped_objects_error() -> Option<CliError> {
     let UnmappedObjects { first, paths } = UnmappedObjects::found()?;
     let mut text = first;
+    // `paths` includes the object of the first message.
     if let others @ 1.. = paths.len() - 1 {
         // Writing to a String cannot fail.
         let _ = write!(
@@ -107,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hint_names_the_limit() {
+    fn the_hint_depends_on_threads_and_the_limit() {
         let (threaded, not_threaded) = (true, false);
         assert_eq!(
             advice(threaded, Some(300_000 * 1024)),

@@ -76,11 +76,12 @@ impl Histogram {
 impl HistogramRow {
     /// The value of the column `number` for each event, a group's leader first.
     pub fn numbers(&self, number: NumberField) -> impl Iterator<Item = u64> {
-        let all = std::iter::once(&self.weights).chain(&self.others);
-        all.map(move |weights| number.value_in(weights))
+        let by_event = std::iter::once(&self.weights).chain(&self.others);
+        by_event.map(move |weights| number.value_in(weights))
     }
 
-    /// The values of the column `number` in the order in which rows are compared by it.
+    /// The row's values of the column `number` that are compared with another row's: one for each of
+    /// [`NumberField::compared_events`], in their order.
     pub(crate) fn compared_numbers(
         &self,
         number: NumberField,
@@ -90,7 +91,7 @@ impl HistogramRow {
         events.filter_map(move |event| {
             let weights = match event.checked_sub(1) {
                 None => Some(&self.weights),
-                Some(other) => self.others.get(other),
+                Some(index) => self.others.get(index),
             };
             weights.map(|weights| number.value_in(weights))
         })
@@ -149,9 +150,9 @@ impl ColumnSum {
 
 impl Sum for ColumnSum {
     fn sum<I: Iterator<Item = Self>>(sums: I) -> Self {
-        let mut all = Self::default();
-        sums.for_each(|sum| all.add(sum));
-        all
+        let mut total = Self::default();
+        sums.for_each(|sum| total.add(sum));
+        total
     }
 }
 

@@ -91,7 +91,7 @@ impl<'d> TraceDat<'d> {
     /// Parses a file: descriptions of events, options, and the places of the events of each CPU.
     ///
     /// # Errors
-    /// Not a trace.dat, a damaged part, or one that is not supported: the version, the compression, the kind of data, or a
+    /// Not a trace.dat, a damaged part, or something that is not supported: the version, the compression, the kind of data, or a
     /// clock that does not count nanoseconds.
     pub fn parse(bytes: &'d [u8]) -> Result<Self, Error> {
         if !is_trace_dat(bytes) {
@@ -115,12 +115,13 @@ impl<'d> TraceDat<'d> {
         let rest = bytes.get(head.end..).unwrap_or_default();
         let mut descriptions = head.tracing_data_start();
         let prefix_size = descriptions.len();
-        // The end of the descriptions is known only after parsing them: until then, the rest of the file follows them.
+        // The size of the descriptions is known only after parsing them: until then, the rest of the file follows them here.
         descriptions.extend_from_slice(rest);
-        let (data, end) = TracingData::parse_prefix(&descriptions).map_err(Error::Formats)?;
+        let (data, section_size) =
+            TracingData::parse_prefix(&descriptions).map_err(Error::Formats)?;
         let layout = PageLayout::parse(data.header_page, head.endian, head.page_size);
-        descriptions.truncate(end);
-        let descriptions_end = head.end + (end - prefix_size);
+        descriptions.truncate(section_size);
+        let descriptions_end = head.end + (section_size - prefix_size);
         let mut from = Cursor::new(bytes, head.endian);
         let failed = at(descriptions_end, "options");
         from.take(descriptions_end, "descriptions")
@@ -168,12 +169,12 @@ impl<'d> TraceDat<'d> {
         from.take(head.end, "header").map_err(&header)?;
         let compression = take_text(&mut from, "compression").map_err(&header)?;
         take_text(&mut from, "version of the compression").map_err(&header)?;
-        let first = from.u64("offset of the options").map_err(&header)?;
+        let options_offset = from.u64("offset of the options").map_err(&header)?;
         let sections = Sections::new(bytes, head.endian, &compression)?;
-        let mut options = Options::read_version_7(&sections, first)?;
+        let mut options = Options::read_version_7(&sections, options_offset)?;
         let mut descriptions = head.tracing_data_start();
-        for (id, empty) in sections::DESCRIPTIONS {
-            descriptions.extend_from_slice(&options.section(&sections, id, empty)?);
+        for (id, if_missing) in sections::DESCRIPTIONS {
+            descriptions.extend_from_slice(&options.section(&sections, id, if_missing)?);
         }
         let (data, _) = TracingData::parse_prefix(&descriptions).map_err(Error::Formats)?;
         let layout = PageLayout::parse(data.header_page, head.endian, head.page_size);

@@ -5,7 +5,7 @@ use rperf_wire::{RecordKind, SampleType};
 use crate::{EventIndex, NonSampleRecord, Sample, World};
 
 /// Processing of samples in any order: ranges of the file are folded in parallel, each into its own accumulator.
-/// The accumulators are then merged in file order.
+/// The accumulators are then merged in file order. A [`World`] gives the processes and mappings at any time of the recording.
 pub trait Fold: Send {
     /// The fields of [`Sample::wire`] that [`Fold::sample`] reads. Other fields may be missing. [`Sample::cpu`] may be missing
     /// unless CPU is one of these fields. Process, thread, time and period are decoded in any case, if recorded. Called before
@@ -45,9 +45,9 @@ pub trait Render: Sync {
         SampleType::ALL
     }
 
-    /// Whether samples of an event are needed. [`crate::Replay::ordered`] skips the others, which saves their decoding and
-    /// sorting, unless any event has `:S`, so that a sample may belong to several events. [`crate::Stream::deliver`] skips
-    /// none.
+    /// Whether samples of an event are needed. [`crate::Replay::ordered`] skips the samples of other events, which saves decoding
+    /// and sorting them. It skips none if any event has `:S`, since a sample may then belong to several events; nor does
+    /// [`crate::Stream::deliver`].
     fn reads(&self, _event: EventIndex) -> bool {
         true
     }
@@ -58,7 +58,8 @@ pub trait Render: Sync {
     }
 
     /// Types of records to render besides samples. If FINISHED_ROUND is among them, everything is
-    /// rendered in file order, to show the content of rounds; for a [`crate::Stream`] it must not be among them.
+    /// rendered in file order, to show which records are in each round, that is, between two FINISHED_ROUND records. For a
+    /// [`crate::Stream`] it must not be among them.
     fn wanted(&self) -> &[RecordKind] {
         &[]
     }

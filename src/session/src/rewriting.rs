@@ -6,6 +6,8 @@
 //!                                   at most MAX_QUEUED bytes from here to the file
 //! ```
 //!
+//! A round is the records of one pass over the rings, or of several passes while the rewriting thread is busy.
+//!
 //! The order of records is preserved: rounds return in order, and so do the records in a round. The last round is kept
 //! until the next one arrives or the file ends: records in the next round may be earlier than samples in the last.
 
@@ -46,13 +48,13 @@ enum RewriteJob {
 enum RewriteResult {
     /// A rewritten round, and its input buffer, to be reused.
     Round(Vec<u8>, Vec<u8>),
-    /// The end of a file, with records that the rewriter held back.
+    /// The end of a file, with the records that the rewriter held back until then ([`Rewriter::end`]).
     End(Vec<u8>),
 }
 
 /// The rewriting thread.
 pub(crate) struct RewriteThread {
-    /// Records not passed on to the thread yet.
+    /// Records not passed on to the thread yet: the next round.
     round: Vec<u8>,
     /// `None` to end the thread.
     jobs: Option<Sender<RewriteJob>>,
@@ -116,8 +118,8 @@ impl RewriteThread {
         self.round.extend_from_slice(records);
     }
 
-    /// Ends a round: writes available results, and passes the collected records on to the thread, unless it is busy and they are
-    /// few. Waits if too many bytes are queued.
+    /// Called after each pass over the rings: writes available results, and passes the collected records on to the thread as a
+    /// round. If the thread is busy and they are few, they wait for more records instead. Waits if too many bytes are queued.
     pub(crate) fn end_round(&mut self, sink: &mut CountedOutput) -> Result<(), WriteError> {
         while let Ok(result) = self.results.try_recv() {
             self.write(result, sink)?;
@@ -268,8 +270,10 @@ mod tests {
     /// Copies records unchanged, after a delay unless it is behind. Counts the rounds that were rewritten before the next
     /// round was noted.
     struct SlowRewriter {
+        /// Bytes noted and bytes rewritten so far.
         noted: usize,
         rewritten: usize,
+        /// Whether the file ended, so that the last round may be rewritten.
         ended: bool,
         too_early: Arc<AtomicUsize>,
     }
@@ -313,7 +317,7 @@ mod tests {
         )
     }
 
-    /// Replaces each round by a short record.
+    /// Replaces each round by one short record.
     struct TruncatingRewriter;
 
     impl Rewriter for TruncatingRewriter {
@@ -330,6 +334,7 @@ mod tests {
         for _ in 0..100 {
             rewrite_thread.add(&numbered(0, 60_000));
             rewrite_thread.end_round(&mut sink).unwrap();
+            // Waits until the round is written and its buffers are spare.
             rewrite_thread.flush(&mut sink).unwrap();
         }
         let capacities =
@@ -342,12 +347,13 @@ mod tests {
         assert!(!rewritten.is_empty() && rewritten.iter().all(|capacity| *capacity < 60_000));
     }
 
-    /// Returns a record with a number and padding.
-    fn numbered(number: u64, size: usize) -> Vec<u8> {
-        let mut records = RecordBuffer::new(0);
+    /// Returns a record with a number and `padding` zeros. Its type, 90, is not one of perf's.
+    fn numbered(number: u64, padding: usize) -> Vec<u8> {
+        let trailer_size = 0;
+        let mut records = RecordBuffer::new(trailer_size);
         records.user(RecordKind(90), |to| {
             to.u64(number);
-            to.zeros(size);
+            to.zeros(padding);
         });
         records.take()
     }
@@ -366,6 +372,7 @@ mod tests {
         let mut rewrite_thread = RewriteThread::begin(Box::new(slow)).unwrap();
         let mut count = 0;
         let mut most = 0;
+        // More than twice `MAX_QUEUED` in total.
         for _ in 0..120 {
             for _ in 0..20 {
                 rewrite_thread.add(&numbered(count, 65_000));

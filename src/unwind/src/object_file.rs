@@ -143,6 +143,8 @@ impl FrameInfo {
             return step;
         }
         let in_plt = self.plt.iter().any(|range| range.contains(&address));
+        // Known instructions, such as those of PLT entries, need no frame information. None of them is a call, so only an exact
+        // offset can be at one.
         let known = exact.then(|| machine_code::well_known_step(self.arch, code, in_plt));
         known.flatten().ok_or(TruncationCause::NoFrameInfo)
     }
@@ -230,8 +232,8 @@ fn eh_table<E: FileHeader<Endian = Endianness>>(
         .map(|(address, range)| (address, part(range)));
     let by_name = section(elf, &image.file, ".eh_frame");
     let (address, bytes) = by_name.or_else(|| {
-        // Without section headers: from the address in `.eh_frame_hdr` to the end of the segment. The content of `.eh_frame` has
-        // an end marker.
+        // Without section headers, the size is unknown: take all bytes from the address in `.eh_frame_hdr` to the end of the
+        // segment. An end marker follows the last entry of `.eh_frame`.
         let (hdr_address, hdr) = eh_frame_hdr.as_ref()?;
         let address = SearchTable::eh_frame_address(hdr.get(), *hdr_address, format.endian)?;
         Some((address, part(image.range_from(address)?)))

@@ -81,6 +81,7 @@ impl TimechartObserver {
         for interval in states.finish(end) {
             self.draw_interval(&interval);
         }
+        // Calls that have not returned.
         for (tid, call) in self.calls.open_calls(end) {
             self.draw_call(UNKNOWN_PID, tid.cast_signed(), call);
         }
@@ -88,6 +89,7 @@ impl TimechartObserver {
         for cpu in self.cpus.values_mut() {
             cpu.power.close(end, &self.grid, range);
         }
+        // Each task's last call, which is not drawn yet.
         for lane in &mut self.lanes {
             lane.calls.flush(end, self.options.calls, &self.grid);
         }
@@ -149,8 +151,8 @@ impl TimechartObserver {
         self.wakeups.coarsen(grid);
     }
 
-    /// Returns the lane of a task, which is added if it is new. If `time` is given, it becomes the first time of a lane without
-    /// times, and the last time of a lane whose last time is earlier.
+    /// Returns the lane of a task, which is added if it is new. If `time` is given, it becomes the lane's last time unless that
+    /// is later, and also its first time if the lane has no times yet.
     fn lane(&mut self, pid: i32, tid: i32, time: Option<u64>) -> (TaskIndex, &mut TaskLane) {
         let index = self.tasks.find_or_add(pid, tid);
         let missing = (index.get() + 1).saturating_sub(self.lanes.len());
@@ -170,21 +172,22 @@ impl TimechartObserver {
 
     fn switch(&mut self, at: &EventContext, event: &SchedSwitch<'_>, stack: Option<StackChain>) {
         let (time, pid) = (at.time(), at.task.pid.cast_signed());
-        let is_seen = self.record_time(time);
-        let seen_at = is_seen.then_some(time);
-        self.counts.switches += u64::from(is_seen);
+        let is_in_range = self.record_time(time);
+        let time_in_range = is_in_range.then_some(time);
+        self.counts.switches += u64::from(is_in_range);
         let stack = stack.and_then(|stack| self.stacks.id(stack));
         self.drive(at, TypedEvent::SchedSwitch(*event));
         let prev = event.prev_pid();
         if prev != 0 {
-            // The process id is unknown in samples after the exit of the task. Lower numbers come from damaged files.
-            let (_, lane) = self.lane(pid.max(UNKNOWN_PID), prev, seen_at);
+            // Samples after the exit of the task have the process id -1, which is `UNKNOWN_PID`. Numbers below -1 come from
+            // damaged files.
+            let (_, lane) = self.lane(pid.max(UNKNOWN_PID), prev, time_in_range);
             lane.rename(event.prev_comm());
             lane.stack = stack;
         }
         let next = event.next_pid();
         if next != 0 {
-            let (_, lane) = self.lane(UNKNOWN_PID, next, seen_at);
+            let (_, lane) = self.lane(UNKNOWN_PID, next, time_in_range);
             lane.rename(event.next_comm());
         }
     }
@@ -194,14 +197,14 @@ impl TimechartObserver {
             return;
         }
         let time = at.time();
-        let is_seen = self.record_time(time);
+        let is_in_range = self.record_time(time);
         self.drive(at, TypedEvent::SchedWakeup(*event));
         if event.success() == Some(false) || event.pid() == 0 {
             return;
         }
-        let (woken, lane) = self.lane(UNKNOWN_PID, event.pid(), is_seen.then_some(time));
+        let (woken, lane) = self.lane(UNKNOWN_PID, event.pid(), is_in_range.then_some(time));
         lane.rename(event.comm());
-        if !is_seen {
+        if !is_in_range {
             return;
         }
         self.counts.wakeups += 1;
@@ -224,7 +227,8 @@ impl TimechartObserver {
         self.ended = ended;
     }
 
-    /// Draws the part of a state that is in the range. States of idle tasks, and [`RunState::New`], are not drawn.
+    /// Draws the part of a state that is in the range. States of idle tasks, and [`RunState::New`], are not drawn; the latter
+    /// only extends the times of the task's lane.
     fn draw_interval(&mut self, interval: &StateInterval) {
         let shown = self.options.range.clip(interval.from, interval.to);
         let (from, to) = (shown.first, shown.last);
@@ -254,6 +258,7 @@ impl TimechartObserver {
         lane.states.push(&grid, piece);
         if is_running && let Some(cpu) = interval.cpu {
             let cpu = self.cpus.entry(cpu).or_default();
+            // The states of [`CpuLane::usage`].
             let state = usize::from(activity == TaskActivity::Highlighted);
             cpu.usage
                 .push(&grid, TimelinePiece::one(from, to, state, index));
@@ -261,7 +266,7 @@ impl TimechartObserver {
         }
     }
 
-    /// Draws the part of a system call that is in the range.
+    /// Draws the part of a system call that is in the range. Unlike a state, a call of no duration is drawn, too.
     fn draw_call(&mut self, pid: i32, tid: i32, mut call: FinishedCall) {
         let shown = self.options.range.clip(call.from, call.to);
         (call.from, call.to) = (shown.first, shown.last);
@@ -305,8 +310,8 @@ impl Observer<Option<StackChain>> for TimechartObserver {
                 cpu.power.idle(time, event, &self.grid, range);
             }
             TypedEvent::CpuFrequency(event) => {
-                let is_seen = self.record_time(time);
-                self.counts.power_events += u64::from(is_seen);
+                let is_in_range = self.record_time(time);
+                self.counts.power_events += u64::from(is_in_range);
                 // Changes before the range give the frequency at its start.
                 if time <= self.options.range.last {
                     let cpu = self.cpus.entry(event.cpu_id()).or_default();
@@ -330,7 +335,7 @@ impl Observer<Option<StackChain>> for TimechartObserver {
 
     fn task(&mut self, at: &EventContext, change: TaskChange<'_>) {
         self.tasks.change(&change);
-        // States that these records end are not drawn: if switches are recorded, the records end none.
+        // States that FORK and EXIT records end are not drawn: if `sched_switch` is recorded, these records end none.
         self.states.task(at, &change, |_| {});
         if let TaskChange::Comm { task, name, .. } = change {
             let (pid, tid) = (task.pid.cast_signed(), task.tid.cast_signed());

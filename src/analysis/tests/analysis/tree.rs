@@ -12,6 +12,7 @@ const USER: Misc = Misc::USER;
 fn threads_follow_their_creators() {
     for endian in [Endian::Little, Endian::Big] {
         let mut recording = Recording::new(endian);
+        // Each record has the time, the CPU and the process, which has one thread; a fork also has the new process.
         recording.comm((1, 0, 10), b"sh");
         recording.fork((2, 0, 10), 12);
         recording.fork((3, 0, 12), 11);
@@ -54,7 +55,7 @@ fn add_mapping(
 }
 
 #[test]
-fn hidden_mappings_are_not_listed() {
+fn mappings_are_inherited_and_hidden_ones_are_not_listed() {
     let mut recording = Recording::new(Endian::NATIVE);
     add_mapping(&mut recording, 1, 10, (0x1000, 0x1000), b"/bin/a");
     add_mapping(&mut recording, 2, 10, (0x1400, 0x400), b"/bin/b");
@@ -75,8 +76,16 @@ fn hidden_mappings_are_not_listed() {
     let tree = with_replay(&file, |_, replay| task_tree(replay.world(), with_mappings));
     let rows: Vec<_> = tree
         .iter()
-        .flat_map(|task| task.mappings.iter().map(|part| (task.tid, part)))
-        .map(|(tid, part)| (tid, part.start, part.end, part.offset, &*part.name))
+        .flat_map(|task| task.mappings.iter().map(|mapping| (task.tid, mapping)))
+        .map(|(tid, mapping)| {
+            (
+                tid,
+                mapping.start,
+                mapping.end,
+                mapping.offset,
+                &*mapping.name,
+            )
+        })
         .collect();
     let expected = [
         (10, 0x1000, 0x2000, 0x100, "/bin/c"),

@@ -89,6 +89,7 @@ mod tests {
 
     #[test]
     fn messages_go_back_and_forth_between_tasks_of_each_kind() {
+        // 100,000 bytes do not fit into a pipe (64 KiB by default): such a message needs several reads.
         for (threads, nonblocking, size) in
             [(false, false, 4), (false, true, 100_000), (true, true, 4)]
         {

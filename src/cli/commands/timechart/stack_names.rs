@@ -1,4 +1,4 @@
-//! Stacks of sleeping tasks as text.
+//! Stacks with which tasks were switched out, as text.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use rperf_resolve::Resolver;
 const HIDDEN: [&str; 3] = ["schedule", "__schedule", "preempt_schedule"];
 /// The maximum number of frames shown of a stack.
 const FRAMES: usize = 16;
-/// The maximum number of stacks shown for a task: the stacks in which it slept longest.
+/// The maximum number of stacks shown for a task: those in which it slept, or waited for a CPU, longest.
 const STACKS: usize = 24;
 
 /// Resolves the stacks of a chart.
@@ -24,10 +24,11 @@ impl<'c> SleepStacks<'c> {
         Self { chart, resolver }
     }
 
-    /// Returns the stacks in which a task slept longest, at most [`STACKS`].
+    /// Returns the stacks in which a task slept, or waited for a CPU, longest; at most [`STACKS`].
     pub(super) fn longest_slept(&self, lane: &TaskLane) -> BTreeSet<StackId> {
         let mut times: BTreeMap<StackId, u64> = BTreeMap::default();
         for piece in lane.states.pieces() {
+            // Pieces in which the task ran have no stack, nor have merged pieces.
             if let PieceContent::One {
                 data: Some(stack), ..
             } = &piece.content
@@ -49,7 +50,8 @@ impl<'c> SleepStacks<'c> {
     pub(super) fn name(&self, stack: StackId) -> Option<String> {
         let stack = self.chart.stacks.get(stack.get())?;
         let mut frames = Vec::new();
-        // A stack with each hidden function at most once has enough frames to show; others may show fewer than `FRAMES`.
+        // Enough to show `FRAMES` frames of a stack that has each hidden function at most once. A stack that has more hidden
+        // frames may show fewer.
         let limit = FRAMES + HIDDEN.len();
         self.resolver
             .callchain(stack.at, stack.chain(), limit, &mut frames);

@@ -32,8 +32,8 @@ pub(crate) struct AnnotationPrinter<'p, 'w> {
 }
 
 impl<'p> AnnotationPrinter<'p, '_> {
-    /// Prints the functions of all tables to stdout, or each to a file if a directory was requested. Functions without code are
-    /// skipped; they are reported unless `skip_missing`.
+    /// Prints the functions of all tables, each that of one event or group, to stdout; or each function to a file if a directory
+    /// was requested. Functions without code are skipped; they are reported unless `skip_missing`.
     ///
     /// # Errors
     ///
@@ -64,6 +64,7 @@ impl<'p> AnnotationPrinter<'p, '_> {
                     let write =
                         |out: &mut dyn Write| common.write(out, function, &listing, &sources);
                     match &mut files {
+                        // The path of the file is not needed.
                         Some(files) => drop(files.write(name, write)?),
                         None => write(&mut context.stdout())?,
                     }
@@ -80,8 +81,8 @@ impl<'p> AnnotationPrinter<'p, '_> {
 
     /// Returns a function's listing for text output, or why there is none.
     fn list(&self, function: &SampledFunction) -> Result<Result<Listing<'p>, NoCode>, CliError> {
-        let listing = self.request.objdump_listing(self.resolver, function)?;
-        let options = self.request.list_options(listing.as_ref());
+        let objdump_listing = self.request.objdump_listing(self.resolver, function)?;
+        let options = self.request.list_options(objdump_listing.as_ref());
         Ok(Listing::new(self.resolver, function, options))
     }
 
@@ -90,8 +91,8 @@ impl<'p> AnnotationPrinter<'p, '_> {
         &self,
         function: &SampledFunction,
     ) -> Result<Result<FunctionCode, NoCode>, CliError> {
-        let listing = self.request.objdump_listing(self.resolver, function)?;
-        let options = self.request.list_options(listing.as_ref());
+        let objdump_listing = self.request.objdump_listing(self.resolver, function)?;
+        let options = self.request.list_options(objdump_listing.as_ref());
         Ok(FunctionCode::new(self.resolver, function, options))
     }
 
@@ -109,7 +110,7 @@ impl<'p> AnnotationPrinter<'p, '_> {
     pub(crate) fn annotated_events<'t>(&self, table: &'t ChosenFunctions) -> AnnotatedEvents<'t> {
         let mut total = HitCount::default();
         match self.request.symbol {
-            // As in perf, a single requested function is counted alone.
+            // As in perf, only the samples of the requested function are counted. The table has no other functions.
             Some(_) => {
                 let functions = table.functions.iter();
                 functions.for_each(|function| total.add(sum(&function.sums)));

@@ -65,11 +65,12 @@ pub(crate) fn flush(matches: &ArgMatches) -> Result<u64, CliError> {
     })
 }
 
-/// Parses a number of pages, or of bytes with the suffix `B`, `K`, `M` or `G`, rounded up to pages.
+/// Parses a number of pages, or of bytes with the suffix `B`, `K`, `M` or `G` in either case, rounded up to pages.
 fn parse(word: &str) -> Option<usize> {
     match size::scaled(word) {
-        // A word without a suffix; `bytes` is `None` if the number before a suffix is invalid.
+        // Without a suffix: pages.
         None => word.parse().ok(),
+        // With a suffix; `bytes` is `None` if the number before it is invalid.
         Some(bytes) => Some(usize::try_from(bytes?).ok()?.div_ceil(page_size())),
     }
 }

@@ -30,15 +30,12 @@ const NOT_WITH: [(&str, &str); 5] = [
     ),
 ];
 
-/// Rejects traces among `events` other than `intel_bts`, and more than one trace.
+/// Rejects any trace other than `intel_bts`, and more than one trace among `events`.
 pub(crate) fn check(events: &[EventSpec]) -> Result<(), CliError> {
     let mut traces = events
         .iter()
         .filter_map(|event| Some((event, event.trace_pmu()?)));
-    if let Some((trace, _)) = traces
-        .clone()
-        .find(|(_, tracer)| *tracer == TracePmu::Other)
-    {
+    if let Some((trace, _)) = traces.clone().find(|(_, pmu)| *pmu == TracePmu::Other) {
         let message = format!(
             "event {} is not supported: intel_bts is the only hardware trace that can be recorded",
             trace.name
@@ -85,11 +82,11 @@ pub(crate) fn traces(
     let pages = ring_size::area_pages(matches, context)?;
     let snapshots = snapshots(matches)?;
     let Some(event) = events.iter().find(|event| event.trace_pmu().is_some()) else {
-        let trace_options = [
+        let trace_only_options = [
             (snapshots.is_some(), "--snapshot"),
             (pages.is_some(), "the second size of -m"),
         ];
-        return match trace_options.into_iter().find(|(given, _)| *given) {
+        return match trace_only_options.into_iter().find(|(given, _)| *given) {
             Some((_, option)) => Err(CliError::usage(format!(
                 "{option} needs a hardware trace among the events"
             ))),
@@ -118,6 +115,7 @@ pub(crate) fn traces(
     let paranoid = Sysctl::new(PROC).perf_event_paranoid();
     Ok(Some(TraceOptions {
         pages,
+        // As in the kernel, whether the user may lock unlimited memory.
         privileged: effective_user() == 0 || paranoid.is_some_and(|level| level < 0),
         snapshots,
     }))
@@ -139,11 +137,11 @@ fn snapshots(matches: &ArgMatches) -> Result<Option<SnapshotOptions>, CliError> 
 /// Parses `[e][SIZE]`; `None` if the size is invalid or 0.
 fn parse(word: &str) -> Option<SnapshotOptions> {
     let after_e = word.strip_prefix('e');
-    let size = after_e.unwrap_or(word);
-    let size = match size {
+    let size_text = after_e.unwrap_or(word);
+    let size = match size_text {
         "" => None,
-        size => Some(
-            usize::try_from(bytes(size)?)
+        _ => Some(
+            usize::try_from(bytes(size_text)?)
                 .ok()
                 .filter(|size| *size > 0)?,
         ),

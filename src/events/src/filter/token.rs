@@ -8,7 +8,7 @@ pub(super) enum Token<'a> {
     /// The name of a field, a number, or other text up to a blank, an operator, a parenthesis or a quote; a single
     /// `|`; or text without a closing quote.
     Word(&'a str),
-    /// A quoted text.
+    /// A quoted text. Its range includes the quotes.
     Text,
     /// A set of CPUs, `CPUS{0-3,5}`: the text between the braces.
     Cpus(&'a str),
@@ -80,7 +80,8 @@ fn first_token(rest: &str) -> (Token<'_>, usize) {
         let after = rest.get(1..).unwrap_or_default();
         return match after.find(character) {
             Some(end) => (Token::Text, end + 2),
-            // Text without a closing quote becomes a word, which is not a valid value, unless only the kernel checks the field.
+            // The closing quote is missing. Such a word is rejected as a value, except of fields whose values only the kernel
+            // checks.
             None => (Token::Word(rest), rest.len()),
         };
     }
@@ -94,7 +95,7 @@ fn first_token(rest: &str) -> (Token<'_>, usize) {
         return (Token::Cpus(list.get(..end).unwrap_or_default()), size);
     }
     let is_end = |c: char| c.is_whitespace() || "=!<>&|~()\"'".contains(c);
-    // A single `|`, which begins no other token, is a word.
+    // A word has at least one character: a `|` ends other words, but a single one is a word itself.
     let size = rest
         .find(is_end)
         .unwrap_or(rest.len())

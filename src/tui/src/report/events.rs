@@ -39,6 +39,7 @@ impl ReportScreen {
         };
         let scrolled = ScrolledList {
             list: &mut self.event_menu,
+            // The menu is not scrolled sideways.
             left: 0,
         };
         page.draw(frame, area, theme, scrolled, row);

@@ -149,7 +149,7 @@ fn source_lines_precede_their_instructions() {
         " 25.00 │   ↑ jne  2",
     ];
     assert_eq!(lines[3..11], expected);
-    // Without source lines the cursor stays on its instruction.
+    // Without source lines the cursor stays on its instruction: `l` shows the source location at the cursor.
     press(&mut screen, "s");
     assert_eq!(screen_lines(&mut screen)[4], " 75.00 │2:   add  $1,%rax");
     press(&mut screen, "l");
@@ -170,8 +170,10 @@ fn letters_change_numbers_and_addresses() {
     let lines = screen_lines(&mut screen);
     assert_eq!(lines[1], "leaf  /opt/calc [Percent: global hits]");
     assert_eq!(lines[4], "     3 │1 7f000002:   add  $1,%rax");
+    // t: percentages again (3 of all 8 samples); o, J and f: as at the start.
     press(&mut screen, "toJf");
     assert_eq!(screen_lines(&mut screen)[4], " 37.50 │2:   add  $1,%rax");
+    // O: labels also of calls; then of all instructions.
     press(&mut screen, "O");
     assert_eq!(screen_lines(&mut screen)[6], "       │6: → call twist");
     press(&mut screen, "O");
@@ -190,7 +192,7 @@ fn the_jump_at_the_cursor_has_an_arrow() {
 }
 
 #[test]
-fn enter_follows_calls_and_tab_selects_the_next_hottest() {
+fn enter_follows_jumps_calls_and_returns_and_tab_selects_the_next_hottest() {
     let (mut screen, requests) = screen();
     let mut input = |code| Screen::<ReaderMessage>::input(&mut screen, Input::Key(key(code)));
     // From the hottest instruction to the next hottest, a jump; to its target; back to the jump; and to the call below it.
@@ -204,12 +206,13 @@ fn enter_follows_calls_and_tab_selects_the_next_hottest() {
         requests.try_recv(),
         Ok(BrowserRequest::Follow(shown, 0x3000))
     );
+    // At the return, Enter closes the screen.
     input(KeyCode::End);
     assert!(matches!(
         input(KeyCode::Enter),
         InputResult::Close(Reply::Cancelled)
     ));
-    // The pending request hides the message that this instruction has no target.
+    // The pending request for the call's target hides the message that the first instruction has no target.
     input(KeyCode::Home);
     input(KeyCode::Enter);
     let message_line = screen_lines(&mut screen).pop();
@@ -279,6 +282,7 @@ fn source_and_instructions_are_shown_side_by_side() {
         "                               25.00 │   ↑ jne  2",
     ];
     assert_eq!(lines[2..6], expected);
+    // Screens that are too small or very wide are drawn without a panic.
     for (width, height) in [(1, 1), (2, 3), (10, 4), (300, 2)] {
         drawn::<ReaderMessage>(&mut screen, width, height);
     }

@@ -14,7 +14,8 @@ pub(super) struct IdleCpus {
     cpus: BTreeMap<u32, IdleCpu>,
     /// The number of CPUs of the machine.
     count: u32,
-    /// The number of CPUs that perf prints: `count`, or the highest number of a CPU with samples if that is higher.
+    /// The number of CPUs that perf prints: `count`, or the highest number of a CPU with samples (not plus one) if that is
+    /// higher.
     printed_count: u32,
 }
 
@@ -25,7 +26,8 @@ pub(super) struct IdleCpu {
     /// The task that was switched out last. If only idle times are shown, the next idle time is added to the times of this task,
     /// and the field becomes `None`.
     pub(super) last_task: Option<TaskIndex>,
-    /// The latest known stack of a task after which the CPU became idle; empty if there is none.
+    /// The latest known stack of a task after which the CPU became idle. A task without a stack leaves that of an earlier task.
+    /// Empty if no stack was known.
     stack: String,
     /// Nanoseconds and count by stack.
     stacks: FxHashMap<String, (u64, u64)>,
@@ -34,7 +36,7 @@ pub(super) struct IdleCpu {
 }
 
 impl IdleCpu {
-    /// Adds idle time to the stack of the task that ran before the CPU became idle, if known.
+    /// Adds idle time to the latest known stack of a task after which the CPU became idle, if there is one.
     pub(super) fn add_stack(&mut self, nanos: u64) {
         if self.stack.is_empty() {
             return;
@@ -64,7 +66,8 @@ impl IdleCpus {
         self.cpus.entry(cpu).or_default()
     }
 
-    /// Notes that a task other than the idle task is switched out. `stack` is its stack; `None` unless the CPU becomes idle.
+    /// Notes that a task other than the idle task is switched out. `stack` is its stack, empty if
+    /// unknown; `None` unless the CPU becomes idle.
     pub(super) fn switch_out(&mut self, cpu: u32, task: TaskIndex, stack: Option<&str>) {
         let idle = self.cpu(cpu);
         idle.has_run_tasks = true;
