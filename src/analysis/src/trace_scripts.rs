@@ -2,8 +2,11 @@
 //! samples of tracepoints in time order.
 //!
 //! ```text
-//! samples --FieldDecoder (all cores)--> FieldBlock --ScriptSample, in time order--> one of the structs here
+//! samples --FieldDecoder (parallel)--> FieldBlocks --ScriptSamples, in time order--> the struct of the script
 //! ```
+//!
+//! A `FieldBlock` has the decoded fields of consecutive samples. Each script has a struct with its counts or times, such as
+//! `DropLocations`.
 
 mod compaction;
 mod decoder;

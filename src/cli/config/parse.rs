@@ -29,8 +29,8 @@ pub(super) fn canonical(name: &str) -> String {
     }
 }
 
-/// Returns the name of the section whose header a line begins with, as it is in [`ConfigEntry::name`] before the key; `None` if
-/// the line begins with no valid header.
+/// Returns the section of the header at the start of `line`, as `section` or `section.sub` (the beginning of
+/// [`ConfigEntry::name`]); `None` if the line does not start with a valid header.
 pub(super) fn header_of(line: &str) -> Option<String> {
     let inside = line.trim_start().strip_prefix('[')?;
     let (name, _) = section_name(inside).ok()?;
@@ -128,7 +128,7 @@ fn section_name(inside: &str) -> Result<(String, &str), &'static str> {
 /// Returns the value with quotes and escapes resolved, without a comment and the spaces before it.
 fn unquote(text: &str) -> Result<String, &'static str> {
     let mut value = String::new();
-    // The length of `value` without the unquoted spaces at its end.
+    // The length of `value` without the spaces at its end that are neither quoted nor escaped.
     let mut trimmed_len = 0;
     let mut quoted = false;
     let mut chars = text.chars();
@@ -145,6 +145,7 @@ fn unquote(text: &str) -> Result<String, &'static str> {
             }),
             c => value.push(c),
         }
+        // For an escape, `c` is the backslash: escaped spaces such as `\t` are kept at the end, too.
         if quoted || !c.is_whitespace() {
             trimmed_len = value.len();
         }

@@ -14,10 +14,10 @@ const LEFT: f64 = 130.0;
 const RIGHT: f64 = WIDTH - 40.0;
 const TOP: f64 = 96.0;
 const BOTTOM: f64 = HEIGHT - 40.0;
-/// The number of intervals between the horizontal lines: one less than the number of lines.
-const LINES: u64 = 4;
-/// The number of intervals between the times below the plot: one less than the number of times.
-const TIMES: u64 = 6;
+/// The number of intervals between the horizontal lines, one less than the number of lines.
+const LINE_INTERVALS: u64 = 4;
+/// The number of intervals between the times below the plot, one less than the number of times.
+const TIME_INTERVALS: u64 = 6;
 /// The maximum number of curves that are drawn: the style sheet has a color for each.
 const COLORS: usize = 2;
 
@@ -106,7 +106,7 @@ fn scale(most: u64) -> u64 {
     let mut step: u64 = 1;
     loop {
         for factor in [1, 2, 3, 4, 5, 6, 8] {
-            let top = step.saturating_mul(factor).saturating_mul(LINES);
+            let top = step.saturating_mul(factor).saturating_mul(LINE_INTERVALS);
             if top >= most {
                 return top;
             }
@@ -117,19 +117,19 @@ fn scale(most: u64) -> u64 {
 
 /// Writes the horizontal lines with their amounts, and the times below the plot.
 fn write_axes(out: &mut dyn Write, top: u64, end: f64) -> io::Result<()> {
-    for line in 0..=LINES {
-        let y = BOTTOM - (BOTTOM - TOP) * line as f64 / LINES as f64;
+    for line in 0..=LINE_INTERVALS {
+        let y = BOTTOM - (BOTTOM - TOP) * line as f64 / LINE_INTERVALS as f64;
         writeln!(
             out,
             "<path class=\"line\" d=\"M{LEFT} {y:.1}H{RIGHT}\"/>\
              <text class=\"amount\" x=\"{}\" y=\"{:.1}\">{}</text>",
             LEFT - 8.0,
             y + 4.0,
-            Grouped(top / LINES * line)
+            Grouped(top / LINE_INTERVALS * line)
         )?;
     }
-    for time in 0..=TIMES {
-        let share = time as f64 / TIMES as f64;
+    for time in 0..=TIME_INTERVALS {
+        let share = time as f64 / TIME_INTERVALS as f64;
         writeln!(
             out,
             "<text class=\"time\" x=\"{:.1}\" y=\"{}\">{:.3} s</text>",

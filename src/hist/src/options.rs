@@ -23,7 +23,7 @@ pub struct HistogramOptions {
     pub direction: Direction,
     /// Call graph options; `None` for no call graphs.
     pub graph: Option<GraphOptions>,
-    /// Whether events without callchains use the call graphs of an event with callchains.
+    /// Whether events without callchains use the call graphs of the first event with callchains (`--show-ref-call-graph`).
     pub reference_call_graphs: bool,
     /// Maximum number of frames of a callchain, counted from the start of the call graph. Inlined functions count only with
     /// [`Direction::Caller`].
@@ -196,7 +196,7 @@ impl HistogramOptions {
         self.keys().iter().any(|key| key.shows_offset())
     }
 
-    /// Whether any column or sort column is a cost (weight).
+    /// Whether any column or sort column is a cost (weight): only these are averages.
     pub(crate) fn counts_costs(&self) -> bool {
         let fields = self.columns.iter().chain(&self.order_by);
         fields
@@ -216,7 +216,7 @@ pub enum GraphForm {
     /// A tree, with percentages of the event's total period.
     #[default]
     Graph,
-    /// A tree, with percentages of the parent's period.
+    /// A tree, with percentages of the period of all branches of the same fork; for the first fork, of the row's total.
     Fractal,
     /// A list of chains, each with the sum of all chains that start with it.
     Flat,

@@ -1,5 +1,7 @@
 //! Samples as printed by `script`: selected fields, and their values as plain data. Formatting is
 //! done by `view::script`.
+//!
+//! A "line" is one line of this output (`SampleLine`, `LineField`), except in `SourceLine` and `SourceFileLine`.
 
 mod branch_flags;
 mod class;

@@ -1,5 +1,5 @@
-//! Merges each `sched_stat_*` sample with the last `sched_switch` sample of its task: how long a task slept, with the stack where it
-//! went to sleep.
+//! Merges each `sched_stat_*` sample with the last `sched_switch` sample of its task: how long a task slept, with the stack where
+//! it went to sleep.
 //!
 //! ```text
 //! sched_switch of task 7, with its stack ... sched_stat_sleep: task 7, 5 ms    becomes
@@ -27,13 +27,15 @@ enum SchedEvent {
 }
 
 /// Merges the samples of one recording. Samples of `sched_switch` and `sched_process_exit` are dropped, and so are `sched_stat_*`
-/// samples of tasks without an earlier `sched_switch` sample. All other records are copied.
+/// samples of tasks without an earlier `sched_switch` sample. All other records are copied, also `sched_stat_*` samples whose
+/// format is unknown or has no thread id.
 #[derive(Debug)]
 pub struct SchedStatMerger {
     events: EventTable,
     /// The kinds of the events, by event.
     kinds: Vec<SchedEvent>,
     endian: Endian,
+    /// The place of each record in the order of time, and the time up to which no further records are expected.
     order: Rounds,
     /// Size in bytes of the records so far.
     position: u64,
@@ -44,7 +46,8 @@ pub struct SchedStatMerger {
 }
 
 impl SchedStatMerger {
-    /// Creates the transform for these events; `None` unless `sched:sched_switch` and a `sched:sched_stat_*` event are among them.
+    /// Creates the transform for these events; `None` unless `sched:sched_switch` and a `sched:sched_stat_*` event are among
+    /// them.
     #[must_use]
     pub fn new(endian: Endian, events: &[EventDesc], formats: &Formats) -> Option<Self> {
         let kinds: Vec<SchedEvent> = events

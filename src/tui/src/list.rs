@@ -139,7 +139,8 @@ impl List {
         MouseEffect::Moved
     }
 
-    /// Returns the nearest matching row after the cursor, or before it if `backwards`; wraps around up to the cursor itself.
+    /// Returns the nearest row after the cursor that `fits`, or before it if `backwards`; wraps around, and tries the cursor's
+    /// row last.
     pub fn find(&self, backwards: bool, mut fits: impl FnMut(usize) -> bool) -> Option<usize> {
         if backwards {
             let before = (0..self.cursor).rev();

@@ -218,6 +218,7 @@ fn json_row(row: &HistogramRow, histogram: &Histogram, total_period: u64) -> Val
     }
     object.insert("samples".to_owned(), json!(weights.samples));
     object.insert("period".to_owned(), json!(weights.own));
+    // `cells` has a text only for each column that is a key; the numbers are above.
     let keys = histogram.columns.iter().filter_map(|field| field.key());
     for (key, cell) in keys.zip(&row.cells) {
         object.insert(key.name.to_owned(), json!(cell.trim()));
@@ -246,6 +247,7 @@ mod tests {
 
     #[test]
     fn colours_in_names_are_escaped() {
+        // The mark, random bytes, distinguishes rperf's own colour sequences from those in names.
         let csi = Csi::marked();
         let line = format!("{csi}31m5%{csi}m a\x1b[31mb");
         let colored = format!("{csi}31m5%{csi}m");

@@ -31,8 +31,10 @@ impl LiveOwners {
     /// Returns the owner of the futex at `address` of `process`, or of a lock of the kernel if `process` is `None`. Returns
     /// `None` if the owner is unknown.
     ///
-    /// `value` is the owner as the BPF programs report it. For a futex, they read it from the memory of the process, so it is
-    /// only returned if it is the id of a thread that can own the futex.
+    /// `value` is the owner as the BPF programs report it: a thread id and flags. [`SHARED_OWNER`]: the futex may be shared by
+    /// processes. [`FOREIGN_OWNER`]: the id could not be translated from the PID namespace of the waiting thread to the initial
+    /// one. The owner of a futex is read from the memory of the process, so it is only returned if it is the id of a thread that
+    /// can own the futex.
     pub(super) fn owner(&self, value: u64, process: Option<u32>, address: u64) -> Option<u32> {
         if value == UNKNOWN_OWNER {
             return None;
@@ -44,10 +46,11 @@ impl LiveOwners {
         let is_foreign = value & FOREIGN_OWNER != 0;
         if value & SHARED_OWNER != 0 {
             match self.proc.status(pid, pid) {
-                Ok(waiting) => {
+                Ok(status) => {
                     if let Some(place) = self.machine.place(pid, address) {
-                        // The BPF programs have replaced an id of the process's PID namespace by that of the initial one.
-                        let is_translated = waiting.pid_namespace_depth > 1 && !is_foreign;
+                        // The lock has the owner's id in its own PID namespace. Outside the initial namespace (depth 1), the BPF
+                        // programs have replaced it by the id in the initial one: this is undone for the search.
+                        let is_translated = status.pid_namespace_depth > 1 && !is_foreign;
                         let own_tid = match is_translated {
                             true => self.own_id(tid)?,
                             false => tid,
@@ -99,6 +102,7 @@ pub(super) fn namespaced_threads(proc: &Proc) -> io::Result<Vec<NamespacedThread
     let mut threads = Vec::new();
     for pid in proc.processes()? {
         let status = proc.status(pid, pid);
+        // Depth 1 is the initial namespace.
         if status.is_ok_and(|status| status.pid_namespace_depth > 1)
             && let Ok(namespace) = proc.pid_namespace(pid)
             && let Ok(namespace) = u32::try_from(namespace)

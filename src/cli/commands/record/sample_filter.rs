@@ -121,13 +121,14 @@ fn load_programs(
 ) -> Result<(ByEvent<Arc<SampleFilterProgram>>, ByEvent<SampleFilter>), CliError> {
     let (mut programs, mut without_program) = (Vec::new(), Vec::new());
     for filter in filters {
-        let tests = filter.as_ref().and_then(SampleFilter::bpf_comparisons);
-        let loaded = tests.map(|tests| SampleFilterProgram::load(&groups(&tests)));
+        let comparisons = filter.as_ref().and_then(SampleFilter::bpf_comparisons);
+        let loaded = comparisons.map(|groups| SampleFilterProgram::load(&test_groups(&groups)));
         match loaded {
             Some(Ok(program)) => {
                 programs.push(Some(Arc::new(program)));
                 without_program.push(None);
             }
+            // Also if the event has no filter: then both lists get `None`.
             not_loaded => {
                 let field = filter.as_ref().and_then(SampleFilter::bpf_only_field);
                 if let Some(field) = field {
@@ -169,11 +170,11 @@ fn bpf_only_field_error(field: &str, error: Option<Error>) -> CliError {
     }
 }
 
-/// Converts the comparisons for [`SampleFilterProgram::load`].
-fn groups(tests: &[Vec<BpfComparison>]) -> Vec<Vec<SampleTest>> {
-    let test = |test: &BpfComparison| SampleTest {
-        field: test.field,
-        condition: match test.operator {
+/// Converts the groups of comparisons for [`SampleFilterProgram::load`]. In each group, at least one must hold.
+fn test_groups(comparisons: &[Vec<BpfComparison>]) -> Vec<Vec<SampleTest>> {
+    let test = |comparison: &BpfComparison| SampleTest {
+        field: comparison.field,
+        condition: match comparison.operator {
             Operator::Equal => Condition::Equal,
             Operator::NotEqual => Condition::NotEqual,
             Operator::Greater => Condition::Above,
@@ -182,9 +183,9 @@ fn groups(tests: &[Vec<BpfComparison>]) -> Vec<Vec<SampleTest>> {
             Operator::LessOrEqual => Condition::AtMost,
             Operator::HasBits => Condition::HasBits,
         },
-        value: test.value,
+        value: comparison.value,
     };
-    tests
+    comparisons
         .iter()
         .map(|group| group.iter().map(test).collect())
         .collect()
@@ -194,7 +195,8 @@ impl BuildRewriter for SampleFilters {
     fn describe(&self, _events: &mut [EventDesc]) {}
 
     fn build(&self, events: &[EventDesc]) -> Box<dyn Rewriter> {
-        // Events keep their order; an event that only carries side-band records follows them.
+        // `events` begins with the events of `filters`, in the same order. An event that only carries side-band records may
+        // follow.
         let filters = self.filters.iter().zip(events);
         let filters: Vec<_> = filters
             .map(|(filter, event)| Some((filter.clone()?, fixed_period(event))))

@@ -172,6 +172,7 @@ pub(in crate::cli::commands) fn run(
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
+    // Checks that the recording has context switches, and prints its records if `-D` was given.
     let recording = check_and_dump(&analysis, matches)?;
     let options = LatencyOptions {
         cpu: query.cpu,
@@ -183,6 +184,7 @@ pub(in crate::cli::commands) fn run(
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut latency)?;
     let table = latency.finish(query.merge_names, &query.keys);
     analysis.end_progress();
+    // `losses` are the numbers of lost records, `table.losses` the stretches of time in which they were lost.
     query.print(&table, losses(&analysis), matches, context)?;
     conclude(&analysis, delivered, &table.losses, matches)
 }

@@ -1,4 +1,4 @@
-//! Options that list tasks by id.
+//! Options whose value is a list of task ids.
 
 use clap::ArgMatches;
 

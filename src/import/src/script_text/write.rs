@@ -72,13 +72,13 @@ impl ScriptText<'_> {
         let kernel = kernel.and_then(KernelSymbols::new);
         let mut symbols = symbol_files(&survey.objects, kernel.as_ref());
         let writer = Writer::with_endian(out, &events, ENDIAN)?;
-        let mut samples = TextWriter::new(writer, &survey, &events);
+        let mut records = TextWriter::new(writer, &survey, &events);
         if let Some(kernel) = &kernel {
-            samples.put_kernel(kernel, &survey.objects);
+            records.put_kernel(kernel, &survey.objects);
         }
         for item in self.items() {
             if let TextItem::Sample(sample) = item.map_err(|problem| self.error(problem))? {
-                samples.put(&sample).map_err(|failure| match failure {
+                records.put(&sample).map_err(|failure| match failure {
                     PutFailure::Write(error) => error,
                     PutFailure::Line(cause) => self.error(LineProblem {
                         line: sample.line,
@@ -87,14 +87,14 @@ impl ScriptText<'_> {
                 })?;
             }
         }
-        samples.flush()?;
+        records.flush()?;
         let features = survey.features(&events, &symbols, command);
         // A kernel without names needs no file. Its build-id, which is already in `features`, keeps readers from using the
         // running kernel's functions.
         if !survey.objects.kernel.has_names() {
             symbols.retain(|file| file.kind != SymbolFileKind::Kernel);
         }
-        let (finished, _) = samples.out.finish(&features)?;
+        let (finished, _) = records.out.finish(&features)?;
         Ok(ImportedText {
             samples: survey.events.samples(),
             bytes: finished.file_bytes,
@@ -135,18 +135,18 @@ fn symbol_files(objects: &Objects<'_>, kernel: Option<&KernelSymbols<'_>>) -> Ve
         build_id: kernel.build_id,
         bytes: kernel.text.to_vec(),
     });
-    let user = objects.user.iter().filter_map(|owner| {
-        let functions = owner.functions();
+    let user = objects.user.iter().filter_map(|object| {
+        let functions = object.functions();
         if functions.is_empty() {
             return None;
         }
         let (bytes, build_id) = elf_file(&functions);
         Some(SymbolFile {
-            kind: match owner.is_vdso() {
+            kind: match object.is_vdso() {
                 true => SymbolFileKind::Vdso,
                 false => SymbolFileKind::Object,
             },
-            name: owner.recorded_name().to_owned(),
+            name: object.recorded_name().to_owned(),
             build_id,
             bytes,
         })

@@ -122,7 +122,7 @@ pub(crate) fn kernel_file_name(path: &str) -> String {
     }
 }
 
-/// The DSO that the file name of a kernel's mapping names: the kernel, or a module, by its path; `None` for other names.
+/// The DSO for the file name of a mapping in kernel space: the kernel, or a module, named by its path; `None` for other names.
 #[must_use]
 pub fn kernel_object(filename: &str) -> Option<DsoName> {
     let (name, kind) = match kernel_name(filename) {
@@ -137,7 +137,8 @@ pub fn kernel_object(filename: &str) -> Option<DsoName> {
     })
 }
 
-/// Whether a kernel's mapping with this file name, which is not the kernel's own, is a module.
+/// Whether a mapping in kernel space with this file name is a module. Callers first rule out the kernel itself
+/// ([`kernel_name`]).
 pub(crate) fn is_module_file(filename: &str) -> bool {
     filename.starts_with(['/', '['])
 }

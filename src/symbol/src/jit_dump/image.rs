@@ -71,18 +71,20 @@ impl ImageInputs<'_> {
             Section::new(FRAMES_NAME, SHT_PROGBITS, SHF_ALLOC, frames),
             Section::new(NAMES_NAME, SHT_STRTAB, 0, names.clone()),
         ];
-        let headers = names.end.next_multiple_of(8);
+        let section_headers = names.end.next_multiple_of(8);
         let mut out = Writer {
             big: self.big,
-            bytes: Vec::with_capacity(headers + sections.len() * usize::from(SECTION_HEADER)),
+            bytes: Vec::with_capacity(
+                section_headers + sections.len() * usize::from(SECTION_HEADER),
+            ),
         };
-        out.image_header(self.machine, headers, sections.len());
+        out.file_header(self.machine, section_headers, sections.len());
         out.program_header(&text);
         out.part(text.start, self.code);
         out.part(frames_start, self.frames);
         out.part(names.start, NAMES);
         // Only the zeros before the section headers.
-        out.part(headers, &[]);
+        out.part(section_headers, &[]);
         for section in &sections {
             out.section_header(section);
         }
@@ -163,7 +165,7 @@ impl Writer {
     }
 
     /// Appends `Elf64_Ehdr` of elf(5).
-    fn image_header(&mut self, machine: u16, section_headers: usize, sections: usize) {
+    fn file_header(&mut self, machine: u16, section_headers: usize, sections: usize) {
         let order = if self.big { ELFDATA2MSB } else { ELFDATA2LSB };
         self.bytes.extend(ELFMAG);
         self.bytes.extend([ELFCLASS64, order, EV_CURRENT]);
