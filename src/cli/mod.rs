@@ -110,6 +110,7 @@ pub(crate) fn main() -> ExitCode {
         ));
     }
     let result = run(&context, task);
+    // The probes that this run created.
     context.probes.remove(&context);
     finish(&context, result)
 }
@@ -170,6 +171,7 @@ pub(crate) fn dispatch(
         .any(|option| option.get_id() == "jobs");
     let matches = match parsing::parse(context, entry.title(), command, &words)? {
         Parsed::Matches(matches) => matches,
+        // Help or the list of options was requested and printed.
         Parsed::Answered(exit) => return Ok(exit),
     };
     if options::flag(&matches, "quiet") == Some(true) {
@@ -178,7 +180,7 @@ pub(crate) fn dispatch(
     for unused in context.config.unused(entry.name) {
         context.warn(unused);
     }
-    // An invalid number of threads is ignored here: the command reports it.
+    // For the hint when memory runs out. An invalid number of threads is ignored here: the command reports it.
     let is_threaded =
         has_jobs && jobs::jobs(&matches, context).is_ok_and(|jobs| jobs != NonZeroUsize::MIN);
     context.memory.set_threaded(is_threaded);

@@ -24,7 +24,7 @@ pub struct GroupMetric {
     pub form: MetricFormat,
     /// Its unit.
     pub unit: String,
-    /// Whether perf starts another line for it; this line then begins with its prefix twice.
+    /// Whether perf starts another line for it. The start of that line, up to `metric:`, then appears twice.
     pub starts_another_line: bool,
 }
 
@@ -349,9 +349,9 @@ mod tests {
     }
 
     #[test]
-    fn metrics_are_reported_once_per_group_sample() {
+    fn metrics_are_reported_after_a_sample_of_each_event() {
         let mut metrics = group(&[Role::Cycles, Role::Instructions]);
-        let rounds = [
+        let samples = [
             (0, 100, 1),
             (1, 250, 1),
             (0, 100, 1),
@@ -360,20 +360,21 @@ mod tests {
         ];
         let per_cycle = |value: f64| (value, "insn per cycle".to_owned());
         assert_eq!(
-            reported_metrics(&mut metrics, &rounds),
+            reported_metrics(&mut metrics, &samples),
             [per_cycle(2.5), per_cycle(0.5)]
         );
-        // The started round ends here, on another CPU: there are no cycles.
+        // The second event's sample follows the last one above, but on another CPU, which has no count of cycles.
         assert_eq!(reported_metrics(&mut metrics, &[(1, 50, 2)]), []);
+        // There is no event 7.
         assert_eq!(reported_metrics(&mut metrics, &[(7, 50, 2)]), []);
     }
 
     #[test]
     fn rates_by_time() {
         let mut metrics = group(&[Role::Clock, Role::Cycles, Role::Other]);
-        let round = [(0, 2_000_000, 0), (1, 5_000_000, 0), (2, 10, 0)];
+        let samples = [(0, 2_000_000, 0), (1, 5_000_000, 0), (2, 10, 0)];
         assert_eq!(
-            reported_metrics(&mut metrics, &round),
+            reported_metrics(&mut metrics, &samples),
             [(2.5, "GHz".to_owned()), (5.0, "K/sec".to_owned())]
         );
         assert_eq!(scaled(999.0), (999.0, ""));

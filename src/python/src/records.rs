@@ -8,8 +8,8 @@ use rperf_wire::{
 };
 
 /// The attributes of all events: their type, and the fields of the sample or of the trailer (`sample_id_all`). A field that
-/// is not recorded is -1 for processes, threads and CPUs, the largest number for times and ids, the event's fixed period for
-/// the period of a sample, and otherwise 0.
+/// is not recorded is -1 for processes, threads and CPUs, the largest number for times and ids, the fixed period of the sampled
+/// event for the period of a sample, and otherwise 0.
 #[pyclass(subclass, frozen, name = "event", module = "perf")]
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
@@ -40,19 +40,19 @@ pub(crate) struct Event {
 
 impl Event {
     /// The common attributes of a record other than a sample.
-    pub(crate) fn of_record(raw: &RawRecord<'_>, id: &SampleId) -> Self {
-        let (pid, tid) = id.pid_tid.unwrap_or((u32::MAX, u32::MAX));
+    pub(crate) fn of_record(raw: &RawRecord<'_>, trailer: &SampleId) -> Self {
+        let (pid, tid) = trailer.pid_tid.unwrap_or((u32::MAX, u32::MAX));
         Self {
             kind: raw.kind.0,
             misc: raw.misc.0,
             sample_ip: 0,
             sample_pid: pid.cast_signed(),
             sample_tid: tid.cast_signed(),
-            sample_time: id.time.unwrap_or(u64::MAX),
+            sample_time: trailer.time.unwrap_or(u64::MAX),
             sample_addr: 0,
-            sample_id: id.id.unwrap_or(u64::MAX),
-            sample_stream_id: id.stream_id.unwrap_or(u64::MAX),
-            sample_cpu: id.cpu.unwrap_or(u32::MAX).cast_signed(),
+            sample_id: trailer.id.unwrap_or(u64::MAX),
+            sample_stream_id: trailer.stream_id.unwrap_or(u64::MAX),
+            sample_cpu: trailer.cpu.unwrap_or(u32::MAX).cast_signed(),
             sample_period: 0,
         }
     }
@@ -232,13 +232,13 @@ impl SwitchEvent {
 pub(crate) fn event_from_record(
     py: Python<'_>,
     raw: &RawRecord<'_>,
-    id: &SampleId,
+    trailer: &SampleId,
     endian: Endian,
 ) -> PyResult<Option<Py<PyAny>>> {
     let Ok(record) = Record::decode(raw, endian) else {
         return Ok(None);
     };
-    let base = PyClassInitializer::from(Event::of_record(raw, id));
+    let base = PyClassInitializer::from(Event::of_record(raw, trailer));
     let event = match record {
         Record::Mmap(map) | Record::Mmap2(Mmap2 { mmap: map, .. }) => {
             derived_event(py, base, MmapEvent::from(map))
@@ -250,7 +250,7 @@ pub(crate) fn event_from_record(
         }
         Record::Lost(Lost { id, lost }) => derived_event(py, base, LostEvent { id, lost }),
         Record::LostSamples(samples) => {
-            let id = id.id.unwrap_or(u64::MAX);
+            let id = trailer.id.unwrap_or(u64::MAX);
             let lost = samples.lost;
             derived_event(py, base, LostEvent { id, lost })
         }

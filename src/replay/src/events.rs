@@ -82,8 +82,8 @@ impl EventTable {
         }
     }
 
-    /// The same table for a consumer that reads only these fields of samples, besides task, time and period. Other
-    /// fields may not be decoded.
+    /// The same table for a consumer that reads only these fields of samples, besides task, time and period. Whether other
+    /// fields are decoded is not defined.
     pub(crate) fn reading(&self, fields: SampleType) -> Self {
         let fields = fields | SampleType::TID | SampleType::TIME | SampleType::PERIOD;
         let restricted = |event: &EventEntry| EventEntry {
@@ -101,11 +101,12 @@ impl EventTable {
         self.endian
     }
 
-    /// The number of records that came too late, according to `order`; 0 if a ring was written backward.
-    pub(crate) fn out_of_order(&self, order: &Rounds) -> u64 {
+    /// The number of records that came too late, as counted by `rounds`; 0 if a ring was written backward: as in perf, the
+    /// order of its records is no reason to warn.
+    pub(crate) fn out_of_order(&self, rounds: &Rounds) -> u64 {
         match self.backward {
             true => 0,
-            false => order.late(),
+            false => rounds.late(),
         }
     }
 

@@ -45,9 +45,9 @@ impl Resolver<'_> {
         build_id_of_elf(&bytes)
     }
 
-    /// The code at `frame` just before `order`, at most `max_len` bytes; `None` if the object has no source of code, or `frame`
-    /// is outside of it. The source for the kernel and its modules is an image or memory, for other objects a readable file or a
-    /// JIT dump.
+    /// The code at `frame` just before the record at position `order`, at most `max_len` bytes; `None` if the object has no
+    /// source of code, or `frame` is outside of it. The source for the kernel and its modules is an image or memory, for other
+    /// objects a readable file or a JIT dump.
     #[must_use]
     pub fn code(&self, frame: &Frame, order: Order, max_len: usize) -> Option<CodeBytes<'_>> {
         if let Some((function, offset)) = self.jit_function_at(frame) {

@@ -1,5 +1,4 @@
-//! The main loop: waits for data in the rings and writes them to the file, until the recording
-//! ends.
+//! The main loop: waits for data in the rings and writes them to the file, until the recording ends.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -71,8 +70,8 @@ pub(crate) struct RingSet {
     pub(crate) rewrite_thread: Option<RewriteThread>,
     /// CPU affinity for draining (`--affinity`).
     affinity: RingAffinity,
-    /// Whether the event of the hardware trace is enabled, if a trace is recorded. Only then is a trace resumed that stopped
-    /// because its AUX area was full or to copy a snapshot.
+    /// Whether the event of the hardware trace is enabled, if a trace is recorded. While it is not, a trace that stopped (because
+    /// its AUX area was full, or to copy a snapshot) is not resumed.
     pub(crate) is_trace_enabled: bool,
 }
 
@@ -208,7 +207,7 @@ impl RingSet {
         if any && self.overwrite_rings.is_empty() && sink.output_sink.has_rounds() {
             self.write_finished_round(sink)?;
         }
-        // Writes no FINISHED_ROUND, but the available results, and passes the drained records on to the thread.
+        // `end_round` writes no FINISHED_ROUND: it writes the thread's results so far, and passes the drained records on to it.
         if let Some(rewrite_thread) = &mut self.rewrite_thread {
             rewrite_thread.end_round(sink)?;
         }
@@ -320,7 +319,7 @@ impl RingSet {
 pub(crate) enum StopReason {
     /// The workload exited.
     WorkloadEnded,
-    /// All observed tasks exited, or a lane ended, for example because a write failed.
+    /// All observed tasks exited, or a lane (a thread of `--threads`) ended, for example because a write failed.
     TasksEnded,
     /// SIGINT, SIGTERM or SIGHUP was received.
     BySignal(i32),
@@ -360,7 +359,7 @@ pub(crate) struct DrainContext<'a> {
     pub(crate) schedule: Schedule<'a>,
     /// Maximum output size in bytes.
     pub(crate) max_size: Option<u64>,
-    /// Notifications of the lanes (`--threads`), if any.
+    /// Notifications of the lanes (`--threads`), if any. Lanes poll the counters of their rings themselves.
     pub(crate) lanes: Option<&'a LaneEvents>,
     /// Control commands.
     pub(crate) control: Option<&'a mut Control>,
@@ -414,6 +413,7 @@ pub(crate) fn run(
         if context.handle_control(ready, rotation, rings, observer)? {
             return Ok((StopReason::ByCommand, woken));
         }
+        // With `--snapshot`, SIGUSR2 and the command `snapshot` request a snapshot of the traces instead of a new file.
         if rings.keeps_snapshots() && std::mem::take(&mut rotation.is_requested) {
             rings.write_snapshot(sink)?;
         }
@@ -427,9 +427,9 @@ pub(crate) fn run(
     }
 }
 
-/// Returns the counters to poll for the rings other than overwrite rings. Among the events that use these rings, they are all
-/// counters of the first event, and those of the last event whose rings the first event does not use. The caller must remove
-/// counters of exited tasks, which are always ready.
+/// Returns the counters to poll for the rings other than overwrite rings. Of the events that use these rings, only two are
+/// polled: all counters of the first event, and the last event's counters in rings that the first event does not use. The caller
+/// must remove counters of exited tasks, which are always ready.
 pub(crate) fn counters_to_poll(events: &[OpenEvent]) -> Vec<&OpenCounter> {
     let mut drained = events.iter().filter(|event| !event.is_in_overwrite_ring());
     let first = drained.next();

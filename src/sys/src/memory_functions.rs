@@ -396,6 +396,7 @@ mod tests {
             assert_eq!(same, 0);
             for at in (0..length).rev().take(40).chain((0..length).take(40)) {
                 let mut other = one.clone();
+                // For nearly all values, the result would have the opposite sign if bytes were compared as signed numbers.
                 other[at] = other[at].wrapping_add(0x81);
                 // Bytes after the first difference do not count.
                 if let Some(last) = other.last_mut().filter(|_| at + 1 < length) {

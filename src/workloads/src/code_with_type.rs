@@ -41,6 +41,7 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub(crate) fn code_with_type(buf: &mut Buf, loops: u32) {
+    // Sets the frame pointer before the loop.
     let frame = StackFrame::new();
     for _ in 0..loops {
         // After `black_box`, the compiler can't know the fields' values, so each iteration loads and stores them.

@@ -200,6 +200,7 @@ fn broken_lines_are_named_with_their_offset() {
         ("sh 1 [000] 1.0001: a:b: x=1", "not a sample"),
         ("sh 1 [000] 1.000001: a:b", "no event"),
         ("sh 1 [000] 1.000001: 5 cycles: leaf", "no code address"),
+        // Without the fields that the sample on the first line has.
         ("sh 1 [000] 1.000001: 5 a:b:", "samples of this event"),
         (
             "sh 1 [000] 1.000001: 5 mem: 7f 42 |OP LOAD|LVL L1 hit| 10 f (a)",

@@ -149,9 +149,9 @@ impl<'u> CompileUnit<'u> {
             // it has a single compilation unit.
             _ => containing(dwarf, offset)?,
         };
-        let home = self.unit_at(dwarf, is_supplementary, at.0)?;
-        let entry = offset.to_unit_offset(&home.unit.header)?;
-        Die::read(self, &home, entry)
+        let reader = self.unit_at(dwarf, is_supplementary, at.0)?;
+        let entry = offset.to_unit_offset(&reader.unit.header)?;
+        Die::read(self, &reader, entry)
     }
 
     /// Returns the unit at `offset` in the `.debug_info` of `dwarf`, cached.
@@ -171,9 +171,9 @@ impl<'u> CompileUnit<'u> {
         }
         let header = dwarf.unit_header(DebugInfoOffset(offset)).ok()?;
         let unit = Rc::new(dwarf.unit(header).ok()?);
-        let home = Rc::new(UnitReader { dwarf, unit, key });
-        self.others.borrow_mut().insert(key, Rc::clone(&home));
-        Some(home)
+        let reader = Rc::new(UnitReader { dwarf, unit, key });
+        self.others.borrow_mut().insert(key, Rc::clone(&reader));
+        Some(reader)
     }
 
     /// Returns the type of this signature, in a type unit (`-fdebug-types-section`).
@@ -182,8 +182,8 @@ impl<'u> CompileUnit<'u> {
         let types = self.types.get_or_init(|| type_units(dwarf));
         let (at, entry) = *types.get(&signature)?;
         let is_supplementary = false;
-        let home = self.unit_at(dwarf, is_supplementary, at.0)?;
-        Die::read(self, &home, entry)
+        let reader = self.unit_at(dwarf, is_supplementary, at.0)?;
+        Die::read(self, &reader, entry)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The DSOs of a World, by name.
+//! The DSOs of a World (the processes, threads, mappings and DSOs of a recording), by name.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -41,6 +41,7 @@ impl Dsos {
                 let is_kept = used.contains(id)
                     || matches!(dso.kind, DsoKind::Kernel | DsoKind::KernelModule);
                 if !is_kept {
+                    // An empty DSO, until a new one gets this id.
                     *dso = Dso::new(dso.machine, DsoKind::Memory, "");
                     removed.push(*id);
                 }

@@ -23,7 +23,7 @@ fn an_object_without_debug_information_has_no_lines() {
 }
 
 #[test]
-fn offsets_become_addresses_by_segment() {
+fn offsets_and_kernel_addresses_become_addresses_in_the_file() {
     let segment = |offset, address, memory_size| Segment {
         address,
         offset,
@@ -37,6 +37,7 @@ fn offsets_become_addresses_by_segment() {
     assert_eq!(map.in_file(0x10), 0x1010);
     assert_eq!(map.in_file(0x250), 0x5250);
     assert_eq!(map.in_file(0x900), 0x900);
+    // Addresses of a kernel that runs above those in its file.
     assert_eq!(AddressMap::Shift(0x1000).in_file(0x1234), 0x234);
     assert_eq!(AddressMap::Shift(0x10).in_file(0), 0u64.wrapping_sub(0x10));
 }
