@@ -32,11 +32,13 @@ struct Stacks<'r> {
 }
 
 impl Fold for Stacks<'_> {
+    /// Counts the stack of a sample. `world` has the processes, threads and mappings of the recording.
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
         // Samples without a callchain are not counted.
         let Some(chain) = sample.wire.callchain else {
             return;
         };
+        // `order` is the position of the sample in time: mappings and names of threads change during a recording.
         let at = AddressContext {
             machine: sample.machine(),
             pid: sample.pid,

@@ -60,7 +60,7 @@ impl InputName {
         Self::of(given, flag(matches, "force") == Some(true))
     }
 
-    /// Names the file `given`, by default a pipe on stdin or perf.data; the command that writes it is `record`.
+    /// Returns the name of a recording that `record` writes: the file `given`, or, if `None`, a pipe on stdin or perf.data.
     fn of(given: Option<PathBuf>, force: bool) -> Self {
         Self {
             given,
@@ -97,7 +97,7 @@ pub(crate) enum OpenedInput {
 }
 
 impl Input {
-    /// Creates a recording of one file.
+    /// Returns a recording that consists of one file.
     pub(super) fn new(path: PathBuf, mtime: i64, bytes: RecordingBytes) -> Self {
         Self {
             path,
@@ -224,6 +224,7 @@ impl OpenedInput {
         if (name.may_be_stdin || given.is_some())
             && let Some(stream) = on_stdin(given.as_deref(), context)?
         {
+            // A stream in pipe mode is returned as such, other recordings are read to their end.
             return stream.open(context);
         }
         let recorder = given.is_none().then_some(name.recorder);

@@ -12,7 +12,8 @@ const CACHES: [&[&str]; 7] = [
     &["branches", "bpu", "btb", "bpc"],
     &[],
 ];
-/// Names of the operations. Default names of events contain the first two: `L1-dcache-loads`, `L1-dcache-load-misses`.
+/// Names of the operations. Default names of events contain the first two names of an operation: `L1-dcache-loads`,
+/// `L1-dcache-load-misses`.
 const OPERATIONS: [&[&str]; 3] = [
     &["loads", "load", "read"],
     &["stores", "store", "write"],
@@ -33,7 +34,7 @@ const POSSIBLE: [u8; 7] = [0b111, 0b101, 0b111, 0b111, 0b001, 0b001, 0b111];
 pub(crate) enum CacheEvent {
     /// The `config` of a supported event.
     Known(u64),
-    /// An operation that the cache with this number does not support.
+    /// A cache event whose operation is not supported by its cache, which has this number.
     Impossible(usize),
 }
 
@@ -52,6 +53,7 @@ impl CacheEvent {
                 return None;
             }
         }
+        // The default operation is `loads`, the default result `refs`: both are number 0.
         let operation = operation.unwrap_or_default();
         let possible = POSSIBLE.get(cache).copied().unwrap_or_default();
         if possible & (1 << operation) == 0 {
@@ -158,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_operations_differ_from_unknown_names() {
+    fn unsupported_operations_differ_from_unknown_names() {
         assert_eq!(
             CacheEvent::parse("iTLB-stores"),
             Some(CacheEvent::Impossible(4))
@@ -170,6 +172,7 @@ mod tests {
         assert_eq!(names_of(4), ["iTLB-loads", "iTLB-load-misses"]);
         for other in [
             "dcache-loads",
+            // Spellings are case-sensitive: `l1-d`.
             "L1-d-load-miss",
             "L1-dcache-x",
             "node-",

@@ -27,7 +27,7 @@ pub(crate) struct PmuEvent {
     pub(crate) per_package: bool,
 }
 
-/// An invalid term. The offset in the word is that of its key or its value.
+/// An invalid term. `offset` is the position of its key or its value in the word: the event as the user wrote it.
 #[derive(Debug)]
 pub(crate) struct BadTerm {
     pub(crate) offset: usize,
@@ -103,6 +103,7 @@ impl PmuEvent {
                     Some(near) => format!("unknown term `{}', did you mean `{near}'?", term.key),
                     None => format!("unknown term `{}'", term.key),
                 };
+                // `config` is the first key.
                 let all_but_config = KEYS.get(1..).unwrap_or_default();
                 return Err(BadTerm {
                     hint: Some(format!("this event takes {}", all_but_config.join(","))),
@@ -135,14 +136,15 @@ impl PmuEvent {
         if let Some(format) = catalogue.machine.format(pmu, term.key) {
             return self.set(term, &format);
         }
+        // `flatten`: a raw code of more than 64 bits is treated as an unknown term.
         if term.value.is_none()
             && let Some(config) = raw_code(term.key).flatten()
         {
             self.attr.config |= config;
             return Ok(());
         }
-        let known = || generic_event_attr(pmu, kind, term.key, catalogue);
-        if let Some(attr) = term.value.is_none().then(known).flatten() {
+        let generic_attr = || generic_event_attr(pmu, kind, term.key, catalogue);
+        if let Some(attr) = term.value.is_none().then(generic_attr).flatten() {
             self.attr.kind = attr.kind;
             self.attr.config |= attr.config;
             return Ok(());
@@ -159,8 +161,8 @@ impl PmuEvent {
             Some(CommonTerm::Stored) => {}
             Some(CommonTerm::Name(name)) => self.name = Some(name),
             Some(CommonTerm::Config(number, value)) => {
-                if let Some(word) = config_word(&mut self.attr, number) {
-                    *word = value;
+                if let Some(config) = config_word(&mut self.attr, number) {
+                    *config = value;
                 }
             }
         }
@@ -168,7 +170,7 @@ impl PmuEvent {
     }
 
     /// Applies `definition`: the terms, in sysfs or a vendor table, of the event that the term `event` names. A period in the
-    /// definition is only a default.
+    /// definition is only a default: one that the user gives is used instead.
     fn apply_definition(
         &mut self,
         definition: &str,

@@ -8,7 +8,7 @@ use crate::object::ProbeObject;
 /// A probe point: a place in a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeDescription {
-    /// The function's name; an inlined function is named only if `suffix` is a line.
+    /// The function's name. If `suffix` is not a line, it is never an inlined function, but the one into which that is inlined.
     pub function: String,
     /// `:LINE` relative to the function's declaration, or `+BYTES` from its entry; empty at the
     /// entry.
@@ -73,6 +73,7 @@ fn in_unit(compile_unit: &CompileUnit<'_>, address: u64) -> Option<ProbeDescript
             (path, row.line)
         }),
     };
+    // A line relative to a declaration makes sense only in the same file.
     let relative_line = location.and_then(|(path, line)| {
         let declared = inner.declared_line()?;
         (path.is_some() && path == inner.declared_file()).then(|| line.checked_sub(declared))?
@@ -95,7 +96,7 @@ fn in_unit(compile_unit: &CompileUnit<'_>, address: u64) -> Option<ProbeDescript
 /// caller and, if known, the line of the call.
 fn innermost<'w, 'u>(outer: &Die<'w, 'u>, address: u64) -> (Die<'w, 'u>, Option<u32>) {
     let mut innermost = outer.clone();
-    // The first function returned is `outer` itself.
+    // The first item is `outer` itself.
     for inlined in InlinedInstances::at(outer, address).into_iter().skip(1) {
         if inlined.entry_address() == Some(address) {
             return (innermost, inlined.call_line());

@@ -66,6 +66,7 @@ impl SymbolNames {
             let name = resolver.symbol_name(symbol);
             self.names.iter().any(|other| other == name)
         });
+        // As in perf, addresses outside of all mappings are not compared.
         named || (frame.mapping.is_some() && self.contain_address(frame.ip))
     }
 }

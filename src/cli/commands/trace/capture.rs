@@ -106,6 +106,7 @@ fn tasks(target: &Target, follows: bool) -> Result<TaskSet, Error> {
         Target::Workload | Target::Processes(_) | Target::Threads(_) | Target::User(_) => {
             Ok(TaskSet::Threads {
                 threads: Vec::new(),
+                // To include children, the BPF programs need the offset of `task_struct::pid`.
                 follow: kernel_summary::task_pid_offset(follows)?,
                 // Has no effect without threads: `add_threads` sets it for each one.
                 from_exec: false,
@@ -128,7 +129,7 @@ impl LiveCapture {
 
     fn try_connect(&self, observation: &Observation, request: &RecordRequest) -> Result<(), Error> {
         for (cpu, event) in observation.counters(self.event) {
-            // Fails only for -1, a counter that is not limited to one CPU. The event of the records has none.
+            // Fails only for -1, a counter that is not limited to one CPU. The event of the records has no such counter.
             if let Ok(cpu) = u32::try_from(cpu) {
                 self.capture.write_to(cpu, event)?;
             }
@@ -177,11 +178,11 @@ fn processes(target: &Target, proc: &Proc) -> Vec<u32> {
     }
 }
 
-/// Opens the cgroups of `-G` in which system calls are traced. The list is empty if calls are traced in all cgroups. A missing
-/// cgroup is skipped here, and reported when the events are opened.
-fn open_cgroups(names: &[Option<String>]) -> Vec<OpenCgroup> {
+/// Opens the cgroups of `-G` in which system calls are traced; `of_events` has the cgroup of each event. The list is empty if
+/// calls are traced in all cgroups. A missing cgroup is skipped here, and reported when the events are opened.
+fn open_cgroups(of_events: &[Option<String>]) -> Vec<OpenCgroup> {
     // The first two events are entries and returns of calls. If one of them has no cgroup, this is `None`.
-    let names: Option<BTreeSet<&str>> = names.iter().take(2).map(Option::as_deref).collect();
+    let names: Option<BTreeSet<&str>> = of_events.iter().take(2).map(Option::as_deref).collect();
     let mounts = rperf_sys::read_pseudo_file_text("/proc/self/mounts").unwrap_or_default();
     let folder = CgroupFolder::find(&mounts);
     let opened = names

@@ -1,6 +1,6 @@
 //! Sizes in options: `64K`, `5M`, `2G`, `100B`.
 
-/// Parses a number above 0 with the suffix `B`, `K`, `M` or `G` into bytes; `None` for anything else.
+/// Parses a number above 0 with the suffix `B`, `K`, `M` or `G`, in upper or lower case, into bytes; `None` for anything else.
 pub(crate) fn parse_with_unit(word: &str) -> Option<u64> {
     scaled(word)?.filter(|size| *size > 0)
 }
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_have_a_unit() {
+    fn sizes_need_a_suffix() {
         assert_eq!(
             [
                 parse_with_unit("100B"),
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_need_no_unit() {
+    fn bytes_need_no_suffix() {
         assert_eq!([bytes("4096"), bytes("64K")], [Some(4096), Some(64 << 10)]);
         assert_eq!([bytes(""), bytes("x"), bytes("-1")], [None; 3]);
     }

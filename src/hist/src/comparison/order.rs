@@ -16,6 +16,7 @@ pub(super) struct RowOrder<'c> {
 impl RowOrder<'_> {
     pub(super) fn compare(&self, one: &ComparedRow, other: &ComparedRow) -> Ordering {
         let baseline = |row: &ComparedRow| row.period(0).unwrap_or_default();
+        // If the cycles of blocks are compared, rows have no value themselves.
         let has_values = self.comparison.method != ComparisonMethod::Cycles;
         let by_chosen = || match self.chosen {
             file if file > 0 && has_values => self.by_chosen(one, other, file),
@@ -34,7 +35,8 @@ impl RowOrder<'_> {
             .then_with(|| self.by_names(one, other))
     }
 
-    /// By the value of the chosen file: rows that the file lacks come last, preceded by rows with an undefined value.
+    /// By the value of the chosen file. Rows with an undefined value (the baseline lacks the row, and shares are not compared)
+    /// come after the others; rows that the file lacks come last.
     fn by_chosen(&self, one: &ComparedRow, other: &ComparedRow, file: usize) -> Ordering {
         let is_missing = |row: &ComparedRow| row.period(file).is_none();
         let is_undefined = |row: &ComparedRow| {

@@ -11,6 +11,7 @@ pub(super) static PARALLELISM: Key = Key::plain(
     |input, names| threads(input, names).to_string(),
 );
 
+/// The number of running threads.
 fn threads(input: &KeyInput<'_>, names: &dyn RecordingNames) -> u32 {
     names.properties(input).parallelism
 }

@@ -1,4 +1,4 @@
-//! The kernel's functions of a text.
+//! The kernel's functions in a text of `perf script`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -56,7 +56,7 @@ impl<'t> KernelCode<'t> {
         match self.ranges.values().map(|(_, last)| *last).max() {
             Some(highest) if !self.inlined.is_empty() => self.place_inlined(highest),
             Some(_) => {}
-            // Only inlined frames are known to be the kernel's: they keep their addresses.
+            // The text has no kernel frames but inlined ones: they keep their addresses in the text.
             None => self.inlined.clear(),
         }
         let core = self.ranges.get(&None).copied();

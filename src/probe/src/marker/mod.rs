@@ -126,7 +126,8 @@ impl NoteReader {
     }
 }
 
-/// Finds the markers of this name or pattern, with the requested arguments, or with all of their own if `arguments` is empty.
+/// Finds the markers of this name or pattern, with the requested arguments; if `arguments` is empty, with all
+/// of their own that the kernel can fetch.
 pub(crate) fn find(
     object: &ProbeObject<'_>,
     provider: Option<&str>,
@@ -152,6 +153,7 @@ pub(crate) fn find(
     }
     Ok(ProbePoints {
         probes,
+        // Messages for the user, not ELF notes.
         notes: Vec::new(),
     })
 }
@@ -202,6 +204,7 @@ mod tests {
         base: Some(0x2010),
     };
 
+    /// The note of a marker, written for an object whose [`BASE`] is 0x10 lower than that of [`READER`].
     fn note() -> Vec<u8> {
         let mut content = Vec::new();
         for address in [0x1132_u64, 0x2000, 0x3018] {
@@ -218,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_are_read_and_moved() {
+    fn markers_are_read_and_moved() {
         let expected = Marker {
             provider: "demo".to_owned(),
             name: "tick".to_owned(),

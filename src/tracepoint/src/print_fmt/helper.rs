@@ -25,13 +25,15 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses a single argument, the name of a field.
+    /// Parses a single argument, the name of a field. Does not skip a newline after the closing parenthesis.
     fn of_field(&mut self, make: fn(String) -> Node) -> Result<(Node, Token), FormatWarning> {
         let name = self.name()?;
         self.delimiter(")")?;
         Ok((make(name), self.lexer.read()))
     }
 
+    /// Parses the arguments of `__print_flags(value, delimiter, table)`. Here `delimiter` is the text to print between names; in
+    /// the rest of this file a delimiter is a token: a parenthesis or a comma.
     fn flags(&mut self) -> Result<(Node, Token), FormatWarning> {
         let value = self.expression_up_to(",")?;
         let mut next = self.lexer.read_past_newlines();
@@ -93,7 +95,7 @@ impl Parser<'_> {
         if !next.is_delimiter(",") {
             return Err(unexpected("a comma", next));
         }
-        // The expected value.
+        // The expected value: a number is a token of the same kind as a name.
         self.name()?;
         self.delimiter(")")?;
         Ok((node, self.lexer.read_past_newlines()))
@@ -111,7 +113,7 @@ impl Parser<'_> {
         node_before(delimiter, node, next)
     }
 
-    /// Parses `{ value, "name" }, …)`.
+    /// Parses a table and the closing parenthesis of the call: `{ value, "name" }, …)`.
     fn table(&mut self) -> Result<Vec<Entry>, FormatWarning> {
         let mut table = Vec::new();
         loop {
@@ -123,6 +125,7 @@ impl Parser<'_> {
                 return Err(unexpected("{", open));
             }
             let (mut value, mut next) = self.operand()?;
+            // Not `expression`: at a `:` outside of a conditional, the missing comma is the error.
             if next.kind == TokenKind::Operator {
                 next = self.operation(&mut value, next)?;
             }

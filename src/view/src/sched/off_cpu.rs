@@ -55,13 +55,13 @@ impl OffCpuView<'_> {
     pub fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         self.sums_by_task_and_state()
             .write_text(out, TextStyle::PLAIN)?;
-        let rows = &self.table.rows;
+        let all_rows = &self.table.rows;
         let listed_count = match self.max_rows {
-            0 => rows.len(),
-            limit => limit.min(rows.len()),
+            0 => all_rows.len(),
+            limit => limit.min(all_rows.len()),
         };
-        let (listed, hidden) = rows.split_at(listed_count);
-        let total = total_nanos(rows);
+        let (listed, hidden) = all_rows.split_at(listed_count);
+        let total = total_nanos(all_rows);
         for row in listed {
             self.write_row(out, row, total)?;
         }

@@ -28,6 +28,7 @@ impl<'t, 'a> Printer<'t, 'a> {
                 return self.conditional(*condition, *yes, *no);
             }
             Node::Call(function, arguments) => {
+                // Only the name: parameter types are not printed before the arguments.
                 let function = match self.tree.node(*function)? {
                     Node::Typed(name, _) => name,
                     _ => function,
@@ -63,6 +64,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         Some(())
     }
 
+    /// Prints `a?b : c`, with the spaces of c++filt.
     fn conditional(&mut self, condition: Id, yes: Id, no: Id) -> Option<()> {
         self.subexpression(condition)?;
         self.push("?");
