@@ -1,4 +1,4 @@
-//! Samples and other records as arguments of a script's functions, in blocks.
+//! Samples and other records as arguments of a script's functions, in blocks: each block has the calls for consecutive events.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -47,7 +47,8 @@ pub struct EventEncoder<'r, 'w> {
     pub(crate) endian: Endian,
     max_stack: usize,
     pub(crate) inlines: Option<bool>,
-    /// The end of the kernel's last symbol, once it is needed.
+    /// The end of the kernel's last symbol, once it is needed. Scripts get it as the end of the kernel's mapping if the recorded
+    /// end is lower.
     pub(crate) end_of_kernel: OnceLock<u64>,
     /// The source files for `perf_sample_srccode`.
     sources: &'r SourceFiles<'r>,
@@ -337,8 +338,9 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         callers
     }
 
-    /// Writes a tuple: the values for `perf_trace_context`, if the script uses any, then the arguments of a call. The shim
-    /// adds the first arguments of calls that are not direct: the event's name and the context.
+    /// Writes a tuple: the values for `perf_trace_context`, if the script uses any, then the arguments of a call. The event's
+    /// name and the context, the first arguments of [`CallKind::Handler`] and [`CallKind::Unhandled`], are not among them: the
+    /// shim, rperf's program in the interpreter, adds them.
     fn arguments(&self, call: &EventCall, input: &ArgumentSample<'_>, writer: &mut MarshalWriter) {
         let ArgumentSample {
             sample,
@@ -481,6 +483,7 @@ impl Render for EventEncoder<'_, '_> {
         };
         let mut arguments = MarshalWriter::default();
         if write_record(record, self.endian, &mut arguments) {
+            // The calls of events have the first numbers, then those of records follow.
             let number = self.calls.events.len() + index;
             block.calls.begin(number).append(&arguments);
         }
@@ -528,6 +531,7 @@ impl Render for EventEncoder<'_, '_> {
             frames,
         };
         match &call.columns {
+            // One column for each argument of the block's calls, which Python reads faster than a tuple for each call.
             Some(columns) => {
                 let mut to = block.calls.begin_in_columns(number, columns.len());
                 self.columns(call, columns, &input, &mut to);

@@ -16,8 +16,7 @@ const GENERATIONS: usize = 64;
 /// Sampled code pages, and the executable mappings in which their files are looked up.
 #[derive(Debug, Default)]
 pub(crate) struct CodePages {
-    /// Offset in a sample of the address, which is followed by pid and tid; `None` if samples lack
-    /// the address or the ids.
+    /// Offset of the address within a sample's body; pid and tid follow it. `None` if samples lack the address or the ids.
     address_at: Option<usize>,
     /// Sampled pages in user space: pid and page number.
     pages: HashSet<(u32, u64)>,
@@ -96,7 +95,7 @@ impl CodePages {
         }
     }
 
-    /// Adds the data of another part of the recording.
+    /// Adds the data of another file of the recording, which may have one for each recording thread.
     pub(crate) fn add(&mut self, other: Self) {
         self.pages.extend(other.pages);
         self.kernel_pages.extend(other.kernel_pages);
@@ -165,6 +164,11 @@ mod tests {
     use super::*;
     use rperf_wire::{Misc, RecordKind};
 
+    /// `PERF_RECORD_MISC_KERNEL`.
+    const KERNEL: u16 = 1;
+    /// `PERF_RECORD_MISC_USER`.
+    const USER: u16 = 2;
+
     fn name(file: &str) -> MappedName {
         MappedName {
             filename: file.as_bytes().into(),
@@ -172,7 +176,7 @@ mod tests {
         }
     }
 
-    fn map(hits: &mut CodePages, pid: u32, start: u64, file: &str) {
+    fn map(code_pages: &mut CodePages, pid: u32, start: u64, file: &str) {
         let mmap = Mmap {
             pid: pid.cast_signed(),
             tid: pid,
@@ -181,14 +185,15 @@ mod tests {
             pgoff: 0,
             filename: file.as_bytes(),
         };
-        hits.add_mapping(&mmap, &name(file));
+        code_pages.add_mapping(&mmap, &name(file));
     }
 
-    fn sample(hits: &mut CodePages, mode: u16, pid: u32, address: u64) {
+    /// Adds a sample in the layout of `IDENTIFIER | IP | TID`.
+    fn sample(code_pages: &mut CodePages, mode: u16, pid: u32, address: u64) {
         let mut body = vec![0; 8];
         body.extend(address.to_ne_bytes());
         body.extend([pid.to_ne_bytes(), (pid + 1).to_ne_bytes()].concat());
-        hits.add_sample(&RawRecord {
+        code_pages.add_sample(&RawRecord {
             kind: RecordKind::SAMPLE,
             misc: Misc(mode),
             body: &body,
@@ -196,12 +201,12 @@ mod tests {
     }
 
     #[test]
-    fn hit_files_are_mapped_by_the_process_or_its_parents() {
+    fn samples_belong_to_files_of_the_process_or_an_ancestor_or_to_modules() {
         let sample_type = SampleType::IDENTIFIER | SampleType::IP | SampleType::TID;
-        let mut hits = CodePages::new(sample_type);
-        map(&mut hits, 7, 0x1000, "/parent");
-        map(&mut hits, 7, 0x8000, "/without_samples");
-        map(&mut hits, 9, 0x1000, "/other");
+        let mut code_pages = CodePages::new(sample_type);
+        map(&mut code_pages, 7, 0x1000, "/parent");
+        map(&mut code_pages, 7, 0x8000, "/without_samples");
+        map(&mut code_pages, 9, 0x1000, "/other");
         let fork = |pid, ppid| Task {
             pid,
             ppid,
@@ -209,56 +214,60 @@ mod tests {
             ptid: ppid,
             time: 0,
         };
-        hits.add_fork(&fork(8, 7));
+        code_pages.add_fork(&fork(8, 7));
         // A cycle, which damaged records may create, must not loop forever.
-        hits.add_fork(&fork(5, 6));
-        hits.add_fork(&fork(6, 5));
-        let (kernel, user) = (1, 2);
-        sample(&mut hits, user, 8, 0x2fff);
-        sample(&mut hits, kernel, 7, 0x8000);
-        sample(&mut hits, user, 7, 0x3000);
-        sample(&mut hits, user, 5, 0x1000);
+        code_pages.add_fork(&fork(5, 6));
+        code_pages.add_fork(&fork(6, 5));
+        sample(&mut code_pages, USER, 8, 0x2fff);
+        sample(&mut code_pages, KERNEL, 7, 0x8000);
+        sample(&mut code_pages, USER, 7, 0x3000);
+        sample(&mut code_pages, USER, 5, 0x1000);
         let module = |start| Module {
             name: "module".to_owned(),
             start,
             size: 0x1800,
             file: None,
         };
-        assert!(hits.has_samples_in(&module(0x7000)) && hits.has_samples_in(&module(0x8000)));
-        assert!(!hits.has_samples_in(&module(0x6000)) && !hits.has_samples_in(&module(0x9000)));
+        assert!(
+            code_pages.has_samples_in(&module(0x7000))
+                && code_pages.has_samples_in(&module(0x8000))
+        );
+        assert!(
+            !code_pages.has_samples_in(&module(0x6000))
+                && !code_pages.has_samples_in(&module(0x9000))
+        );
         let (parent, other) = (name("/parent"), name("/other"));
-        assert_eq!(hits.files(), HashSet::from([&parent]));
-        let mut part = CodePages::new(sample_type);
-        sample(&mut part, user, 9, 0x1000);
-        hits.add(part);
-        assert_eq!(hits.files(), HashSet::from([&parent, &other]));
+        assert_eq!(code_pages.files(), HashSet::from([&parent]));
+        let mut other_file = CodePages::new(sample_type);
+        sample(&mut other_file, USER, 9, 0x1000);
+        code_pages.add(other_file);
+        assert_eq!(code_pages.files(), HashSet::from([&parent, &other]));
     }
 
     #[test]
     fn jit_processes_have_samples_in_anonymous_memory() {
-        let mut hits = CodePages::new(SampleType::IP | SampleType::TID);
+        let mut code_pages = CodePages::new(SampleType::IP | SampleType::TID);
         let mut sample = |pid: u32, address: u64| {
             let task = u64::from(pid);
             let body = [address.to_ne_bytes(), task.to_le_bytes()].concat();
-            map(&mut hits, pid, 0x1000, "//anon");
-            map(&mut hits, pid, 0x4000, "/file");
-            hits.add_sample(&RawRecord {
+            map(&mut code_pages, pid, 0x1000, "//anon");
+            map(&mut code_pages, pid, 0x4000, "/file");
+            code_pages.add_sample(&RawRecord {
                 kind: RecordKind::SAMPLE,
-                misc: Misc(2),
+                misc: Misc(USER),
                 body: &body,
             });
         };
         sample(8, 0x1100);
         sample(9, 0x4100);
-        assert_eq!(hits.jit_processes(), BTreeSet::from([8]));
+        assert_eq!(code_pages.jit_processes(), BTreeSet::from([8]));
     }
 
     #[test]
     fn samples_without_an_address_are_ignored() {
-        let mut hits = CodePages::new(SampleType::TID);
-        map(&mut hits, 7, 0x1000, "/file");
-        let user = 2;
-        sample(&mut hits, user, 7, 0x1000);
-        assert!(hits.files().is_empty());
+        let mut code_pages = CodePages::new(SampleType::TID);
+        map(&mut code_pages, 7, 0x1000, "/file");
+        sample(&mut code_pages, USER, 7, 0x1000);
+        assert!(code_pages.files().is_empty());
     }
 }

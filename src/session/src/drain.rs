@@ -512,8 +512,8 @@ impl DrainContext<'_> {
         let reader = waiting.add(reader);
         let lanes = waiting.add(self.lanes.map(LaneEvents::as_fd));
         let commands = waiting.add(self.control.as_ref().and_then(|control| control.as_fd()));
-        let triggers = waiting.counters(triggers);
-        let rings = waiting.counters(counters);
+        let triggers = waiting.add_counters(triggers);
+        let rings = waiting.add_counters(counters);
         Ok(PollResults {
             states: waiting.wait(timeout)?,
             reader,

@@ -101,7 +101,7 @@ impl Lane {
         loop {
             let mut waiting = PollSet::default();
             let over = waiting.add([shared.over.as_fd()]);
-            let counters = waiting.counters(&watched);
+            let counters = waiting.add_counters(&watched);
             let states = waiting.wait(-1)?;
             woken += 1;
             for LaneRing { rings, sink, .. } in &mut self.parts {

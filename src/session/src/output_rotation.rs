@@ -70,8 +70,8 @@ impl OutputRotation<'_> {
         i32::try_from(millis).unwrap_or(i32::MAX)
     }
 
-    /// Whether the next file is due, when the current one has `bytes` bytes. Clears a request, except without rotation: then it
-    /// requests a snapshot.
+    /// Whether the next file is due, when the current one has `bytes` bytes. Clears the request, if any, except without
+    /// rotation: it is then a request for a snapshot of traces, which is not handled here.
     fn take_due(&mut self, bytes: u64) -> bool {
         match self.rotation.map(|rotation| rotation.trigger) {
             None => false,

@@ -14,7 +14,7 @@ pub(crate) struct PollSet<'a> {
     fds: Vec<BorrowedFd<'a>>,
 }
 
-/// The descriptors that one call of [`PollSet::add`] added, as indexes into the set.
+/// A kind of descriptors, that is, those that one call of [`PollSet::add`] added, as indexes into the set.
 pub(crate) struct DescriptorKind(Range<usize>);
 
 /// States of the descriptors of a [`PollSet`], in the same order.
@@ -29,7 +29,7 @@ impl<'a> PollSet<'a> {
     }
 
     /// Adds the descriptors of counters, as one kind.
-    pub(crate) fn counters(&mut self, counters: &[&'a OpenCounter]) -> DescriptorKind {
+    pub(crate) fn add_counters(&mut self, counters: &[&'a OpenCounter]) -> DescriptorKind {
         self.add(
             counters
                 .iter()
@@ -62,7 +62,7 @@ impl PollStates {
         self.of(kind).iter().any(|state| state.closed)
     }
 
-    /// Removes the counters of exited tasks, which would always be ready. `kind` is the result of [`PollSet::counters`] for
+    /// Removes the counters of exited tasks, which would always be ready. `kind` is the result of [`PollSet::add_counters`] for
     /// the same `counters`.
     pub(crate) fn drop_ended(&self, kind: &DescriptorKind, counters: &mut Vec<&OpenCounter>) {
         let mut states = self.of(kind).iter();

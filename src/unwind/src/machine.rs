@@ -1,4 +1,4 @@
-//! The state that steps and expressions read: the registers of a frame, and the copy of the stack.
+//! The state that unwinding steps and DWARF expressions read: the registers of a frame, and the copy of the stack.
 
 use crate::Arch;
 use crate::outcome::TruncationCause;
@@ -14,7 +14,7 @@ pub(crate) struct FrameState<'a> {
 }
 
 impl FrameState<'_> {
-    /// The value of a register that frame information refers to.
+    /// The value of the register with this DWARF number, to which frame information refers.
     ///
     /// # Errors
     ///

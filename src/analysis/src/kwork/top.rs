@@ -20,6 +20,7 @@ use crate::{EventContext, Loss, Observer};
 #[derive(Debug)]
 pub struct KworkTop {
     selection: KworkSelection,
+    /// The names of handlers, softirqs and functions, which [`KworkEvent::new`] needs; they are not shown.
     names: KworkNames,
     cpus: BTreeMap<u32, CpuState>,
     /// Run time in nanoseconds, without selected interrupts and softirqs.
@@ -36,7 +37,8 @@ struct TaskOnCpu {
 }
 
 impl KworkTop {
-    /// Creates an analysis that has no events yet. The name in `selection` is that of a task.
+    /// Creates an analysis that has no events yet. The name in `selection` is that of a task: the table then has only tasks
+    /// of this name.
     #[must_use]
     pub fn new(selection: KworkSelection) -> Self {
         Self {

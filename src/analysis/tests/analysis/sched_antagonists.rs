@@ -1,4 +1,4 @@
-//! The tasks that ran during the waits of a task, compared with a look at every nanosecond of each wait.
+//! Antagonists: the tasks that ran during the waits of a task, compared with a look at every nanosecond of each wait.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -132,7 +132,7 @@ fn beginning(events: &[Event], at: usize, tid: u32, ended: &[bool]) -> Option<us
 /// A CPU that a task waits for.
 struct Queue {
     cpu: u32,
-    /// The time since which the task waits for this CPU.
+    /// The time since which the task waits for this CPU: `known`, or the time of the wakeup if the migration is part of it.
     from: u64,
     /// The time of the wakeup, switch or migration that puts the task in this queue. Runs that ended before are unknown.
     known: u64,
@@ -154,7 +154,7 @@ fn queues(events: &[Event], begin: usize, end: usize, tid: u32) -> Vec<Queue> {
     }];
     // If the next event on the waker's CPU is a migration of the task, the kernel chose the CPU as part of the wakeup, and the
     // task waits for it since the wakeup.
-    let mut next_time_of_waker = match action {
+    let mut next_time_on_waker_cpu = match action {
         Action::Wake(..) => {
             let next = events[begin + 1..].iter().find(|event| event.cpu == cpu);
             next.map(|event| event.time)
@@ -164,7 +164,8 @@ fn queues(events: &[Event], begin: usize, end: usize, tid: u32) -> Vec<Queue> {
     for event in &events[begin + 1..end] {
         match event.action {
             Action::Migrate(moved, target) if moved == tid => {
-                let from = match next_time_of_waker.take() {
+                let from = match next_time_on_waker_cpu.take() {
+                    // No two events have the same time, so this migration is that next event.
                     Some(at) if at == event.time => time,
                     _ => event.time,
                 };
@@ -225,15 +226,17 @@ fn oracle(events: &[Event]) -> BTreeMap<u32, Times> {
         let queues = queues(events, begin, at, tid);
         let mut runs = BTreeSet::new();
         for time in events[begin].time..event.time {
-            let stay = queues
+            let queue_index = queues
                 .iter()
                 .rposition(|queue| queue.from <= time)
                 .expect("the first one");
-            let leaves = queues.get(stay + 1).map_or(event.time, |next| next.from);
-            let Queue { cpu, known, .. } = queues[stay];
+            let leaves = queues
+                .get(queue_index + 1)
+                .map_or(event.time, |next| next.from);
+            let Queue { cpu, known, .. } = queues[queue_index];
             let (who, since) = running(events, cpu, time, leaves);
-            // Another task is switched in after the wakeup and before the migration that chose the CPU: the task that ran until
-            // this switch is not known any more.
+            // If another task is switched in after the wakeup and before the migration that chose the CPU, the task that ran
+            // until this switch is not known any more.
             let ended_before_known =
                 running(events, cpu, known.max(time), leaves).1 != since && time < known;
             if ended_before_known {
@@ -242,7 +245,7 @@ fn oracle(events: &[Event]) -> BTreeMap<u32, Times> {
             }
             let (nanos, count) = times.entry(who).or_default();
             *nanos += 1;
-            *count += u64::from(runs.insert((stay, since)));
+            *count += u64::from(runs.insert((queue_index, since)));
         }
     }
     expected

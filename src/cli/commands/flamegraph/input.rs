@@ -123,6 +123,7 @@ impl FlamegraphInput {
         match TextOrRecording::named(path, self.force, context)? {
             TextOrRecording::Text(text) => read_text("-", text),
             TextOrRecording::Recording(input) => {
+                // A recording in a pipe is read to its end first.
                 self.read_recording(&input.complete(context)?, context)
             }
         }
@@ -182,6 +183,7 @@ impl FlamegraphInput {
         };
         let mut options = self.options();
         let resolver = analysis.resolver(&self.symbols);
+        // If user stacks are unwound, takes the maximum number of frames from `options`: the unwinder applies it.
         let limit = take_unwinding_limit(data.metadata(), &mut options);
         let source = recording_info(data.metadata(), self.inlines);
         let naming = NamingContext::new(&options, &source, &resolver, self.jobs);

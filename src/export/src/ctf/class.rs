@@ -95,6 +95,7 @@ impl CtfLayout {
                         let endian = tracepoint.abi.endian;
                         fields.extend(all.map(|field| CtfField::of_tracepoint(field, endian)));
                     }
+                    // Raw data is a sequence of 4-byte words, as in perf.
                     _ if is_raw => fields.push(CtfField::new(
                         "raw_data",
                         CtfType::hex_sequence(4),
@@ -108,9 +109,9 @@ impl CtfLayout {
         let first_record_class = with_records.then_some(classes.len());
         if with_records {
             classes.extend(RECORDS.iter().map(|(_, name, fields)| {
-                let fields = fields.iter().map(|(name, kind)| {
+                let fields = fields.iter().map(|(field_name, field_type)| {
                     // The source is not used: records are encoded from their own fields.
-                    CtfField::new(name, *kind, SampleField::Raw)
+                    CtfField::new(field_name, *field_type, SampleField::Raw)
                 });
                 CtfClass::new(name, fields.collect())
             }));
@@ -222,6 +223,6 @@ fn sample_fields(event: &EventDesc) -> Vec<CtfField> {
     let selected = |bits: SampleType| event.attr.sample_type.intersects(bits);
     let fields = SAMPLE_FIELDS.iter().filter(|(bits, ..)| selected(*bits));
     fields
-        .map(|(_, name, kind, source)| CtfField::new(name, *kind, *source))
+        .map(|(_, name, field_type, source)| CtfField::new(name, *field_type, *source))
         .collect()
 }

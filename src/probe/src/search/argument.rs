@@ -171,6 +171,7 @@ fn expand(
         die, name, is_own, ..
     } in visible(context.scope, context.address)
     {
+        // The parameters of functions inlined into the scope's are not its own.
         let is_parameter = is_own && die.tag() == gimli::DW_TAG_formal_parameter;
         if only_parameters && !is_parameter {
             continue;
@@ -178,6 +179,7 @@ fn expand(
         let Some(name) = name else {
             continue;
         };
+        // The type and `@user` after `$params` or `$vars` apply to each variable.
         let single = Argument {
             text: name.clone(),
             name: Some(field_name(&name)),

@@ -1,4 +1,4 @@
-//! The counts of a replay, and the event that a record belongs to.
+//! The counts of a replay, the event that a record belongs to, and the mappings of the kernel and of modules.
 
 use std::num::NonZeroUsize;
 
@@ -69,6 +69,7 @@ fn losses_and_late_records_are_counted_as_perf_counts_them() {
         ),
         (2, 42, 17)
     );
+    // 34 samples, 3 FINISHED_ROUND, 2 LOST and 1 LOST_SAMPLES.
     assert_eq!((counted.out_of_order, counted.records), (3, 40));
     assert_eq!(counted.count(RecordKind::SAMPLE), 34);
     let Some(perf) = real_perf() else {
@@ -122,7 +123,7 @@ fn events_of_different_layouts_are_distinguished_by_id() {
     for endian in [Endian::Little, Endian::Big] {
         let events = [(attr(first), vec![11, 12]), (attr(second), vec![21, 22])];
         let mut file = FileBuilder::new(endian, &events);
-        let id = |id| SampleId {
+        let trailer = |id| SampleId {
             id: Some(id),
             ..at(90)
         };
@@ -131,13 +132,14 @@ fn events_of_different_layouts_are_distinguished_by_id() {
             tid: 5,
             comm: b"second",
         });
+        // The first argument is the index of the event in whose layout the trailer or the sample is.
         file.record(
             1,
             Misc(0),
             &comm,
             &SampleId {
                 cpu: Some(1),
-                ..id(22)
+                ..trailer(22)
             },
         );
         file.sample(0, USER, &sample(100, 12));
@@ -149,7 +151,7 @@ fn events_of_different_layouts_are_distinguished_by_id() {
         // An unknown id, and id 0, which perf writes for synthesized samples.
         file.sample(0, USER, &sample(102, 99));
         file.sample(0, USER, &sample(103, 0));
-        // Too short to contain a time.
+        // Too short to contain a time; its id is 0.
         file.raw(RecordKind::SAMPLE, USER, &[0; 16]);
         let file = file.finish();
         let data = PerfData::parse(&file).expect("a valid file");
@@ -164,6 +166,7 @@ fn events_of_different_layouts_are_distinguished_by_id() {
         let counted = replay.diagnostics();
         assert_eq!(counted.unknown_ids, 1);
         assert_eq!(counted.bad_samples.count, 1);
+        // The sample that is too short is counted, the one with the unknown id is not.
         assert_eq!(replay.sample_counts(), [3, 1]);
         let world = replay.world();
         let order = |time| rperf_replay::Order {

@@ -47,7 +47,7 @@ pub struct TimeTable {
     columns: TimeColumns,
     /// The width of the column of tasks.
     width: usize,
-    /// The number of CPUs, or the number of the highest CPU seen if that is higher.
+    /// How many CPUs there are, or the highest CPU id seen if that is higher.
     cpus: u32,
 }
 
@@ -228,6 +228,7 @@ impl TimeTable {
             out.push(b' ');
             digits::left(out, &next, width);
         } else if self.columns.wakeups {
+            // As in perf: blanks in place of the next task, where the rows of wakeups have text.
             digits::blanks(out, width + 2);
         }
         if row.task.tid != 0 && self.columns.stacks {

@@ -1,5 +1,5 @@
 //! The activity of one CPU: the running task, and the interrupts and softirqs in its context. Where only "interrupts" are named
-//! in this module, softirqs are meant, too.
+//! in this module, softirqs are meant, too. Only those of the classes that the user selected get here.
 
 use super::table::CpuTimes;
 use crate::kwork::KworkClass;
@@ -39,7 +39,7 @@ struct OpenInterrupt {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stretch {
     pub(super) tid: i32,
-    /// Nanoseconds, without selected interrupts and softirqs.
+    /// Nanoseconds, without those of interrupts and softirqs.
     pub(super) run: u64,
 }
 
