@@ -1,4 +1,5 @@
-//! The part of a pass that decodes records for observers: on several threads in [`ObserverPass::run`].
+//! The part of a pass that decodes records for observers: on several threads in [`ObserverPass::run`], otherwise on
+//! the calling thread.
 
 use rperf_replay::{EventIndex, NonSampleRecord, Render, Sample, World};
 use rperf_wire::{Misc, Record, RecordKind, SampleType};
@@ -9,8 +10,8 @@ use crate::{ContextSwitch, EventContext, Loss, ObserverPass, PrepareSamples, Tas
 /// Decodes the records of a pass.
 pub(crate) struct Decoder<'d, 'p, P> {
     pub(crate) pass: &'d ObserverPass<'p, P>,
-    /// Whether the LOST_SAMPLES totals at the end of the recording are delivered: not if it has LOST records, which report the
-    /// same losses. Those in live ring buffers always are.
+    /// Whether a recorder's LOST_SAMPLES totals, at the end of the recording, are delivered: not if the recording has LOST
+    /// records, which report the same losses. Always set for live ring buffers.
     pub(crate) with_loss_totals: bool,
     /// Whether events that the observer did not select are decoded, too.
     pub(crate) reads_all: bool,
@@ -28,6 +29,7 @@ impl<P: PrepareSamples> Render for Decoder<'_, '_, P> {
     fn render(&self, world: &World, sample: &Sample<'_>, _: &mut (), out: &mut Self::Out) {
         let at = EventContext::of_sample(sample);
         let Some(layout) = self.pass.layouts().of(sample.event) else {
+            // Not a typed event (a tracepoint whose fields can be read): delivered without raw data.
             if let Some(detail) = self.pass.preparation().prepare(world, sample, None) {
                 out.push(at, RecordContent::Sample(detail), &[]);
             }
@@ -62,7 +64,8 @@ impl<P: PrepareSamples> Render for Decoder<'_, '_, P> {
     fn record(&self, _: &World, record: &NonSampleRecord<'_>, _: &mut (), out: &mut Self::Out) {
         let mut at = EventContext::of_record(record);
         let misc = record.raw.misc;
-        // Undecodable records are skipped. Those of a recording, except context switches, were counted when it was opened.
+        // Records that cannot be decoded are skipped. When a recording was opened, they were counted in its diagnostics, except
+        // context switches.
         let Ok(decoded) = Record::decode(&record.raw, self.pass.layouts().endian()) else {
             return;
         };

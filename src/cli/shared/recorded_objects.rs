@@ -100,6 +100,7 @@ impl Fold for SampledObjects {
         let Some(mapping) = world.lookup(machine, mode, sample.pid, sample.order, address) else {
             return;
         };
+        // The World (the processes and mappings by time) has all objects before the first sample, so only the first hit resizes.
         self.0.resize(world.dsos().len(), false);
         if let Some(hit) = self.0.get_mut(world.mapping(mapping).dso.0 as usize) {
             *hit = true;
@@ -107,6 +108,7 @@ impl Fold for SampledObjects {
     }
 
     fn merge(&mut self, later: Self) {
+        // A part of the recording without hits has length 0.
         self.0.resize(self.0.len().max(later.0.len()), false);
         for (hit, other) in self.0.iter_mut().zip(later.0) {
             *hit |= other;

@@ -69,9 +69,9 @@ impl<'f> SourceFiles<'f> {
 
 impl SourceFile {
     fn new(number: u32, bytes: FileBytes) -> Self {
-        // No line begins after a newline at the end of the file.
         let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
         let after = ends.map(|(end, _)| end + 1);
+        // No line begins at the end of the file: neither after its last newline, nor in an empty file.
         let starts = std::iter::once(0)
             .chain(after)
             .filter(|start| *start < bytes.len());

@@ -8,7 +8,7 @@ use rperf_replay::{CommId, DsoId, World};
 use rperf_resolve::{Frame, Resolver, SymbolId};
 use rustc_hash::FxHashMap;
 
-/// The name and addresses of a symbol: of a function, or for a data address also of a variable.
+/// The name and addresses of a symbol: a function, or, for a data address (`addr` of a sample), possibly a variable.
 #[derive(Debug)]
 pub(crate) struct NamedSymbol {
     pub(crate) name: Py<PyString>,
@@ -24,15 +24,16 @@ pub(crate) struct NamedDso {
     /// The name shown by `script`.
     pub(crate) name: Py<PyString>,
     pub(crate) long_name: Py<PyString>,
-    /// The build ID in hexadecimal digits; empty if unknown.
+    /// The build-id in hexadecimal digits; empty if unknown.
     pub(crate) build_id: Py<PyString>,
 }
 
 /// A resolved address.
 #[derive(Debug, Clone)]
 pub(crate) struct NamedAddress {
+    /// The sampled address.
     pub(crate) ip: u64,
-    /// [`Frame::address`].
+    /// The address among the object's symbols, for example a file offset; see [`Frame::address`].
     pub(crate) address: u64,
     pub(crate) symbol: Option<Arc<NamedSymbol>>,
     pub(crate) dso: Option<Arc<NamedDso>>,

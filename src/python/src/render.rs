@@ -10,14 +10,14 @@ use crate::recent_frames::{ModeAddress, RecentFrames};
 use crate::records::Event;
 use crate::sample::OwnedFields;
 
-/// Prepares the events that the functions of a session are called with: decodes and resolves samples, and copies the bytes
-/// of other records.
+/// Prepares the events that a session's Python callbacks receive: decodes and resolves samples, and copies the bytes of other
+/// records.
 pub(crate) struct EventRenderer<'r, 'w> {
     pub(crate) resolver: &'r Resolver<'w>,
     pub(crate) stacks: UserStacks<'r, 'w>,
     /// Maximum number of frames that are read from a callchain.
     pub(crate) max_stack: usize,
-    /// By event: whether inlined functions are frames of callchains.
+    /// By event of the recording ([`EventIndex`]): whether inlined functions are frames of callchains.
     pub(crate) inlines: Vec<bool>,
     /// Whether samples are wanted.
     pub(crate) samples: bool,
@@ -25,7 +25,7 @@ pub(crate) struct EventRenderer<'r, 'w> {
     pub(crate) record_kinds: Vec<RecordKind>,
 }
 
-/// An event for the functions of a session.
+/// An event for a session's Python callbacks: any record.
 pub(crate) enum RenderedEvent {
     /// A decoded sample.
     Sample(Box<DecodedSample>),
@@ -35,8 +35,10 @@ pub(crate) enum RenderedEvent {
 
 /// A sample with its resolved addresses.
 pub(crate) struct DecodedSample {
+    /// The recording's event to which the sample belongs.
     pub(crate) index: EventIndex,
     pub(crate) order: Order,
+    /// The attributes that all Python events have.
     pub(crate) event: Event,
     pub(crate) fields: OwnedFields,
     pub(crate) comm: CommId,
@@ -66,13 +68,15 @@ pub(crate) struct RenderScratch {
 }
 
 impl EventRenderer<'_, '_> {
-    /// The frames of a sample's callchain; `None` if none is recorded, no frames if it is damaged.
+    /// The frames of a sample's callchain; `None` if none is recorded, no frames if it is damaged. `epoch` is the state of the
+    /// mappings at the time of the sample.
     fn chain(
         &self,
         sample: &Sample<'_>,
         epoch: Epoch,
         scratch: &mut RenderScratch,
     ) -> Option<Vec<Frame>> {
+        // With the user frames that were unwound; `None` if the recorded callchain needs no change.
         let completed = self.stacks.chain(sample, &mut scratch.unwinding);
         let callchain = completed.or(sample.wire.callchain)?;
         let at = AddressContext::of(sample);

@@ -10,7 +10,7 @@ enum ChainEntry {
     Address,
     Mode(CpuMode),
     /// A marker that doesn't occur in callchains of the host: the chain is corrupted.
-    Bogus,
+    Invalid,
 }
 
 impl ChainEntry {
@@ -23,7 +23,7 @@ impl ChainEntry {
             PERF_CONTEXT_HV => Self::Mode(CpuMode::Hypervisor),
             PERF_CONTEXT_KERNEL => Self::Mode(CpuMode::Kernel),
             PERF_CONTEXT_USER => Self::Mode(CpuMode::User),
-            _ => Self::Bogus,
+            _ => Self::Invalid,
         }
     }
 }
@@ -40,9 +40,9 @@ pub fn walk(chain: U64s<'_>, max_stack: usize, frame: impl FnMut(CpuMode, u64)) 
 /// Returns the mode and the address of each frame of `chain`, innermost first, at most `max_stack`; none of a corrupted chain.
 #[must_use]
 pub fn chain_addresses(chain: U64s<'_>, max_stack: usize) -> Vec<(CpuMode, u64)> {
-    let mut entries = Vec::with_capacity(chain.len().min(max_stack));
-    match walk(chain, max_stack, |mode, ip| entries.push((mode, ip))) {
-        true => entries,
+    let mut frames = Vec::with_capacity(chain.len().min(max_stack));
+    match walk(chain, max_stack, |mode, ip| frames.push((mode, ip))) {
+        true => frames,
         false => Vec::new(),
     }
 }
@@ -54,18 +54,18 @@ pub fn walk_part(
     max_stack: usize,
     mut frame: impl FnMut(CpuMode, u64),
 ) -> bool {
-    let mut count = 0;
+    let mut frames = 0;
     for value in entries.iter() {
-        if count >= max_stack {
+        if frames >= max_stack {
             break;
         }
         match ChainEntry::of(value) {
             ChainEntry::Address => {
-                count += 1;
+                frames += 1;
                 frame(mode, value);
             }
             ChainEntry::Mode(switched) => mode = switched,
-            ChainEntry::Bogus => return false,
+            ChainEntry::Invalid => return false,
         }
     }
     true
@@ -75,15 +75,15 @@ pub fn walk_part(
 /// among them.
 #[must_use]
 pub fn bytes_within(chain: U64s<'_>, max_stack: usize) -> Option<usize> {
-    let mut count = 0;
+    let mut frames = 0;
     for (index, value) in chain.iter().enumerate() {
-        if count >= max_stack {
+        if frames >= max_stack {
             return Some(index * ENTRY_SIZE);
         }
         match ChainEntry::of(value) {
-            ChainEntry::Address => count += 1,
+            ChainEntry::Address => frames += 1,
             ChainEntry::Mode(_) => {}
-            ChainEntry::Bogus => return None,
+            ChainEntry::Invalid => return None,
         }
     }
     Some(chain.as_bytes().len())
@@ -92,7 +92,7 @@ pub fn bytes_within(chain: U64s<'_>, max_stack: usize) -> Option<usize> {
 /// Appends the bytes of the outermost `max_stack` frames of `chain` and of all markers; nothing for a corrupted chain.
 pub(crate) fn write_outermost(chain: U64s<'_>, max_stack: usize, out: &mut Vec<u8>) {
     let entries = || chain.iter().map(ChainEntry::of);
-    if entries().any(|entry| entry == ChainEntry::Bogus) {
+    if entries().any(|entry| entry == ChainEntry::Invalid) {
         return;
     }
     let frames = entries()
@@ -127,7 +127,7 @@ pub fn parts<'a>(
     mut part: impl FnMut(CpuMode, U64s<'a>),
 ) -> bool {
     let mut frames = 0;
-    let mut count = 0;
+    let mut entry_count = 0;
     for value in callers.iter() {
         if frames >= max_stack {
             break;
@@ -135,15 +135,15 @@ pub fn parts<'a>(
         match ChainEntry::of(value) {
             ChainEntry::Address => frames += 1,
             ChainEntry::Mode(_) => {}
-            ChainEntry::Bogus => return false,
+            ChainEntry::Invalid => return false,
         }
-        count += 1;
+        entry_count += 1;
     }
     let bytes = callers
         .as_bytes()
-        .get(..count * ENTRY_SIZE)
+        .get(..entry_count * ENTRY_SIZE)
         .unwrap_or_default();
-    let (inner, outer) = bytes.split_at(count % PART * ENTRY_SIZE);
+    let (inner, outer) = bytes.split_at(entry_count % PART * ENTRY_SIZE);
     let inner = Some(inner).filter(|inner| !inner.is_empty());
     for bytes in inner.into_iter().chain(outer.chunks(PART * ENTRY_SIZE)) {
         let entries = U64s::new(bytes, callers.endian());
@@ -183,7 +183,7 @@ pub fn split_first(chain: U64s<'_>) -> Option<SplitChain<'_>> {
                 });
             }
             ChainEntry::Mode(switched) => mode = switched,
-            ChainEntry::Bogus => return None,
+            ChainEntry::Invalid => return None,
         }
     }
     None
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_marker_invalidates_the_chain() {
+    fn an_invalid_marker_invalidates_the_chain() {
         for marker in [
             PERF_CONTEXT_GUEST,
             PERF_CONTEXT_GUEST_USER,
@@ -297,16 +297,16 @@ mod tests {
     }
 
     #[test]
-    fn a_truncated_chain_has_its_first_frames() {
+    fn bytes_within_has_the_first_frames_and_their_markers() {
         let chain = [PERF_CONTEXT_KERNEL, 1, PERF_CONTEXT_USER, 2, 3];
         let bytes: Vec<u8> = chain.iter().flat_map(|v| v.to_le_bytes()).collect();
-        for (max_stack, words) in [(0, 0), (1, 2), (2, 4), (3, 5), (4, 5)] {
+        for (max_stack, entries) in [(0, 0), (1, 2), (2, 4), (3, 5), (4, 5)] {
             let size = bytes_within(U64s::new(&bytes, Endian::Little), max_stack);
-            assert_eq!(size, Some(words * 8), "{max_stack}");
-            assert_eq!(frames(&chain[..words], 127), frames(&chain, max_stack));
+            assert_eq!(size, Some(entries * ENTRY_SIZE), "{max_stack}");
+            assert_eq!(frames(&chain[..entries], 127), frames(&chain, max_stack));
         }
-        let bogus = [1, PERF_CONTEXT_GUEST, 2];
-        let bytes: Vec<u8> = bogus.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let corrupted = [1, PERF_CONTEXT_GUEST, 2];
+        let bytes: Vec<u8> = corrupted.iter().flat_map(|v| v.to_le_bytes()).collect();
         let chain = U64s::new(&bytes, Endian::Little);
         assert_eq!(bytes_within(chain, 2), None);
         assert_eq!(bytes_within(chain, 1), Some(8));

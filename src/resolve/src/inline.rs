@@ -47,6 +47,7 @@ pub struct CallFrame<'r> {
 pub(crate) struct DebugInputs<'a> {
     pub(crate) files: &'a dyn Files,
     pub(crate) paths: &'a SearchPaths,
+    /// The limit for the memory of all objects' debug information.
     pub(crate) budget: &'a Arc<Budget>,
 }
 
@@ -59,7 +60,8 @@ pub(crate) struct InlineInfo {
 /// Symbols of inlined functions. As in perf, a function that is inlined into two others has two symbols.
 #[derive(Default)]
 struct InlinedSymbols {
-    /// By number, which is the symbol's index minus the length of the object's symbol table.
+    /// The inlined function and the symbol into which it is inlined, by number: the number is the new symbol's index minus the
+    /// length of the object's symbol table.
     by_number: Vec<(FunctionId, SymbolIndex)>,
     numbers: FxHashMap<(FunctionId, SymbolIndex), u32>,
     /// Functions with one name share a symbol, even if their linkage names differ.
@@ -84,10 +86,10 @@ impl InlineInfo {
             return Some(number);
         }
         drop(symbols);
-        let name = (self.lines.function_name(function).into(), base);
+        let name_key = (self.lines.function_name(function).into(), base);
         let mut symbols = self.symbols.write().unwrap_or_else(PoisonError::into_inner);
         let next = u32::try_from(symbols.by_number.len()).ok()?;
-        let number = *symbols.by_name.entry(name).or_insert(next);
+        let number = *symbols.by_name.entry(name_key).or_insert(next);
         symbols.numbers.insert(key, number);
         if number == next {
             symbols.by_number.push(key);

@@ -12,7 +12,8 @@ use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 /// Maximum decompressed size of modules and `.gnu_debugdata` in bytes, against decompression bombs.
 const MAX_UNPACKED: u64 = 1 << 30;
 
-/// Maximum plausible compression ratio.
+/// Maximum plausible compression ratio: about twice the maximum of deflate (1032). xz and zstd exceed it only for almost uniform
+/// data.
 const MAX_EXPANSION: u64 = 1 << 11;
 
 /// Decompressed size of modules and `.gnu_debugdata` in bytes that is always allowed: small files may be uniform and have a
@@ -160,7 +161,8 @@ mod tests {
         }
     }
 
-    fn section(data: &[u8], uncompressed_size: u64) -> Option<Vec<u8>> {
+    /// Unpacks a section whose header states `uncompressed_size`.
+    fn unpack_zstd(data: &[u8], uncompressed_size: u64) -> Option<Vec<u8>> {
         unpack_section(CompressedData {
             format: CompressionFormat::Zstandard,
             data,
@@ -170,14 +172,15 @@ mod tests {
 
     #[test]
     fn sections_have_the_stated_size() {
+        // 27 bytes.
         let text = b"hello, hello, hello, hello\n";
-        assert_eq!(section(ZSTD, 27).as_deref(), Some(&text[..]));
+        assert_eq!(unpack_zstd(ZSTD, 27).as_deref(), Some(&text[..]));
         let twice = [ZSTD, ZSTD].concat();
-        assert_eq!(section(&twice, 54), Some([text, &text[..]].concat()));
+        assert_eq!(unpack_zstd(&twice, 54), Some([text, &text[..]].concat()));
         for wrong in [0, 26, 28, 54, 1 << 40] {
-            assert_eq!(section(ZSTD, wrong), None, "{wrong}");
+            assert_eq!(unpack_zstd(ZSTD, wrong), None, "{wrong}");
         }
-        assert_eq!(section(&ZSTD[..20], 27), None);
+        assert_eq!(unpack_zstd(&ZSTD[..20], 27), None);
     }
 
     /// A frame of `blocks` run-length blocks: 128 KiB each, compressed to four bytes (RFC 8878, 3.1.1.2).
@@ -201,7 +204,7 @@ mod tests {
         let large = bomb(10_000);
         assert!(decompressed(&large).is_err_and(|error| error.contains("decompressed")));
         // The size in the section header is plausible, but the content is larger.
-        assert_eq!(section(&large, 1000), None);
+        assert_eq!(unpack_zstd(&large, 1000), None);
     }
 
     proptest! {
@@ -210,6 +213,7 @@ mod tests {
             let mut packed = [GZIP, XZ, ZSTD][which].to_vec();
             let at = at % packed.len();
             packed[at] = byte;
+            // Not shorter than a magic number.
             packed.truncate(len.max(8));
             drop(decompressed(&packed));
         }

@@ -63,7 +63,7 @@ impl ReadShape {
 impl<'a> ReadValues<'a> {
     pub(crate) fn decode(at: &mut Cursor<'a>, format: ReadFormat) -> Result<Self, DecodeError> {
         let shape = ReadShape::new(format);
-        let (leading, after) = (
+        let (leading, following) = (
             shape.leading_words() as u64,
             shape.words_after_value() as u64,
         );
@@ -71,9 +71,9 @@ impl<'a> ReadValues<'a> {
             true => {
                 let members = at.clone().u64("read nr")?;
                 // No record has room for 65535 members; the limit prevents an overflow of the product.
-                leading + members.min(u64::from(u16::MAX)) * (1 + after)
+                leading + members.min(u64::from(u16::MAX)) * (1 + following)
             }
-            false => leading + after,
+            false => leading + following,
         };
         Ok(Self {
             format,
@@ -140,11 +140,11 @@ impl<'a> ReadValues<'a> {
             return read.words.iter().for_each(|word| to.u64(word));
         }
         let shape = ReadShape::new(format);
-        let after = if shape.group {
+        let following = if shape.group {
             0
         } else {
             shape.words_after_value()
         };
-        to.zeros((shape.leading_words() + after) * 8);
+        to.zeros((shape.leading_words() + following) * 8);
     }
 }

@@ -20,8 +20,8 @@ const ID_WIDTH: usize = 2 * BuildId::MAX_LEN;
 /// Maximum number of objects that the note of `-v` names.
 const MAX_NAMED: usize = 10;
 
-/// Prints build-id and name of the objects in the header, or of the objects that samples hit; with `--missing`, also where their
-/// recorded builds are.
+/// Prints build-id and name of the objects in the header, or of the objects that samples hit; with `--missing`, also whether and
+/// where this machine has a file with that build-id.
 pub(super) fn print(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;

@@ -21,8 +21,9 @@ pub(super) fn print(
 ) -> Result<(), CliError> {
     let tested = compared.iter().filter_map(|event| {
         let is_complete = has_all_runs(event, files, context);
-        let comparison = RunComparison::new(&event.comparison, runs.baseline_files);
-        Some((event, comparison.filter(|_| is_complete)?))
+        // `None` if a group has fewer than two runs.
+        let run_comparison = RunComparison::new(&event.comparison, runs.baseline_files);
+        Some((event, run_comparison.filter(|_| is_complete)?))
     });
     let tested: Vec<_> = tested.collect();
     if tested.is_empty() {
@@ -31,15 +32,17 @@ pub(super) fn print(
             "nothing to compare: no event has samples in all runs",
         ));
     }
-    let events = tested.iter().map(|(event, comparison)| RunsEvent {
+    let events = tested.iter().map(|(event, run_comparison)| RunsEvent {
         name: &event.name,
         comparison: &event.comparison,
-        runs: comparison,
+        runs: run_comparison,
         shows_all: runs.shows_all,
     });
     let events: Vec<RunsEvent<'_>> = events.collect();
     write(files, &events, runs, settings, context)?;
-    let rows = tested.iter().flat_map(|(_, comparison)| &comparison.rows);
+    let rows = tested
+        .iter()
+        .flat_map(|(_, run_comparison)| &run_comparison.rows);
     let rows = rows.filter(|row| row.is_significant());
     let changes = rows.map(|row: &ComparedRuns| (row.difference(), label(&row.row)));
     check_growth(changes, settings.fail_above, PERCENTAGE_POINTS)

@@ -11,7 +11,8 @@ use super::objects::{CodeOwner, LOW_END, Objects};
 /// Mappings of one process.
 #[derive(Debug, Default)]
 struct ProcessMappings {
-    /// Indices in `Objects::user` of the objects whose low addresses are mapped.
+    /// Indices in `Objects::user` of the objects whose low addresses are mapped, as one range. They are below [`LOW_END`]:
+    /// offsets in the object, or addresses in a program that is not position-independent.
     low: HashSet<usize>,
     /// The other mappings by start address: end address, the object's index, and the offset in the object.
     pieces: BTreeMap<u64, (u64, usize, u64)>,
@@ -126,8 +127,8 @@ impl<'o, 't> Mappings<'o, 't> {
         }
     }
 
-    /// Adds the mapping of a piece of the object with this index. Returns false if the piece's address is already mapped to
-    /// the same place in the object.
+    /// Adds the mapping of a piece of the object with this index. Returns false if it needs none: the object's low addresses, or
+    /// the piece's address, are already mapped to the same place in the object.
     fn add_mapping(&mut self, pid: u32, index: usize, piece: Piece) -> bool {
         let process = self.processes.entry(pid).or_default();
         if piece.is_low {
@@ -135,9 +136,9 @@ impl<'o, 't> Mappings<'o, 't> {
         }
         let end = piece.start.saturating_add(piece.len);
         let below = process.pieces.range(..=piece.address).next_back();
-        if let Some((start, (known_end, known, pgoff))) = below
+        if let Some((start, (known_end, known_object, pgoff))) = below
             && piece.address < *known_end
-            && *known == index
+            && *known_object == index
             && pgoff.wrapping_add(piece.start.wrapping_sub(*start)) == piece.pgoff
         {
             return false;

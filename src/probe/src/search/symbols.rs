@@ -84,6 +84,7 @@ pub(super) fn at_address(
                 "variables are not supported for a probe at an address of {}; give a function instead",
                 object.inputs.path.display()
             ),
+            // No names are suggested.
             known: Vec::new(),
         });
     }

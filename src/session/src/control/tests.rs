@@ -8,6 +8,7 @@ use super::*;
 
 /// A control and the other ends of its pipes: to write commands, and to read acknowledgements.
 fn control() -> (Control, File, File) {
+    // Two closures, since the types of the ends differ.
     let read_end = |fd| File::from(OwnedFd::from(fd));
     let write_end = |fd| File::from(OwnedFd::from(fd));
     let (commands, to_commands) = pipe().unwrap();
@@ -69,15 +70,16 @@ fn count_acknowledgements(from: &mut File) -> usize {
 #[test]
 fn every_command_is_executed_and_acknowledged() {
     let (mut control, mut to, mut from) = control();
+    // `ping` is complete without a newline, since it is a known command.
     let (requests, reported) = execute(
         &mut control,
         "enable\ndisable cs\n\nenable x\0ping",
         &mut to,
     );
     assert_eq!(reported, ["all true", "cs false", "no x"]);
-    let traces = Some(true);
     let expected = ControlRequests {
-        traces_run: traces,
+        // From `enable`; `cs` is not an event of hardware traces.
+        traces_run: Some(true),
         ..ControlRequests::default()
     };
     assert_eq!(requests, expected);
@@ -100,7 +102,7 @@ fn commands_may_be_split_and_unknown_ones_are_reported() {
 }
 
 #[test]
-fn a_closed_control_fd_is_not_polled() {
+fn closed_pipes_are_no_longer_used() {
     let (mut control, to, from) = control();
     drop((to, from));
     let ready = poll(&[control.as_fd().unwrap()], 10_000).unwrap()[0];

@@ -36,7 +36,8 @@ impl TracingDataBuilder {
     }
 
     /// Sets the texts of `events/header_page` and `events/header_event`. `page` must be complete, since perf takes the size
-    /// of a `long` from it. The kernel returns that text only to the first read(2) of a file, as much as fits in the buffer.
+    /// of a `long` from it, not from the section's own field. The first read(2) of `header_page` must have a buffer for the whole
+    /// text: the kernel returns nothing to further reads of the open file.
     pub fn headers(&mut self, page: &[u8], event: &[u8]) -> &mut Self {
         self.header_page = page.to_vec();
         self.header_event = event.to_vec();

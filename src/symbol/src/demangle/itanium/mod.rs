@@ -1,8 +1,8 @@
 //! C++ names of the Itanium ABI (itanium-cxx-abi.github.io), in the format of GNU's demangler.
 //!
-//! perf 6.1 shows functions without their own parameters, so parsing stops after the name. Inside
-//! the name, the parameters of functions (around a lambda, in template arguments) are shown. Existing crates differ from
-//! GNU in spelling (`(unsigned int)4` for `4u`, `_GLOBAL__N_1` for `(anonymous namespace)`), which
+//! perf 6.1 shows functions without their own parameters, so parsing stops after the name. Other functions in the name (one
+//! that contains a lambda, one that is a template argument) are shown with their parameters. Existing crates differ from GNU in
+//! spelling (`(unsigned int)4` for `4u`, `_GLOBAL__N_1` for `(anonymous namespace)`), which
 //! would rename many symbols of a C++ program.
 
 mod expression;
@@ -207,12 +207,12 @@ impl<'a> Parser<'a> {
     /// Calls `read`. If it fails, nothing is consumed, and nodes and substitutions that it added are removed.
     fn attempt<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         let (rest, last_name) = (self.rest, self.last_name);
-        let (known, nodes) = (self.substitutions.len(), self.tree.nodes.len());
+        let (substitutions, nodes) = (self.substitutions.len(), self.tree.nodes.len());
         let result = read(self);
         if result.is_none() {
             self.rest = rest;
             self.last_name = last_name;
-            self.substitutions.truncate(known);
+            self.substitutions.truncate(substitutions);
             self.tree.nodes.truncate(nodes);
         }
         result
