@@ -86,7 +86,7 @@ impl RecordingStream {
     pub(super) fn open(self, context: &Context) -> Result<OpenedInput, CliError> {
         match FileHeader::decode(&self.first) {
             Ok(header) if header.is_pipe() => Ok(OpenedInput::Stream(self)),
-            // A recording that is not in pipe mode has a longer header than the first bytes.
+            // A recording that is not in pipe mode: its header is longer than the first bytes, which is no error here.
             Ok(_) | Err(Error::HeaderTruncated { .. }) => {
                 self.spool(context).map(OpenedInput::Whole)
             }

@@ -1,11 +1,11 @@
 //! Random numbers that are cheap and the same in each run.
 
-/// Returns the first state of a sequence; different numbers give sequences that do not resemble each other (the final steps of
-/// SplitMix64).
-pub(crate) fn first_state(number: u64) -> u64 {
-    let mixed = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+/// Returns the first state for [`next_random`] of the sequence with the number `sequence`. Sequences with different numbers do
+/// not resemble each other (the final steps of SplitMix64).
+pub(crate) fn first_state(sequence: u64) -> u64 {
+    let mixed = (sequence ^ sequence >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    // Only the number 0 gives 0, which is no state.
+    // Only sequence 0 gives 0 here, which is no valid state.
     (mixed ^ mixed >> 31).max(1)
 }
 

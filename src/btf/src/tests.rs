@@ -12,7 +12,7 @@ const WITH_NAMES: bool = true;
 const WITHOUT_NAMES: bool = false;
 
 #[test]
-fn functions_have_ids_and_nested_members_offsets() {
+fn functions_have_ids_and_nested_members_have_offsets() {
     let mut blob = Blob::new();
     let int = blob.add("int", INT, 4, &[SIGNED | 32]);
     let prototype = blob.add("", PROTOTYPE, int, &[]);
@@ -42,7 +42,7 @@ fn offsets_of_members() {
     assert_eq!(btf.member_offset("file", "table"), Some(24));
     assert_eq!(btf.member_offset("file", "nosuch"), None);
     assert_eq!(btf.member_offset("nosuch", "name"), None);
-    // A bit field of an anonymous member.
+    // A bit field, in an anonymous member: it has no offset in bytes.
     assert_eq!(btf.member_offset("file", "flag"), None);
 }
 
@@ -108,6 +108,7 @@ fn exercise(bytes: &[u8]) {
         let Some(found) = btf.type_with_id(number) else {
             continue;
         };
+        // A member has three details, a parameter two.
         for index in 0..3 * (found.member_count() + found.parameter_count()) {
             let _ = found.detail(index).map(|at| btf.text(at));
         }
@@ -120,6 +121,7 @@ fn truncation_at_every_byte_is_an_error() {
     for end in 0..bytes.len() {
         assert!(Btf::parse(&bytes[..end]).is_err(), "truncated at {end}");
     }
+    // Not truncated: the queries work on all of it.
     exercise(&bytes);
 }
 

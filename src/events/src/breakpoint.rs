@@ -66,6 +66,7 @@ impl<'a> Breakpoint<'a> {
             bp_type: access,
             config1: parse_address(address, start, catalogue)?,
             config2: length,
+            // As in perf, each access is a sample.
             sample_period: 1,
             ..Attr::default()
         };

@@ -60,8 +60,9 @@ impl NumberField {
         known.map_or("", |(name, _)| name)
     }
 
-    /// The events of a group of `events` in the order in which rows are compared by this number: `sort_event` (the leader if
-    /// there is no such event), then the others except the leader. As in perf, totals are compared only for the leader.
+    /// The events of a group, as indices below their number `events`, in the order in which rows are compared by this number:
+    /// `sort_event` (the leader, 0, if there is no such event), then the others except the leader. As in perf,
+    /// [`Self::Total`] and [`Self::TotalLatency`] are compared only for the leader.
     pub(crate) fn compared_events(
         self,
         sort_event: usize,
@@ -96,7 +97,7 @@ impl NumberField {
         }
     }
 
-    /// The total that is 100 percent.
+    /// The sum over all rows that is 100 percent of this number.
     #[must_use]
     pub fn total(self, sum: &ColumnSum) -> u64 {
         match self {
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn beginnings_of_names_are_enough() {
+    fn beginnings_of_names_are_enough_and_duplicates_are_ignored() {
         assert_eq!(parsed("comm,dso,symbol"), ["comm", "dso", "symbol"]);
         assert_eq!(parsed("sym,C"), ["symbol", "comm"]);
         assert_eq!(parsed("p,t,cp,tid"), ["pid", "transaction", "cpu", "tid"]);

@@ -37,7 +37,7 @@ pub enum Error {
         /// The failed allocation.
         source: OutOfMemory,
     },
-    /// A record of a stream and the data after it exceed the limit.
+    /// A record of a stream and its payload (the data after a record of AUX data or of tracepoint formats) exceed the limit.
     #[error(
         "the record at offset {offset:#x} and the data after it have {size} bytes; the limit is {most}"
     )]
@@ -183,7 +183,8 @@ fn show_magic(magic: &[u8]) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileFinding {
-    /// The recorder did not complete the header: the data size is 0 or that of its last checkpoint, and there are no features.
+    /// The recorder did not complete the header: there are no features, and the data size is 0 or, if the recorder updated it
+    /// while recording, that of its last update.
     #[error(
         "the recording was not completed: reading to the end of the file, without header features"
     )]

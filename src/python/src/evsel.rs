@@ -374,6 +374,7 @@ impl Evsel {
             state: Mutex::new(EvselState {
                 name,
                 attr,
+                // Any CPU, and all threads. The kernel refuses this pair: `open` needs CPUs or threads.
                 cpus: vec![-1],
                 threads: vec![-1],
                 counters: Vec::new(),
@@ -402,10 +403,10 @@ impl Evsel {
             let state = self.state();
             (state.attr.kind == EventType::TRACEPOINT).then_some(state.attr.config)?
         };
-        let machine = LocalEvents::find();
+        let events = LocalEvents::find();
         match self.spec.as_ref().and_then(|spec| spec.tracepoint.as_ref()) {
-            Some(named) => machine.tracepoint(&named.system, &named.name),
-            None => machine.tracepoint_of_id(config),
+            Some(named) => events.tracepoint(&named.system, &named.name),
+            None => events.tracepoint_of_id(config),
         }
     }
 

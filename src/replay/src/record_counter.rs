@@ -33,7 +33,7 @@ impl RecordCounter {
     pub(crate) fn count(&mut self, kind: RecordKind) {
         match self.kinds.get_mut(kind.0 as usize) {
             Some(count) => *count += 1,
-            // Known types of simpleperf have large numbers, too.
+            // Types from `COMMON_KINDS` on are counted only if they are unknown. The known ones are simpleperf's own.
             None => self.statistics.unknown_kinds += u64::from(kind.name().is_none()),
         }
         self.statistics.records += 1;
@@ -67,7 +67,8 @@ impl RecordCounter {
         }
     }
 
-    /// Adds the counts of a later part of the recording. Statistics that are not added here are set later.
+    /// Adds the counts of a later part of the recording. The other statistics, such as [`Diagnostics::end`], are set after all
+    /// parts are merged.
     pub(crate) fn merge(&mut self, later: Self) {
         let kinds = self.kinds.iter_mut().zip(later.kinds);
         kinds.for_each(|(sum, count)| *sum += count);

@@ -101,7 +101,7 @@ pub(crate) struct ArgumentSample<'s> {
 }
 
 impl EventEncoder<'_, '_> {
-    /// Adds the arguments of a call to its columns.
+    /// Adds the arguments of a call for one sample: to each column its value.
     pub(crate) fn columns(
         &self,
         call: &EventCall,
@@ -110,6 +110,7 @@ impl EventEncoder<'_, '_> {
         to: &mut CallColumns<'_>,
     ) {
         let raw = input.sample.wire.raw.unwrap_or_default();
+        // perf's value for an unknown time.
         let time = input.sample.wire.time.unwrap_or(u64::MAX);
         for column in columns {
             match column.source {

@@ -47,7 +47,7 @@ impl TextScreen {
         }
     }
 
-    /// Moves the cursor to the next line, or the previous one if `backwards`, that contains the search text.
+    /// Moves the cursor to the next line that contains the search text; to the previous such line if `backwards`.
     fn search<M>(&mut self, backwards: bool) -> InputResult<M> {
         if self.search_text.is_empty() {
             return InputResult::Unchanged;
@@ -97,7 +97,7 @@ impl<M> Screen<M> for TextScreen {
             bottom: Line::from("Press 'q' to leave, '/' to search"),
         };
         let lines = &self.lines;
-        let row = |number: usize, _| {
+        let row = |number: usize, _is_selected| {
             let line = lines.get(number);
             Line::from(Span::raw(line.map_or("", String::as_str)))
         };

@@ -16,7 +16,7 @@ const NET_RX: i64 = 3;
 /// there are more, the oldest one is forgotten.
 const MAX_FOLLOWED: usize = 65_536;
 
-/// A hardware interrupt. Those in a [`Reception`] have raised NET_RX or received a packet, or have not ended.
+/// A hardware interrupt. Each one in a [`Reception`] raised NET_RX or received a packet, or its end was not seen.
 #[derive(Debug, Clone)]
 pub struct Interrupt {
     /// Its number.
@@ -214,7 +214,7 @@ mod kind {
 }
 
 impl PacketTimes {
-    /// The tracepoints whose samples are needed.
+    /// The tracepoints whose samples are needed. `number(0)`, `number(1)` and `text` of a sample are the fields named here.
     pub const EVENTS: &'static [EventFields] = &[
         event("irq:irq_handler_entry", &["irq"], Some("name")),
         event("irq:irq_handler_exit", &["irq"], None),

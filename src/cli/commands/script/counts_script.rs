@@ -79,16 +79,16 @@ impl ScriptCounts {
         let time = u64::try_from(interval.at.as_nanos()).unwrap_or(u64::MAX);
         let readings = self.table.script_readings(interval, filter);
         let counts = readings.into_iter().map(|(event, reading)| {
-            let counts = reading.counts;
+            let count = reading.counts;
             ScriptCount {
                 event,
                 cpu: reading.cpu,
                 thread: reading.thread,
-                values: [counts.value, counts.enabled, counts.running],
+                values: [count.value, count.enabled, count.running],
             }
         });
-        let block = calls.interval(time, counts);
+        let encoded_calls = calls.interval(time, counts);
         self.calls = Some((names, calls));
-        block.is_none_or(|block| interpreter.send(&block))
+        encoded_calls.is_none_or(|encoded| interpreter.send(&encoded))
     }
 }

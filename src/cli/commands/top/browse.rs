@@ -55,7 +55,9 @@ pub(super) struct TopBrowser<'b> {
     /// The events and the target to observe.
     pub(super) request: &'b RecordRequest,
     pub(super) settings: &'b TopSettings,
+    /// The refresh interval.
     pub(super) delay: Duration,
+    /// The number of refreshes after which the browser ends; `None` for no limit.
     pub(super) intervals: Option<u64>,
     /// Limits on the rows.
     pub(super) limits: RowLimits,
@@ -79,8 +81,8 @@ impl TopBrowser<'_> {
     ) -> Result<Option<i32>, CliError> {
         let mut display = BrowserTerminal::open(self.context)?;
         let (requests, requests_in) = channel();
-        let (messages, receiver) = channel();
-        // Not read: in `top`, nothing follows the session.
+        let (messages, messages_in) = channel();
+        // Not read: `top` has no other recording or details to show after the browser.
         let outcome = SharedSessionEnd::default();
         let is_verbose = false;
         let theme = display.theme();
@@ -105,11 +107,11 @@ impl TopBrowser<'_> {
                     };
                     self.observe(set_up, &browser)
                 };
-                // Ends the browser, which may have exited already.
+                // Ends the browser, after success as after an error. It may have exited already.
                 let _ = messages.send(ReaderMessage::Failed);
                 result
             })?;
-            let browsed = display.run(Box::new(screen), receiver);
+            let browsed = display.run(Box::new(screen), messages_in);
             is_over.store(true, Ordering::Release);
             drop(display);
             browsed?;
@@ -153,6 +155,7 @@ impl TopBrowser<'_> {
                     let mut report = report(&session, &self.settings.layout, self.limits);
                     report.annotate = code.view_options();
                     let report = Arc::new(report);
+                    // Only `report` shows a part of a recording before all of it is read.
                     let partial = None;
                     // The browser may have exited.
                     let _ = messages.send(ReaderMessage::Report { report, partial });
@@ -162,8 +165,8 @@ impl TopBrowser<'_> {
             }
             for request in browser.requests_in.try_iter() {
                 has_open_request |= matches!(request, BrowserRequest::Annotate(_));
-                if let BrowserRequest::Follow(seen, address) = request
-                    && session.follow(seen, address)
+                if let BrowserRequest::Follow(function, address) = request
+                    && session.follow(function, address)
                 {
                     let is_open = true;
                     has_open_request = send_annotations(&mut session, &mut code, messages, is_open);
@@ -235,11 +238,11 @@ fn handle_request(
             session.refresh_now();
             None
         }
-        BrowserRequest::Closed(seen) => {
-            session.stop_watching(seen);
+        BrowserRequest::Closed(function) => {
+            session.stop_watching(function);
             None
         }
-        // The caller looks for the function first: it was not found.
+        // The caller handles this request itself if a function is at the address.
         BrowserRequest::Follow(_, address) => {
             Some(ReaderMessage::Notice(format!("No symbol at {address:#x}.")))
         }
@@ -253,7 +256,7 @@ fn handle_request(
 fn report(session: &TopSession, layout: &ReportLayout, limits: RowLimits) -> ReportTables {
     let tables = (0..session.table_count()).filter_map(|number| {
         let (name, table) = session.table(number)?;
-        let live = session.status(number, |status| live(&status, session, table));
+        let live = session.status(number, |status| live_status(&status, session, table));
         Some(ReportTable {
             name,
             plural: false,
@@ -268,7 +271,7 @@ fn report(session: &TopSession, layout: &ReportLayout, limits: RowLimits) -> Rep
     }
 }
 
-fn live(
+fn live_status(
     status: &IntervalStatus<'_>,
     session: &TopSession,
     table: &DecayingHistogram,
@@ -284,6 +287,7 @@ fn live(
     };
     LiveStatus {
         rate,
+        // Counts in the interval and in total. `drop` is perf's word; here the samples that could not be decoded.
         losses: format!(
             " lost: {}/{} drop: {}/{}",
             status.lost.0, status.lost.1, status.damaged.0, status.damaged.1

@@ -19,7 +19,8 @@ const PREEMPTED: u64 = 0x100;
 const COMMON: usize = 8;
 /// Size of a comm in bytes.
 const COMM: usize = 16;
-/// Maximum length of a text in bytes: the data of a text can be twice as long, and a record has at most 64 KiB.
+/// Maximum length of a text in bytes. If its keys and values are short, the stored fields have about twice its size (`a=1` and a
+/// blank become 8 bytes), and a record has at most 64 KiB.
 const MAX_TEXT: usize = 32_000;
 
 /// The common pattern of all texts of a tracepoint.
@@ -103,7 +104,7 @@ pub(super) struct TextTracepoint {
 }
 
 /// Splits `a=1 b=2` at its keys. Returns for each key the text before it (empty unless it is the first), the key and its value.
-fn pairs(text: &str) -> Vec<(&str, &str, &str)> {
+fn split_at_keys(text: &str) -> Vec<(&str, &str, &str)> {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let bytes = text.as_bytes();
     // Start and end of each key: a word before '=', at the start of the text or after a blank.
@@ -250,9 +251,9 @@ impl<'t> FieldPattern<'t> {
         if self.is_free {
             return;
         }
-        let pairs = pairs(text);
+        let triples = split_at_keys(text);
         if std::mem::take(&mut self.is_empty) {
-            let fields = pairs.into_iter();
+            let fields = triples.into_iter();
             self.fields = fields
                 .map(|(before, key, value)| FieldTexts::new(before, key, value))
                 .collect();
@@ -262,12 +263,12 @@ impl<'t> FieldPattern<'t> {
             self.is_free = self.fields.is_empty() || keys.len() < self.fields.len();
         } else {
             let known = self.fields.iter();
-            let is_same = known.len() == pairs.len()
+            let is_same = known.len() == triples.len()
                 && known
-                    .zip(&pairs)
+                    .zip(&triples)
                     .all(|(field, (before, key, _))| field.key == *key && field.before == *before);
             self.is_free = !is_same;
-            let fields = self.fields.iter_mut().zip(pairs);
+            let fields = self.fields.iter_mut().zip(triples);
             fields.for_each(|(field, (_, _, value))| field.add(value));
         }
         if self.is_free {
@@ -303,7 +304,7 @@ struct Layout {
     size: usize,
     declarations: String,
     /// The format string of `print fmt`.
-    text: String,
+    print_format: String,
     /// The arguments of `print fmt`.
     arguments: String,
 }
@@ -311,12 +312,12 @@ struct Layout {
 impl Layout {
     /// Adds a field, and the text around its value.
     fn add(&mut self, before: &str, key: &str, storage: Storage, tail: &str) {
-        if !self.text.is_empty() {
-            self.text.push(' ');
+        if !self.print_format.is_empty() {
+            self.print_format.push(' ');
         }
         self.literal(before);
         self.literal(key);
-        self.text.push('=');
+        self.print_format.push('=');
         self.value(key, storage);
         self.literal(tail);
         self.declare(key, storage, tail);
@@ -333,12 +334,12 @@ impl Layout {
     fn literal(&mut self, text: &str) {
         for letter in text.chars() {
             match letter {
-                '%' => self.text.push_str("%%"),
+                '%' => self.print_format.push_str("%%"),
                 '"' | '\\' => {
-                    self.text.push('\\');
-                    self.text.push(letter);
+                    self.print_format.push('\\');
+                    self.print_format.push(letter);
                 }
-                _ => self.text.push(letter),
+                _ => self.print_format.push(letter),
             }
         }
     }
@@ -358,7 +359,7 @@ impl Layout {
             Storage::State => "%s%s".to_owned(),
             Storage::Comm | Storage::Text => "%s".to_owned(),
         };
-        self.text.push_str(&conversion);
+        self.print_format.push_str(&conversion);
         if storage == Storage::State {
             let mask = PREEMPTED - 1;
             let states = STATES.map(|(bit, letter)| format!("{{ {bit:#x}, \"{letter}\" }}"));
@@ -408,7 +409,7 @@ impl Layout {
              \n\
              {}\n\
              print fmt: \"{}\"{}\n",
-            self.declarations, self.text, self.arguments
+            self.declarations, self.print_format, self.arguments
         );
         TextTracepoint {
             id,
@@ -432,9 +433,9 @@ impl TextTracepoint {
         let mut data = vec![0; self.size];
         put(&mut data, 0, &self.id.to_le_bytes());
         put(&mut data, 4, &tid.to_le_bytes());
-        let pairs = pairs(text);
+        let triples = split_at_keys(text);
         for (number, field) in self.fields.iter().enumerate() {
-            let value = match pairs.get(number) {
+            let value = match triples.get(number) {
                 Some((.., value)) if !self.is_free => *value,
                 _ => text,
             };

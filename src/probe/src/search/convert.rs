@@ -23,22 +23,23 @@ pub(super) fn field<'w, 'u>(
     let ArgumentValue::Variable { name, members } = &argument.value else {
         return Err(unsupported("this argument is not a variable".to_owned()));
     };
-    let place = match locate(variable, context.access_point()) {
-        Ok(place) => place,
+    let location = match locate(variable, context.access_point()) {
+        Ok(location) => location,
         Err(cause) => in_other_unit(context, variable, name, cause)?,
     };
-    if context.is_return && !matches!(place.base, ValueBase::Address(_)) {
+    if context.is_return && !matches!(location.base, ValueBase::Address(_)) {
         // Values are fetched after the function has returned.
         return Err(not_at_return(name));
     }
-    let reads = place.reads.iter().map(|offset| Dereference {
+    let reads = location.reads.iter().map(|offset| Dereference {
         offset: *offset,
+        // `@user` is for the pointers on the path, not for the variable itself.
         is_user: false,
     });
     let mut path = PathValue::new(variable.clone(), name, reads.collect(), argument.is_user);
     path.apply_all(members)?;
     let (kind, is_truncated) = path.finish_with_type(argument.kind.as_deref())?;
-    let base = base(context, place.base, &mut path.reads, name)?;
+    let base = base(context, location.base, &mut path.reads, name)?;
     let field = ProbeField {
         name: argument.field_name(),
         base,
@@ -70,6 +71,7 @@ fn in_other_unit(
     address
         .map(|address| ValueLocation {
             base: ValueBase::Address(address),
+            // The value is in the memory at this address.
             reads: vec![0],
         })
         .ok_or_else(|| without_location(context, variable, name, cause))
@@ -129,11 +131,11 @@ fn base(
             .kernel_memory(address)
             .ok_or_else(|| unsupported(format!("no symbol of the kernel is at {name}")));
     }
-    let place = object.memory_offset(address, context.address);
-    let place = place.ok_or_else(|| {
+    let offset = object.memory_offset(address, context.address);
+    let offset = offset.ok_or_else(|| {
         unsupported(format!(
             "probes cannot read {name}: its address is below the address of the file's first byte"
         ))
     })?;
-    Ok(format!("@+{place:#x}"))
+    Ok(format!("@+{offset:#x}"))
 }

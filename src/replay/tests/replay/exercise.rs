@@ -43,13 +43,14 @@ fn replay(data: &PerfData<'_>) -> Outcome {
         let (samples, end) = (0, None);
         return Outcome { samples, end };
     };
-    let count = replay.fold(NonZeroUsize::MIN, Count::default);
+    let one_thread = NonZeroUsize::MIN;
+    let count = replay.fold(one_thread, Count::default);
     let mut ordered = 0;
-    let taken = replay.ordered(NonZeroUsize::MIN, &OrderedCount, &mut |count: &mut u64| {
-        ordered += *count;
+    let result = replay.ordered(one_thread, &OrderedCount, &mut |in_block: &mut u64| {
+        ordered += *in_block;
         FoldControl::Continue
     });
-    taken.expect("enough memory");
+    result.expect("enough memory");
     let samples = count.0;
     assert_eq!(samples, ordered, "both passes see the same samples");
     let end = replay.diagnostics().end;
@@ -57,6 +58,7 @@ fn replay(data: &PerfData<'_>) -> Outcome {
 }
 
 fn stream(bytes: &[u8]) {
+    // The size of the header in pipe mode.
     let Some((first, rest)) = bytes.split_at_checked(16) else {
         return;
     };
@@ -64,6 +66,7 @@ fn stream(bytes: &[u8]) {
         return;
     };
     let mut stream = Stream::new(reader);
+    // One scratch, for one worker.
     let mut scratches = [()];
     while let Ok(true) = stream.advance() {
         stream.deliver(&OrderedCount, &mut scratches, &mut |_: &mut u64| {
@@ -90,7 +93,7 @@ fn features(features: &Features<'_>, endian: Endian) {
     }
 }
 
-/// Counts samples and queries the World about each.
+/// Counts samples, and queries the World (the processes and mappings at a time) about each.
 #[derive(Default)]
 pub(crate) struct Count(pub(crate) u64);
 
@@ -121,10 +124,12 @@ impl Render for OrderedCount {
 fn query(world: &World, sample: &Sample<'_>) {
     let (machine, mode, order) = (sample.machine(), sample.cpu_mode(), sample.order);
     let chain = sample.wire.callchain.iter().flat_map(U64s::iter);
+    // The number of look-ups is limited, because a damaged callchain can be long.
     for ip in chain.take(200).chain(sample.wire.ip) {
         let found = world.lookup(machine, mode, sample.pid, order, ip);
         let _address = found.map(|id| world.mapping(id).object_address(ip));
     }
+    // The state of the mappings at this time.
     let _epoch = world.epoch(machine, sample.pid, order);
     let _names = [
         world.comm(world.comm_at(sample.tid, order)),

@@ -50,6 +50,7 @@ impl DebugInfo {
     /// Opens the debug information of a loaded object. `None` if none of its files has any.
     pub fn open(files: &dyn Files, paths: &SearchPaths, source: &DebugSource) -> Option<Self> {
         let mut findings = LookupFindings::default();
+        // Users also read the locations and types of variables.
         let section_set = SectionSet::MainWithValues;
         let object = find_object(files, paths, source, section_set, &mut findings)?;
         Some(Self {
@@ -105,50 +106,52 @@ impl DebugInfo {
             false => index.covering_once(address, &dwarf()),
         };
         // Names are not searched here.
-        let known = None;
-        self.for_numbered(files, around, known, visit);
+        let cached_names = None;
+        self.for_numbered(files, around, cached_names, visit);
     }
 
+    /// Calls `visit` for the units with these numbers, until `visit` breaks.
     fn for_numbered(
         &self,
         files: &dyn Files,
         numbers: Vec<UnitNumber>,
-        known: Option<&CachedNames>,
+        cached_names: Option<&CachedNames>,
         visit: &mut dyn FnMut(DebugUnit<'_>) -> ControlFlow<()>,
     ) {
         let units = Units::new(&self.object);
         for number in numbers {
-            let Some(skeleton) = units.numbered(number).map(Rc::new) else {
+            let Some(unit) = units.numbered(number).map(Rc::new) else {
                 continue;
             };
-            if let Some(ControlFlow::Break(())) = self.visit(files, &units, &skeleton, known, visit)
-            {
+            let visited = self.visit_unit(files, &units, &unit, cached_names, visit);
+            if let Some(ControlFlow::Break(())) = visited {
                 break;
             }
         }
     }
 
-    /// Calls `visit` for one unit; `None` if its entries are in a missing file. `skeleton` is the unit in the object's file;
-    /// unless it is a skeleton unit, it has the entries itself.
-    pub(super) fn visit<'u>(
+    /// Calls `visit` for one unit of the object's file: `unit` itself, or if it is a skeleton unit, the unit with its entries
+    /// in a `.dwo` file. `None` if that file is missing.
+    pub(super) fn visit_unit<'u>(
         &'u self,
         files: &dyn Files,
         units: &'u Units<'u, 'u>,
-        skeleton: &Rc<Unit<Slice<'u>>>,
-        known: Option<&'u CachedNames>,
+        unit: &Rc<Unit<Slice<'u>>>,
+        cached_names: Option<&'u CachedNames>,
         visit: &mut dyn FnMut(DebugUnit<'_>) -> ControlFlow<()>,
     ) -> Option<ControlFlow<()>> {
-        let Some(id) = skeleton.dwo_id else {
+        let Some(dwo_id) = unit.dwo_id else {
             return Some(visit(DebugUnit {
                 info: self,
                 dwarf: &units.main,
-                unit: Rc::clone(skeleton),
+                unit: Rc::clone(unit),
                 line_dwarf: &units.main,
-                line_unit: Rc::clone(skeleton),
-                cached_names: known,
+                line_unit: Rc::clone(unit),
+                cached_names,
             }));
         };
-        let split = SplitEntries::find(files, &self.object, units, skeleton, id).ok()?;
+        let skeleton = unit;
+        let split = SplitEntries::find(files, &self.object, units, skeleton, dwo_id).ok()?;
         Some(self.visit_split(&split, &units.main, skeleton, visit))
     }
 

@@ -160,13 +160,13 @@ impl PrefilterState<'_> {
         let mut is_kept = false;
         // Only units for the caller's own search have cached names.
         let no_cached_names = None;
-        let visited = self
-            .info
-            .visit(self.files, units, &skeleton, no_cached_names, &mut |unit| {
-                is_kept = self.has_function(verdict, &unit)
-                    && self.prefilter.keep.is_none_or(|keep| keep(unit));
-                ControlFlow::Continue(())
-            });
+        let visited =
+            self.info
+                .visit_unit(self.files, units, &skeleton, no_cached_names, &mut |unit| {
+                    is_kept = self.has_function(verdict, &unit)
+                        && self.prefilter.keep.is_none_or(|keep| keep(unit));
+                    ControlFlow::Continue(())
+                });
         visited.map(|_| is_kept)
     }
 
