@@ -21,8 +21,8 @@ pub struct ObserverPass<'p, P> {
     others: Vec<EventIndex>,
 }
 
-/// The result of a pass, or of one [`LiveFeed::deliver`](crate::LiveFeed::deliver): counts of delivered samples and losses, and of
-/// truncated samples.
+/// The result of a pass, or of one [`LiveFeed::deliver`](crate::LiveFeed::deliver): counts of delivered samples, of lost
+/// records and of skipped samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeliveredCounts {
     /// Delivered samples of typed events.
@@ -33,7 +33,8 @@ pub struct DeliveredCounts {
     pub truncated: u64,
     /// Records that were lost while recording, according to the delivered losses.
     pub lost: u64,
-    /// Whether earlier ids of mappings are invalid from now on, because old data of a live analysis were dropped; `false` for a recording.
+    /// Whether earlier ids of mappings are invalid from now on, because old data of a live analysis were dropped; `false` for a
+    /// recording.
     pub invalidates_mapping_ids: bool,
 }
 
@@ -50,8 +51,9 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
         }
     }
 
-    /// Skips samples of all events other than these tracepoints (`system:name`). It is an optimization: samples of other events are still
-    /// delivered if the recording has losses or group samples (`:S`), and from live ring buffers.
+    /// Skips samples of all events other than these tracepoints (`system:name`). It is an optimization only, so the observer must
+    /// ignore other events: they are still delivered if the recording has losses or group samples (`:S`), and from live ring
+    /// buffers.
     #[must_use]
     pub fn reading(mut self, tracepoints: &[&[&'static str]]) -> Self {
         self.needed = Some(tracepoints.concat());
@@ -121,10 +123,11 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
         let diagnostics = replay.diagnostics();
         Decoder {
             pass: self,
-            // `lost_chunks` is the number of LOST records.
+            // `lost_chunks` is the number of LOST records. They report the same losses as the LOST_SAMPLES totals at the end of
+            // the recording, but with times.
             with_loss_totals: diagnostics.lost_chunks == 0,
-            // A loss is somewhere between the record that reports it and the last event before that record: events that are not
-            // selected narrow this stretch, too.
+            // Events that are not selected are needed, too: a loss was at a time between the last event before the record that
+            // reports the loss, and that record. The more events are known, the shorter this stretch is.
             reads_all: diagnostics.lost_chunks > 0 || diagnostics.lost_samples > 0,
         }
     }

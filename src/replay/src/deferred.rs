@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Between sample and record the task may have executed another program, so the sample gets the
-//! record's position in the order, at which its frames are looked up.
+//! record's [`Order`]: its frames are looked up in the mappings at the time of the record.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub(crate) struct DeferredKey {
 }
 
 impl DeferredKey {
-    /// The key of a CALLCHAIN_DEFERRED record; `None` if the record cannot be decoded.
+    /// The key of a CALLCHAIN_DEFERRED record of the thread `tid`; `None` if the record cannot be decoded.
     pub(crate) fn of_record(raw: &RawRecord<'_>, endian: Endian, tid: u32) -> Option<Self> {
         match Record::decode(raw, endian) {
             Ok(Record::CallchainDeferred(chain)) => Some(Self {
@@ -55,7 +55,7 @@ impl DeferredKey {
 /// The deferred callchains of a recording.
 #[derive(Debug, Default)]
 pub(crate) struct DeferredCallchains {
-    /// Keys and positions of the records; in ascending order after [`DeferredCallchains::sorted`].
+    /// Keys and [`Order`]s of the records; in ascending order after [`DeferredCallchains::sorted`].
     chains: Vec<(DeferredKey, Order)>,
     /// Whether samples may have deferred callchains.
     awaited: bool,
@@ -85,12 +85,12 @@ impl DeferredCallchains {
         self
     }
 
-    /// Positions of all records with deferred callchains.
+    /// Positions in the file of all records with deferred callchains.
     pub(crate) fn positions(&self) -> impl Iterator<Item = u64> {
         self.chains.iter().map(|(_, order)| order.position)
     }
 
-    /// The position of the record with the user frames of a sample: the first one with its `key` that is not older than `time`.
+    /// The [`Order`] of the record with the user frames of a sample: the first one with its `key` that is not older than `time`.
     fn of(&self, key: DeferredKey, time: u64) -> Option<Order> {
         let from = Order { time, position: 0 };
         let start = self.chains.partition_point(|chain| *chain < (key, from));
@@ -99,8 +99,8 @@ impl DeferredCallchains {
     }
 
     /// Calls `consume` with the sample, or with a copy if its callchain is deferred. The copy has the complete callchain, and the
-    /// position of the record with the user frames; without such a record, it has only the kernel part of the callchain, and
-    /// the sample's position. `bytes_at` returns the bytes from a position on.
+    /// [`Order`] of the record with the user frames; without such a record, it has only the kernel part of the callchain, and
+    /// the sample's own order. `bytes_at` returns the bytes from a position in the file on.
     #[inline]
     pub(crate) fn complete<'s>(
         &self,
@@ -130,7 +130,7 @@ impl DeferredCallchains {
             return consume(sample);
         };
         let endian = chain.endian();
-        // Without the marker and the cookie.
+        // All entries before the marker and the cookie.
         let kernel = chain.as_bytes().get(..(chain.len() - 2) * size_of::<u64>());
         let mut joined = kernel.unwrap_or_default().to_vec();
         let mut sample = sample.clone();
@@ -172,7 +172,7 @@ impl WaitingSamples {
         all
     }
 
-    /// Positions of all samples.
+    /// Positions in the file of all samples.
     pub(crate) fn positions(&self) -> impl Iterator<Item = u64> {
         let held = self.samples.values().flatten();
         held.map(|order| order.position)

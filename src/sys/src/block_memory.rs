@@ -16,7 +16,8 @@ pub enum BlockInstructions {
 
 impl BlockInstructions {
     /// Copies as many bytes as the shorter slice has: whole rounds with these instructions, the bytes after the last round
-    /// with a plain copy. On architectures other than x86-64, only the bytes after the last round are copied.
+    /// with a plain copy. On architectures other than x86-64, which have none of these instructions, only the bytes after the
+    /// last round are copied.
     pub fn copy(self, to: &mut [u8], from: &[u8]) {
         let length = to.len().min(from.len());
         let (Some(to), Some(from)) = (to.get_mut(..length), from.get(..length)) else {
@@ -30,7 +31,7 @@ impl BlockInstructions {
     }
 
     /// Sets all bytes to `byte`: whole rounds with these instructions, the bytes after the last round with a plain fill. On
-    /// architectures other than x86-64, only the bytes after the last round are set.
+    /// architectures other than x86-64, which have none of these instructions, only the bytes after the last round are set.
     pub fn fill(self, to: &mut [u8], byte: u8) {
         let whole = to.len() - to.len() % self.round_size();
         let (to_whole, to_rest) = to.split_at_mut(whole);
@@ -124,6 +125,7 @@ fn fill(instructions: BlockInstructions, to: &mut [u8], byte: u8) {
     }
 }
 
+// Callers do not offer these instructions on other architectures.
 #[cfg(not(target_arch = "x86_64"))]
 fn copy(_: BlockInstructions, _: &mut [u8], _: &[u8]) {}
 

@@ -99,6 +99,7 @@ mod tests {
 
     #[test]
     fn the_perf_event_hierarchy_takes_precedence_over_version_2() {
+        // The last line is not a mount.
         let both = "cgroup2 /c2 cgroup2 rw 0 0\ncgroup /c1/perf cgroup rw,perf_event 0 0\nx\n";
         let find = |text| CgroupFolder::find(text).map(|folder| folder.0);
         assert_eq!(find(both), Some("/c1/perf".into()));
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn all_folders_are_listed_from_the_top() {
+    fn all_folders_are_listed_from_the_top_and_can_be_opened() {
         let root = std::env::temp_dir().join(format!("rperf-cgroup-{}", std::process::id()));
         fs::create_dir_all(root.join("a/b")).unwrap();
         fs::write(root.join("a/cgroup.procs"), "").unwrap();

@@ -11,12 +11,12 @@ use gimli::{
 use crate::compile::Bytes;
 use crate::step::{Cfa, RegisterLocation, Step};
 
-/// The frame information that a step was compiled from.
+/// The call frame information that a [`Step`] (the rules that lead from a frame to its caller) was compiled from.
 pub(crate) struct StepOrigin<'o, 'a, S: UnwindSection<Bytes<'a>>> {
     pub(crate) section: &'o S,
     pub(crate) bases: &'o BaseAddresses,
     pub(crate) entry: &'o FrameDescriptionEntry<Bytes<'a>>,
-    /// The address that the step is for.
+    /// The address in the function at which the step is valid.
     pub(crate) address: u64,
     /// DWARF number of the stack pointer.
     pub(crate) stack_pointer: u8,
@@ -28,7 +28,7 @@ impl<'a, S: UnwindSection<Bytes<'a>>> StepOrigin<'_, 'a, S> {
         let Cfa::Register { register, offset } = step.cfa else {
             return;
         };
-        // Only meaningful if `register` is the stack pointer, which is `offset` bytes below the canonical frame address.
+        // Only valid if `register` is the stack pointer (checked next): it is `offset` bytes below the canonical frame address.
         let is_below_stack = |place: &RegisterLocation| match place {
             RegisterLocation::AtCfa(at) => at.saturating_add(offset) < 0,
             _ => false,

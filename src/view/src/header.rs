@@ -19,12 +19,12 @@ pub struct HeaderOptions<'a> {
     pub captured: i64,
     /// Offset of local time from UTC in seconds, at a time in seconds since 1970.
     pub zone: &'a dyn Fn(i64) -> i64,
-    /// Whether to print long sections (such as topology and caches; `-I`) instead of a hint.
+    /// Whether to print long sections, such as topology and caches, instead of a hint at the option that shows them (`-I`).
     pub full: bool,
 }
 
-/// Writes the header, a block between `# ========` lines. In pipe mode perf closes the block before the
-/// features, which arrive later, and prints no list of missing ones.
+/// Writes the header: a block between `# ========` lines, with the features and a list of missing ones. In pipe mode, as in perf,
+/// the block ends before the features, which are records of the stream, and there is no such list.
 ///
 /// # Errors
 /// Errors of `out`.
@@ -54,7 +54,8 @@ pub fn write_header(
     writeln!(out, "\n# ========\n#")
 }
 
-/// Writes the block for a stream, of which only the file's modification time is known before its first record.
+/// Writes the block for a recording in pipe mode. Before the first record of such a stream, nothing is known but the time in
+/// `options`.
 ///
 /// # Errors
 /// Errors of `out`.

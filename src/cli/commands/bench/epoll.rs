@@ -80,6 +80,7 @@ impl Common {
             descriptors: options.positive_count("nfds", 64)?,
             duration: Duration::from_secs(options.positive_count("runtime", 8)?.into()),
             bound: !options.is_on("noaffinity"),
+            // 0 by default, and may be given as 0: no nesting.
             nested: options.count_or_zero("nested", 0)?,
             random: options.is_on("randomize"),
             verbose: options.is_on("verbose"),
@@ -165,6 +166,7 @@ fn wait(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
             text.push_str(&format!("\n{}", mean_rate_line(&spread, seconds)));
             RunOutput {
                 text,
+                // perf prints the same text with `-f simple`.
                 simple: None,
                 values: vec![Value::higher_is_better("ops/sec", spread.mean())],
             }
@@ -225,6 +227,7 @@ fn control(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError
             }
             RunOutput {
                 text,
+                // perf prints the same text with `-f simple`.
                 simple: None,
                 values,
             }

@@ -63,7 +63,8 @@ fn messaging(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliErr
         threads: options.is_on("thread"),
         pipes: options.is_on("pipe"),
     };
-    let kind = tasks(bench.threads);
+    let kind = task_word(bench.threads);
+    // `SIDE` senders, and as many receivers, are in each group.
     let heading = format!(
         "# {} sender and receiver {kind} per group\n# {} groups == {} {kind} run\n\n",
         Messaging::SIDE,
@@ -116,11 +117,11 @@ fn pipe(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
     let heading = format!(
         "# Executed {} pipe operations between two {}\n\n",
         bench.loops,
-        tasks(bench.threads)
+        task_word(bench.threads)
     );
     runner.measure(
         || bench.run(),
-        |time| operations(&heading, *time, bench.loops),
+        |time| loop_output(&heading, *time, bench.loops),
     )
 }
 
@@ -147,12 +148,13 @@ fn seccomp_notify(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
     let heading = format!("# Executed {} system calls\n\n", bench.loops);
     runner.measure(
         || bench.run(),
-        |time| operations(&heading, *time, bench.loops),
+        |time| loop_output(&heading, *time, bench.loops),
     )
 }
 
-/// Returns the output of a benchmark of `loops` operations: `heading`, the total time, a blank line, and the rates.
-fn operations(heading: &str, time: Duration, loops: u64) -> RunOutput {
+/// Returns the output of a benchmark that repeats an operation `loops` times: `heading`, the total time, a blank line, and the
+/// rates.
+fn loop_output(heading: &str, time: Duration, loops: u64) -> RunOutput {
     RunOutput {
         text: format!(
             "{heading}{}\n{}",
@@ -164,7 +166,7 @@ fn operations(heading: &str, time: Duration, loops: u64) -> RunOutput {
     }
 }
 
-/// Returns the number for `-f simple`.
+/// Returns the time in seconds as the number for `-f simple`.
 fn seconds(time: Duration) -> Simple {
     Simple {
         value: time.as_secs_f64(),
@@ -172,9 +174,9 @@ fn seconds(time: Duration) -> Simple {
     }
 }
 
-/// Returns the word for the tasks of a benchmark.
-fn tasks(threads: bool) -> &'static str {
-    match threads {
+/// Returns the word for the tasks of a benchmark, which are either threads or processes.
+fn task_word(are_threads: bool) -> &'static str {
+    match are_threads {
         true => "threads",
         false => "processes",
     }

@@ -152,8 +152,7 @@ impl PartialValue<'_> {
                 ShellCandidates::Files(self.prefix.to_owned()).into()
             }
             ("file[,file...]", _) => {
-                ShellCandidates::Files(format!("{}{}", self.prefix, self.complete_elements()))
-                    .into()
+                ShellCandidates::Files(format!("{}{}", self.prefix, self.elements_before())).into()
             }
             ("directory" | "folder", _) => {
                 ShellCandidates::Directories(self.prefix.to_owned()).into()
@@ -188,7 +187,7 @@ impl PartialValue<'_> {
     }
 
     /// The elements of a list before the one being typed, with the comma after them.
-    fn complete_elements(&self) -> &str {
+    fn elements_before(&self) -> &str {
         let end = self.value.rfind(',').map_or(0, |comma| comma + 1);
         self.value.get(..end).unwrap_or_default()
     }
@@ -201,7 +200,7 @@ impl PartialValue<'_> {
 
     /// Returns candidates for the last element of a list, without the elements that the list already contains.
     fn list_of<'w>(&self, words: impl Iterator<Item = &'w str>) -> Completion {
-        let head = self.complete_elements();
+        let head = self.elements_before();
         // A sign before the first element applies to the list: -F +addr.
         let given: Vec<&str> = head.trim_start_matches(['+', '-']).split(',').collect();
         let sign = match self.value.get(..1) {
@@ -257,13 +256,14 @@ fn event_name(row: &ListedEvent) -> &str {
     }
 }
 
-/// The keys of `--sort` of the commands without keys in the tables above: those of histograms, such as `report`.
+/// The keys of `--sort` of commands that show histograms, such as `report`. The other commands with `--sort` are in the tables
+/// above.
 fn sort_keys() -> impl Iterator<Item = &'static str> {
     field_names().filter(|name| find_field(name).is_some_and(|field| field.key().is_some()))
 }
 
-/// The alternatives in a value's name, such as `svg|json` or `n|max`; none if the name has no `|`. Single letters are left out:
-/// they are placeholders of numbers.
+/// The alternatives in a value's name, such as `svg|json` or `n|max`, without what may follow them (`dwarf[,bytes]`); none if the
+/// name has no `|`. Single letters are left out: they are placeholders of numbers.
 fn alternatives(name: &str) -> impl Iterator<Item = &str> {
     let list = if name.contains('|') { name } else { "" };
     let words = list.split('|');

@@ -109,7 +109,7 @@ impl CheckResult {
             for id in &event.ids {
                 match owners.insert(*id, (index, &event.name)) {
                     None => {}
-                    Some((owner, name)) if owner == index => {
+                    Some((owner_index, name)) if owner_index == index => {
                         self.fault(format_args!("event id {id} is listed twice by {name}"));
                     }
                     Some((_, owner)) => self.fault(format_args!(
@@ -173,6 +173,7 @@ impl CheckResult {
                     format!("{kind} at offset {position:#x} has an unknown event id")
                 }),
                 RecordContent::Broken(error) => faults.add(kind, "broken", || undecodable(&error)),
+                // `body` is the record's body without the trailer of `sample_id_all`.
                 RecordContent::Kernel { body, .. } => {
                     let raw = RawRecord {
                         body,

@@ -1,5 +1,5 @@
-//! Splits a definition into words whose characters keep their positions. A backslash escapes any character; quotes escape only
-//! blanks and the other kind of quote.
+//! Splits a definition into words whose characters keep their positions. A character after a backslash has no special meaning,
+//! in quotes, too. Between quotes, only blanks and the other kind of quote have none; separators keep theirs. Quotes are dropped.
 
 use super::SyntaxError;
 
@@ -9,7 +9,8 @@ struct Character {
     char: char,
     /// Offset in the definition in bytes.
     at: usize,
-    /// Whether it is not a separator: a backslash precedes it, or [`Word::with_escaped_paths`] escaped it.
+    /// Whether it cannot be a separator: a backslash precedes it, or [`Word::with_escaped_paths`] escaped it. `false` for a
+    /// character that is only quoted.
     is_escaped: bool,
 }
 
@@ -83,15 +84,15 @@ impl Word {
     pub(crate) fn with_escaped_paths(&self) -> Self {
         let mut word = self.clone();
         let end = self.find(&[';']).unwrap_or(self.characters.len());
-        let mut at = 0;
-        while at + 1 < end {
+        let mut index = 0;
+        while index + 1 < end {
             let is_path_separator =
-                self.char_at(at) == Some(':') && self.char_at(at + 1) == Some(':');
+                self.char_at(index) == Some(':') && self.char_at(index + 1) == Some(':');
             if is_path_separator {
-                let pair = word.characters.iter_mut().skip(at).take(2);
+                let pair = word.characters.iter_mut().skip(index).take(2);
                 pair.for_each(|character| character.is_escaped = true);
             }
-            at += if is_path_separator { 2 } else { 1 };
+            index += if is_path_separator { 2 } else { 1 };
         }
         word
     }
@@ -112,7 +113,7 @@ impl Word {
     }
 }
 
-/// Splits at blanks that are neither quoted nor escaped.
+/// Splits at blanks that are neither quoted nor escaped. Empty words, also quoted ones, are dropped.
 pub(super) fn split(text: &str) -> Result<Vec<Word>, SyntaxError> {
     let mut words = Vec::new();
     let mut characters = Vec::new();

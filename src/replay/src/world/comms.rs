@@ -14,7 +14,7 @@ const UNNAMED: u32 = 1 << 31;
 pub(crate) struct Comms {
     ids: FxHashMap<Box<str>, u32>,
     names: Vec<Box<str>>,
-    /// Free indices of removed names.
+    /// Ids of removed names, which are also their indices in `names`, for reuse.
     free: Vec<u32>,
     unnamed: UnnamedThreads,
 }
@@ -42,7 +42,7 @@ impl Comms {
         CommId(id)
     }
 
-    /// Number of names.
+    /// Number of names, without removed ones.
     pub(crate) fn len(&self) -> usize {
         self.ids.len()
     }
@@ -62,8 +62,9 @@ impl Comms {
         });
     }
 
-    /// The name id of a thread without a name. Thread ids have at most 22 bits on Linux. The id loses the top bit of `tid`,
-    /// which the text restores from the next bit, so -1 and other small negative values are kept.
+    /// The name id of a thread without a name: the lower 31 bits of `tid`, and [`UNNAMED`] as the top bit. The text has the
+    /// number that these 31 bits are in two's complement. That is `tid`: thread ids have at most 22 bits on Linux, and special
+    /// ones, such as -1, are small negative numbers.
     pub(crate) fn unnamed(tid: u32) -> CommId {
         CommId(tid | UNNAMED)
     }
@@ -77,7 +78,7 @@ impl Comms {
     }
 }
 
-/// A table of boxed values, created on first use.
+/// A table whose values are boxed, and each created on its first use.
 type SlotLevel<T> = SlotTable<OnceLock<Box<T>>>;
 
 /// 256 slots, initially empty.
@@ -90,8 +91,8 @@ impl<T: Default> Default for SlotTable<T> {
     }
 }
 
-/// `:TID` texts by the bytes of the thread id. Filled through `&self` and never cleared, so that
-/// threads can share it and keep references into it.
+/// `:TID` texts by the four bytes of the id without [`UNNAMED`]: a tree of tables with one level for each byte. Filled through
+/// `&self` and never cleared, so that analysing threads can share it and keep references into it.
 #[derive(Debug, Default)]
 struct UnnamedThreads(SlotLevel<SlotLevel<SlotLevel<SlotLevel<str>>>>);
 

@@ -27,11 +27,12 @@ pub struct ReportScreen {
     pub(super) views: Vec<Option<TableView>>,
     /// The displayed table; `None` in the menu.
     pub(super) current: Option<usize>,
-    /// The menu of tables.
+    /// The menu of events, each of which has a table.
     pub(super) event_menu: List,
     /// Whether column headings are shown.
     pub(super) has_headings: bool,
-    /// Number of columns that are scrolled out of view on the left, and of characters once the last column has been reached.
+    /// What is scrolled out of view on the left: a number of columns, and, if only the last column is left, a number of its
+    /// characters.
     pub(super) scrolled: (usize, usize),
     /// The purpose of the open popup, if its reply has an effect.
     pub(super) purpose: Option<PopupPurpose>,
@@ -227,6 +228,7 @@ impl Screen<ReaderMessage> for ReportScreen {
         if self.current.is_none() {
             return self.draw_events(frame, area, theme, bottom);
         }
+        // The first column shown, and the number of its characters that are out of view on the left.
         let (first, left) = self.scrolled;
         let has_headings = self.has_headings;
         let partial = self.state.partial;
@@ -298,7 +300,7 @@ impl Screen<ReaderMessage> for ReportScreen {
             ReaderMessage::Notice(text) if self.clear_waiting() => {
                 return InputResult::Push(Box::new(Notice::new("", text.as_str())));
             }
-            // Answers to requests of other screens, and counts for them.
+            // Answers to requests of other screens, and new counts (`Update`) for a screen of annotated code.
             ReaderMessage::Code(_)
             | ReaderMessage::Recordings(_)
             | ReaderMessage::Update(_)

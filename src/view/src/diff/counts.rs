@@ -19,7 +19,7 @@ pub struct EventValues {
     pub values: Vec<f64>,
 }
 
-/// The kind of the values.
+/// What each of the [`EventValues::values`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CountObservation {
     /// The total count of a run.
@@ -42,11 +42,11 @@ pub struct ComparedCount {
 #[must_use]
 pub fn compare_counts(baseline: &[EventValues], other: &[EventValues]) -> Vec<ComparedCount> {
     let pairs = baseline.iter().filter_map(|values| {
-        let pair = other.iter().find(|other| other.event == values.event)?;
-        let has_values = !values.values.is_empty() && !pair.values.is_empty();
+        let other_values = other.iter().find(|other| other.event == values.event)?;
+        let has_values = !values.values.is_empty() && !other_values.values.is_empty();
         has_values.then(|| ComparedCount {
             baseline: values.clone(),
-            other: pair.clone(),
+            other: other_values.clone(),
         })
     });
     pairs.collect()
@@ -102,6 +102,7 @@ impl ComparedCount {
         Some(self.difference().abs() > self.margin()?)
     }
 
+    /// Returns a difference, or its margin, in percent of the baseline's mean; `None` if that mean is 0.
     fn in_percent(&self, part: f64) -> Option<f64> {
         let mean = self.baseline.mean();
         (mean != 0.0).then(|| 100.0 * part / mean.abs())
@@ -113,7 +114,7 @@ impl ComparedCount {
 pub struct CountsView<'a> {
     /// The names of the files of each group.
     pub files: [&'a [String]; 2],
-    /// The kind of the values.
+    /// What each value is.
     pub kind: CountObservation,
     /// The events.
     pub rows: &'a [ComparedCount],
@@ -202,8 +203,8 @@ impl CountsView<'_> {
         for row in self.rows.iter().filter(|row| is_shown(row)) {
             let percent = |part: Option<f64>| part.and_then(|part| row.in_percent(part));
             let spread = |group: &EventValues| {
-                let spread = group.standard_deviation().filter(|_| group.mean() != 0.0);
-                let spread = spread.map(|spread| 100.0 * spread / group.mean().abs());
+                let deviation = group.standard_deviation().filter(|_| group.mean() != 0.0);
+                let spread = deviation.map(|deviation| 100.0 * deviation / group.mean().abs());
                 Cell::from(spread.map_or(String::new(), |spread| format!("+-{spread:.2}%")))
             };
             let delta = percent(Some(row.difference()));
@@ -312,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn single_runs_have_no_intervals() {
+    fn single_runs_have_no_intervals_and_events_of_one_group_are_skipped() {
         let before = [
             values("faults", &[100.0]),
             values("gone", &[1.0]),
@@ -360,6 +361,7 @@ mod tests {
         assert_eq!(rows[0].is_significant(), Some(true));
         assert_eq!(rows[1].is_significant(), Some(false));
         let spread = rows[0].baseline.standard_deviation().expect("three values");
+        // 0.1 but for rounding.
         assert!((spread - 0.1).abs() < 1e-12, "{spread}");
     }
 }

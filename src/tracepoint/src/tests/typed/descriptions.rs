@@ -1,5 +1,6 @@
-//! Formats of tracepoints for synthetic kernels. The formats have the fields that typed events read, whether or not current
-//! kernels have them, except what old kernels have in place of a field here: another name (`errors`) or field (`page`).
+//! Formats of tracepoints for synthetic kernels. A format has all fields that the typed event reads, also those that only some
+//! kernels have. Where old kernels have another name for a field (`errors` for `error`), or another field in its place (`page`
+//! for `pfn`), the format has the current one.
 
 /// The format of tracepoints with the same fields.
 #[derive(Debug, Clone, Copy)]
@@ -7,11 +8,12 @@ pub(super) struct TracepointCase {
     pub(super) names: &'static [&'static str],
     /// Declarations and sizes in bytes ([`LONG`] if the size depends on the kernel), in the order of the fields.
     pub(super) fields: &'static [(&'static str, usize)],
+    /// Empty if the typed event takes no names of values from it.
     pub(super) print_fmt: &'static str,
 }
 
-/// Stands for a size that depends on the kernel: of a `long`, of a pointer, of an array of longs, or of an argument of a system
-/// call, which is recorded as a `long` whatever its type.
+/// Stands for a size that depends on the kernel: of a `long`, a `size_t`, a pointer, an array of longs, or an argument of a
+/// system call, which is recorded as a `long` whatever its type.
 pub(super) const LONG: usize = 0;
 /// The size of a `__data_loc` word.
 const WORD: usize = 4;
@@ -20,14 +22,17 @@ const WORD: usize = 4;
 pub(super) const SWITCH: &str = "\"prev_state=%s%s ==>\", (REC->prev_state & ((((0x00 | 0x03 | 0x7c) + 1) << 1) - 1)) \
     ? __print_flags(REC->prev_state & ((((0x00 | 0x7f) + 1) << 1) - 1), \"|\", { 0x01, \"S\" }, { 0x02, \"D\" }, { 0x10, \"X\" }, \
     { 0x20, \"Z\" }, { 0x80, \"I\" }) : \"R\", REC->prev_state & (((0x00 | 0x7f) + 1) << 1) ? \"+\" : \"\"";
+/// The `print fmt` of softirq events, with two of the names.
 const SOFTIRQ: &str =
     "\"vec=%u [action=%s]\", REC->vec, __print_symbolic(REC->vec, { 0, \"HI\" }, { 1, \"TIMER\" })";
+/// The `print fmt` of slab allocations, with some of the GFP flags.
 const GFP: &str = "\"call_site=%pS gfp_flags=%s\", (void *)REC->call_site, (REC->gfp_flags) ? __print_flags(REC->gfp_flags, \"|\", \
     {( unsigned long)(((( gfp_t)(0x400u|0x800u)) | (( gfp_t)0x40u))), \"GFP_NOFS\"}, {( unsigned long)(( gfp_t)0x40u), \"__GFP_IO\"}, \
     { 0, ((void *)0) }) : \"none\"";
-/// GFP flags after an argument that perf does not support.
+/// The `print fmt` of page allocations: the GFP flags follow an argument (`vmemmap_base`) that perf cannot evaluate.
 const PAGES: &str = "\"page=%p gfp_flags=%s\", (((struct page *)vmemmap_base) + (REC->pfn)), (REC->gfp_flags) ? \
     __print_flags(REC->gfp_flags, \"|\", {( unsigned long)(( gfp_t)0x40u), \"__GFP_IO\"}) : \"none\"";
+/// The `print fmt` of `contention_begin`, with some of the lock's flags.
 const FLAGS: &str = "\"%p (flags=%s)\", REC->lock_addr, __print_flags(REC->flags, \"|\", { (1U << 0), \"SPIN\" }, { (1U << 1), \"READ\" })";
 
 /// The fields of lockdep's events other than `lock_acquire`.
