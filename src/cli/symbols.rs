@@ -11,7 +11,8 @@ use rperf_wire::{Attr, AttrFlags, SampleType};
 use super::context::Context;
 use super::progress::ProgressDisplay;
 
-/// Runs pass 1 over a recording, and adds the functions of its JIT dumps to the World. `progress` shows this pass and later ones.
+/// Runs pass 1 over a recording, which builds the World: the processes and mappings at each time. Adds the functions of the
+/// recording's JIT dumps to the World. `progress` shows this pass and later ones.
 pub(crate) fn replay<'a>(
     data: &'a PerfData<'a>,
     jobs: NonZeroUsize,

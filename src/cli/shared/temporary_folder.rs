@@ -1,4 +1,4 @@
-//! A private folder for a recording; the command that creates it deletes both when it ends.
+//! A private folder for a recording. Both are deleted when the command that created them ends.
 
 use std::ffi::OsString;
 use std::io;

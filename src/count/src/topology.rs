@@ -41,7 +41,8 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// The unit of aggregation that contains a CPU; [`AggregationUnit::All`] for modes that do not divide the CPUs.
+    /// The unit of aggregation that contains a CPU; [`AggregationUnit::All`] for aggregations that do not divide the
+    /// CPUs. Unknown numbers in it are -1.
     #[must_use]
     pub fn unit(&self, by: Aggregation, cpu: u32) -> AggregationUnit {
         let unknown = CpuLocation::default();
@@ -125,6 +126,7 @@ mod tests {
             first,
         };
         assert_eq!(unit(Aggregation::Cache(3)), cache(3, 4));
+        // The CPU has no known cache of level 2.
         assert_eq!(unit(Aggregation::Cache(2)), cache(2, -1));
         assert_eq!(
             topology.unit(Aggregation::Socket, 9),

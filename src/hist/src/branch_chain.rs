@@ -14,7 +14,7 @@ const MAX_CALL_SIZE: u64 = 8;
 /// Values from here on are not addresses but markers (`PERF_CONTEXT_MAX`).
 const MARKERS: u64 = (-4095_i64).cast_unsigned();
 
-/// A branch before a sample.
+/// A branch before a sample: a step of the callchain, which has two frames for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChainBranch {
     branch: BranchEntry,
@@ -64,8 +64,8 @@ pub(crate) fn decode(bytes: &[u8]) -> (Vec<BranchEntry>, &[u8]) {
     (branches, chain)
 }
 
-/// Converts `branches` to at most `max` steps in call graph order, with loops removed. There are no steps if there are more than
-/// [`MAX_BRANCHES`] branches.
+/// Converts at most `max` of `branches` to steps in call graph order, with loops removed: as in perf, the newest ones if callees
+/// come first, the oldest ones if callers do. There are no steps if there are more than [`MAX_BRANCHES`] branches.
 pub(crate) fn steps(branches: &[BranchEntry], order: Direction, max: usize) -> Vec<ChainBranch> {
     if branches.len() > MAX_BRANCHES {
         return Vec::new();
@@ -97,18 +97,19 @@ impl ChainBranch {
 }
 
 /// Number of addresses at the start of `chain` that are return addresses of calls among the `max` newest of `branches`: the
-/// frames of the branches show these callers already. 0 if [`steps`] has no frames for the branches.
+/// frames of the branches show these callers already. 0 if [`steps`] returns nothing, as there are too many branches.
 pub(crate) fn overlap(branches: &[BranchEntry], max: usize, chain: U64s<'_>) -> usize {
     if branches.len() > MAX_BRANCHES {
         return 0;
     }
     let mut covered = 0;
+    // As in perf, each branch accounts for at most one entry, be it a marker or a return address.
     for branch in branches.iter().take(max) {
         let Some(entry) = chain.get(covered) else {
             break;
         };
-        let returns = branch.from < entry && branch.from >= entry.saturating_sub(MAX_CALL_SIZE);
-        if entry >= MARKERS || returns {
+        let is_return = branch.from < entry && branch.from >= entry.saturating_sub(MAX_CALL_SIZE);
+        if entry >= MARKERS || is_return {
             covered += 1;
         }
     }
@@ -130,6 +131,7 @@ fn slot(from: u64) -> usize {
 /// Removes repetitions of the preceding steps. As in perf, the step after a removed repetition counts it, but is not examined as
 /// the start of another repetition, so some repetitions remain.
 fn remove_loops(steps: &mut Vec<ChainBranch>) {
+    // The index of the first step in each slot.
     let mut first = [None; SLOTS];
     let mut at = 0;
     while let Some(step) = steps.get(at) {
@@ -137,6 +139,7 @@ fn remove_loops(steps: &mut Vec<ChainBranch>) {
         let known = &mut first[slot(from)];
         let start = *known.get_or_insert(at);
         if start < at && steps[start].branch.from == from {
+            // At the end of the steps, part of an iteration is enough.
             let pairs = steps[start..at].iter().zip(&steps[at..]);
             let is_loop = pairs
                 .into_iter()
@@ -159,6 +162,7 @@ fn remove_loops(steps: &mut Vec<ChainBranch>) {
 mod tests {
     use super::*;
 
+    /// A branch that took 3 cycles, which the flags contain from bit 4 on.
     fn branch(from: u64) -> BranchEntry {
         BranchEntry {
             from,
@@ -170,12 +174,12 @@ mod tests {
     #[test]
     fn the_second_iteration_of_a_loop_is_removed() {
         let branches = [9, 1, 2, 1, 2, 1, 2, 7].map(branch);
-        let steps_of = |order, most| {
-            let steps = steps(&branches, order, most);
+        let steps_of = |order, max| {
+            let steps = steps(&branches, order, max);
             let step = |step: &ChainBranch| (step.branch.from, step.passes, step.loop_cycles);
             steps.iter().map(step).collect::<Vec<_>>()
         };
-        // The second iteration of 1 and 2 is removed; the third is then not examined.
+        // The second iteration of 1 and 2, of 6 cycles, is removed; the third is then not examined.
         assert_eq!(
             steps_of(Direction::Callee, 100),
             [
@@ -201,6 +205,7 @@ mod tests {
         }
         bytes.push(7);
         assert_eq!(decode(&bytes), (vec![branch(10)], &[7][..]));
+        // Truncated bytes cause no panic.
         for end in 0..bytes.len() {
             let _ = decode(&bytes[..end]);
         }

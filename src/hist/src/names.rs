@@ -1,4 +1,4 @@
-//! Texts and other properties of ids in a recording.
+//! Texts and other facts about what the ids in a recording identify: tasks, objects, symbols.
 
 use rperf_replay::{CommId, DsoId};
 use rperf_resolve::SymbolId;
@@ -9,7 +9,7 @@ use crate::payloads::TextId;
 use crate::properties::Properties;
 use crate::values::FieldValue;
 
-/// The texts and properties of the ids in a recording.
+/// The texts and other facts that belong to the ids in a recording, for sorting and for output.
 pub(crate) trait RecordingNames: Sync {
     /// A task's name.
     fn comm(&self, comm: CommId) -> &str;
@@ -21,7 +21,7 @@ pub(crate) trait RecordingNames: Sync {
     fn symbol(&self, symbol: SymbolId) -> &str;
     /// Whether the function is inlined. An inlined function has the range of the function that contains it.
     fn is_inlined(&self, symbol: SymbolId) -> bool;
-    /// Whether other functions may have had the same range at other times.
+    /// Whether other functions may have had the same range of addresses at other times, as JIT-compiled ones may.
     fn shares_its_address(&self, symbol: SymbolId) -> bool {
         let _ = symbol;
         false
@@ -32,9 +32,9 @@ pub(crate) trait RecordingNames: Sync {
     fn payload(&self, payload: TextId) -> &str;
     /// The rank of a payload among all payloads, by bytes.
     fn payload_rank(&self, payload: TextId) -> u32;
-    /// The value of the tracepoint field [`KeyInput::field`]; `None` for samples of other events.
+    /// The value of the tracepoint field [`KeyInput::field_number`]; `None` for samples of other events.
     fn field(&self, input: &KeyInput<'_>) -> Option<&FieldValue>;
-    /// Further properties of a sample.
+    /// Further properties of a sample: [`KeyInput::context`] has their id.
     fn properties(&self, input: &KeyInput<'_>) -> &Properties;
     /// The path of a cgroup; `None` if unknown.
     fn cgroup(&self, id: u64) -> Option<&str>;

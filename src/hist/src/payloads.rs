@@ -35,7 +35,8 @@ impl PayloadText for NoPayloads {
     }
 }
 
-/// Index of a text. It differs between runs, so output must not be ordered by it.
+/// Index of a text in its [`TextPool`]. It differs between runs, as several threads add texts, so output must not be ordered by
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct TextId(pub(crate) u32);
 
@@ -46,11 +47,11 @@ pub(crate) struct TextPool(Mutex<PoolState>);
 #[derive(Debug, Default)]
 struct PoolState {
     list: Vec<Arc<str>>,
-    numbers: FxHashMap<Arc<str>, TextId>,
+    ids: FxHashMap<Arc<str>, TextId>,
 }
 
-/// The texts of a pool, by index. There may be as many texts as samples, so they are compared by
-/// their ranks.
+/// The texts of a pool, by index. There may be as many texts as samples, so they are compared by their ranks: their positions
+/// when sorted by bytes.
 #[derive(Debug, Default)]
 pub(crate) struct PooledTexts {
     list: Vec<Arc<str>>,
@@ -62,14 +63,14 @@ impl TextPool {
     pub(crate) fn intern(&self, text: &[u8]) -> TextId {
         let text = String::from_utf8_lossy(text);
         let mut texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(number) = texts.numbers.get(&*text) {
-            return *number;
+        if let Some(id) = texts.ids.get(&*text) {
+            return *id;
         }
-        let number = TextId(texts.list.len() as u32);
+        let id = TextId(texts.list.len() as u32);
         let text: Arc<str> = text.into();
         texts.list.push(Arc::clone(&text));
-        texts.numbers.insert(text, number);
-        number
+        texts.ids.insert(text, id);
+        id
     }
 
     /// Returns the texts with their ranks.
@@ -79,8 +80,8 @@ impl TextPool {
         let mut order: Vec<(&str, u32)> = list.iter().map(|text| &**text).zip(0..).collect();
         order.sort_unstable();
         let mut ranks = vec![0; list.len()];
-        for ((_, number), rank) in order.into_iter().zip(0..) {
-            ranks[number as usize] = rank;
+        for ((_, index), rank) in order.into_iter().zip(0..) {
+            ranks[index as usize] = rank;
         }
         PooledTexts { list, ranks }
     }
@@ -88,14 +89,14 @@ impl TextPool {
 
 impl PooledTexts {
     /// The text with an index; empty if there is none.
-    pub(crate) fn get(&self, number: TextId) -> &str {
-        let text = self.list.get(number.0 as usize);
+    pub(crate) fn get(&self, id: TextId) -> &str {
+        let text = self.list.get(id.0 as usize);
         text.map_or("", |text| text)
     }
 
     /// The rank of a text among all texts in the order of their bytes; `u32::MAX` if there is no such text.
-    pub(crate) fn rank(&self, number: TextId) -> u32 {
-        let rank = self.ranks.get(number.0 as usize);
+    pub(crate) fn rank(&self, id: TextId) -> u32 {
+        let rank = self.ranks.get(id.0 as usize);
         rank.copied().unwrap_or(u32::MAX)
     }
 }
@@ -105,13 +106,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_texts_have_one_number() {
-        let payloads = TextPool::default();
-        let numbers = [b"one", b"two", b"one"].map(|text| payloads.intern(text));
-        assert_eq!(numbers[0], numbers[2]);
-        let texts = payloads.finish();
-        assert_eq!(texts.get(numbers[1]), "two");
-        assert!(texts.rank(numbers[0]) < texts.rank(numbers[1]));
+    fn equal_texts_have_one_id() {
+        let pool = TextPool::default();
+        let ids = [b"one", b"two", b"one"].map(|text| pool.intern(text));
+        assert_eq!(ids[0], ids[2]);
+        let texts = pool.finish();
+        assert_eq!(texts.get(ids[1]), "two");
+        assert!(texts.rank(ids[0]) < texts.rank(ids[1]));
         assert_eq!(texts.get(TextId(7)), "");
     }
 }

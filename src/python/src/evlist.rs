@@ -172,6 +172,7 @@ impl Evlist {
             let Some(record) = record else {
                 return Ok(None);
             };
+            // `None` for a record that cannot be decoded, or a sample of an event not in the list: it is skipped.
             if let Some(event) = decoder.event(py, &record)? {
                 return Ok(Some(event));
             }

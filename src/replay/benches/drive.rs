@@ -1,5 +1,6 @@
 //! Benchmark of replay's two passes, over FILE or over four million synthetic samples with callchains: `cargo bench -p
-//! rperf-replay --bench drive [-- FILE]`.
+//! rperf-replay --bench drive [-- FILE]`. Pass 1, `open`, reads processes and mappings; pass 2, `fold` or, sorted by time,
+//! `ordered`, processes the samples.
 #![expect(clippy::print_stdout, reason = "a bench prints what it measures")]
 
 mod recordings;
@@ -33,7 +34,8 @@ impl Fold for Sum {
     }
 }
 
-/// Looks up every frame and the thread name of every sample, and counts the frames that have a mapping.
+/// Looks up every frame and the thread name of every sample in the World, the processes and mappings at each time. Counts the
+/// frames that have a mapping.
 struct Locate;
 
 impl Render for Locate {
@@ -45,12 +47,12 @@ impl Render for Locate {
         let chain = sample.wire.callchain.iter().flat_map(U64s::iter);
         let found = chain.filter_map(|ip| world.lookup(machine, mode, sample.pid, order, ip));
         *out += found.count() as u64;
-        // Any use of the name keeps the lookup from being optimized away.
+        // Any use of the name keeps the lookup from being optimized away; the count is thus somewhat too high.
         *out += u64::from(world.comm_at(sample.tid, order).0 & 1);
     }
 }
 
-/// Number of samples of each ring in a round.
+/// Number of samples of each ring in a round, the records before a FINISHED_ROUND.
 const RING_SAMPLES: u64 = 2000;
 /// Number of samples in a round of two rings.
 const ROUND_SAMPLES: u64 = 2 * RING_SAMPLES;
@@ -90,6 +92,7 @@ fn synthetic(samples: u64) -> Vec<u8> {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // Cargo itself passes `--bench`.
     let path = std::env::args().skip(1).find(|word| !word.starts_with('-'));
     let file = match path {
         Some(path) => std::fs::read(path)?,
@@ -114,8 +117,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         );
         let start = Instant::now();
         let mut found = 0;
-        let mut take = |block: &mut u64| {
-            found += *block;
+        // Called with the output for each block of consecutive samples.
+        let mut take = |block_found: &mut u64| {
+            found += *block_found;
             FoldControl::Continue
         };
         replay.ordered(threads, &Locate, &mut take)?;

@@ -6,8 +6,8 @@ use rperf_wire::{Endian, RawRecord, RecordKind};
 
 use crate::pipeline::Transform;
 
-/// Drops the samples of all events except one; samples of unknown events are kept. The header still describes the other events, since
-/// records other than samples may belong to them.
+/// Drops the samples of all events except one; samples of unknown events are kept. The header still describes the other events,
+/// since records other than samples may belong to them.
 #[derive(Debug)]
 pub struct StripSamples {
     events: EventTable,

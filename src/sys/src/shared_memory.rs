@@ -95,6 +95,7 @@ mod tests {
             0
         };
         children.fork(write).unwrap();
+        // `None`: no child failed.
         assert_eq!(children.wait().unwrap(), None);
         assert_eq!(memory.words()[2_499].load(Ordering::Relaxed), 7);
         assert!(SharedMemory::new(0).unwrap().words().is_empty());

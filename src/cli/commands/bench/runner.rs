@@ -20,13 +20,13 @@ const FEWEST_RUNS: u32 = 3;
 /// Number of runs for `--baseline` without `-r` and `--precision`: perf's default of `-r`.
 const BASELINE_RUNS: u32 = 10;
 
-/// The result of one run: text for the terminal and values for repetitions.
+/// The result of one run: text for the terminal, and values for the means over several runs.
 pub(super) struct RunOutput {
     /// The text that perf prints.
     pub(super) text: String,
     /// The number for `-f simple`, with its decimals; `None` if the text is printed in that format, too.
     pub(super) simple: Option<Simple>,
-    /// The values for repetitions, JSON and baseline.
+    /// The values for the means over several runs, JSON and the baseline.
     pub(super) values: Vec<Value>,
 }
 
@@ -93,9 +93,9 @@ impl<'a> Runner<'a> {
     /// Stores the first line of the error with which the current benchmark failed.
     pub(super) fn store_error(&mut self, error: &CliError) {
         let text = error.text();
-        let first = text.lines().next().unwrap_or_default().to_owned();
+        let first_line = text.lines().next().unwrap_or_default().to_owned();
         if let Some(entry) = self.report.benchmarks.last_mut() {
-            entry.error = Some(first);
+            entry.error = Some(first_line);
         }
     }
 
@@ -104,8 +104,8 @@ impl<'a> Runner<'a> {
         self.context.stdout().flush()?;
         self.has_failed |= error.exit() != ExitStatus::Failure(UNAVAILABLE);
         let text = error.text();
-        let first = text.lines().next().unwrap_or_default();
-        self.context.note(format_args!("{name}: {first}"));
+        let first_line = text.lines().next().unwrap_or_default();
+        self.context.note(format_args!("{name}: {first_line}"));
         Ok(())
     }
 
@@ -163,8 +163,8 @@ impl<'a> Runner<'a> {
         Ok(spread)
     }
 
-    /// Runs a benchmark as often as requested, or `default_runs` times. Prints each run in the requested format; with
-    /// `-f simple`, the mean of the numbers. Returns the number of runs and a series for each value.
+    /// Runs a benchmark as often as [`Self::needs_run`] demands. Prints each run in the requested format; with `-f simple`, the
+    /// mean of all runs instead, for a benchmark with a number. Returns the number of runs and a series for each value.
     fn repeat<T>(
         &self,
         default_runs: u32,
@@ -212,7 +212,9 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Whether another run is needed after `runs` runs.
+    /// Whether another run is needed after `runs` runs. The number of runs is that of `-r`, if given, otherwise
+    /// [`BASELINE_RUNS`] or, without `--baseline`, `default_runs`. With `--precision`, the runs end when all series are precise,
+    /// and `-r` is a maximum.
     fn needs_run(&self, runs: u32, default_runs: u32, series: &[Series]) -> bool {
         let BenchSettings {
             repeat, precision, ..
@@ -229,7 +231,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Prints JSON and the comparison with the baseline; returns the exit status.
+    /// Prints JSON if requested, and the comparison with the baseline if there is one; returns the exit status.
     pub(super) fn finish(self) -> Result<ExitStatus, CliError> {
         if self.settings.format == ResultFormat::Json {
             let json = self.report.to_json();
@@ -241,7 +243,7 @@ impl<'a> Runner<'a> {
             Some(baseline) => {
                 let (text, is_failure) = baseline.compare(&self.report);
                 match self.settings.format {
-                    // Stdout contains nothing but the object.
+                    // Stdout contains nothing but the JSON object.
                     ResultFormat::Json => text.lines().for_each(|line| self.context.note(line)),
                     ResultFormat::Default | ResultFormat::Simple => {
                         self.context.stdout().write_all(text.as_bytes())?;

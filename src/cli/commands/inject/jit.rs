@@ -75,7 +75,8 @@ impl DumpConverter for JitDumpFiles<'_> {
                 "{name}: the last record is incomplete; the functions before it are used"
             ));
         }
-        // `None` if the times of the dump are from a CPU counter, or if its header has no time.
+        // `None` if the times of the dump are from a CPU counter, or if its header has no time. Either way, they cannot be
+        // related to those of the recording.
         let Some(started) = dump.started else {
             self.unrelated_clock(path);
             return None;

@@ -99,38 +99,40 @@ fn throttling_hint(request: &RecordRequest, throttled: &EventLosses) -> String {
     )
 }
 
-/// Whether all losses occurred while overwritable rings (`--overwrite`) were paused for reading. These rings are never full; if
-/// another ring had been full, its losses would be known by CPU.
+/// Whether all losses occurred while overwritable rings (`--overwrite`) were paused for reading. These rings are never full. The
+/// rings of the side-band records (mappings, names, ...) may be, but their losses are known by CPU, except
+/// those of rings of tasks.
 fn were_all_while_paused(overwrites: bool, recorded: &Summary) -> bool {
     let is_lossy = recorded.lost_chunks > 0 || !recorded.lost_samples.is_empty();
     overwrites && is_lossy && recorded.lost_by_cpu.is_empty()
 }
 
-/// Returns warnings about losses of hardware traces in perf's words, with a hint for truncated ones.
-fn traces(lost: &TraceStats) -> Vec<String> {
+/// Returns warnings about losses of hardware traces in perf's words, with a hint for truncated ones. Each of the
+/// `parts` is the data of one AUX record.
+fn traces(stats: &TraceStats) -> Vec<String> {
     let mut lines = Vec::new();
     let warning = |line: String| ["Warning:".to_owned(), line, String::new()];
-    if lost.truncated > 0 {
+    if stats.truncated > 0 {
         lines.extend(warning(format!(
             "AUX data lost {} times out of {}!",
-            lost.truncated, lost.parts
+            stats.truncated, stats.parts
         )));
-        let larger = usize::try_from(lost.area_bytes.saturating_mul(4)).unwrap_or(usize::MAX);
+        let larger = usize::try_from(stats.area_bytes.saturating_mul(4)).unwrap_or(usize::MAX);
         lines.push(format!(
             "hint: the AUX areas were full: try larger ones (-m ,{})",
             human(larger)
         ));
     }
-    if lost.gaps > 0 {
+    if stats.gaps > 0 {
         lines.extend(warning(format!(
             "AUX data had gaps in it {} times out of {}!",
-            lost.gaps, lost.parts
+            stats.gaps, stats.parts
         )));
     }
-    if lost.collided > 0 {
+    if stats.collided > 0 {
         lines.extend(warning(format!(
             "AUX data detected collision {} times out of {}!",
-            lost.collided, lost.parts
+            stats.collided, stats.parts
         )));
     }
     lines
@@ -231,13 +233,13 @@ mod tests {
     #[test]
     fn truncations_gaps_and_collisions_of_traces_are_reported() {
         assert!(traces(&TraceStats::default()).is_empty());
-        let mut lost = TraceStats {
+        let mut stats = TraceStats {
             parts: 9,
             truncated: 2,
             area_bytes: 16 << 10,
             ..TraceStats::default()
         };
-        let [title, message, empty, hint] = &traces(&lost)[..] else {
+        let [title, message, empty, hint] = &traces(&stats)[..] else {
             panic!()
         };
         assert_eq!(
@@ -245,9 +247,9 @@ mod tests {
             ["Warning:", "AUX data lost 2 times out of 9!", ""]
         );
         assert!(hint.ends_with("(-m ,64K)"), "{hint}");
-        lost.truncated = 0;
-        (lost.gaps, lost.collided) = (1, 3);
-        let lines = traces(&lost).concat();
+        stats.truncated = 0;
+        (stats.gaps, stats.collided) = (1, 3);
+        let lines = traces(&stats).concat();
         assert!(lines.contains("gaps in it 1 times") && lines.contains("collision 3 times"));
     }
 

@@ -39,12 +39,14 @@ pub(super) fn print(
         ..
     } = analysis;
     let path = input.path.to_string_lossy();
+    // As in perf, whose `script` does not process READ records, the dump marks them as unhandled.
     let mut dump = Dump::new(replay.data().metadata(), &path).with_unhandled(&[RecordKind::READ]);
     if unsorted {
         dump = dump.in_file_order();
     }
     let mut scratch = TextBuffers::default();
     let events = replay.data().events();
+    // The counts of a recording of `stat record`: none of its events is sampled.
     let mut counts = are_counted(events).then(CountTable::default);
     let world = replay.world();
     let out = &mut context.stdout();
@@ -54,6 +56,7 @@ pub(super) fn print(
         match dumped {
             DumpedRecord::Sample(sample) => text.render(world, sample, &mut scratch, &mut block),
             DumpedRecord::Record(record) => {
+                // Records that `script` prints among the samples, such as those of `--show-mmap-events`.
                 if text.wanted().contains(&record.raw.kind) {
                     text.record(world, record, &mut scratch, &mut block);
                 }
@@ -68,6 +71,7 @@ pub(super) fn print(
                 }
             }
         }
+        // Fills in times, which may depend on earlier records.
         out.write_all(join.join(&block))
     })?;
     Ok(())

@@ -19,7 +19,7 @@ const MOST_TASKS: usize = 60;
 /// The height of a sleeping task, in percent.
 const SLEEPING: u8 = 14;
 
-/// The colours of [`TaskActivity::ALL`].
+/// The colours of the activities in [`TaskActivity::ALL`], in that order; the number of a state is an index of both.
 const PAINTS: [Paint; TASK_STATES] = [
     Paint::Running,
     Paint::Highlighted,
@@ -38,9 +38,9 @@ pub(super) struct ShownTasks {
 }
 
 impl ShownTasks {
-    /// Chooses, of the tasks that `-p` selects, those with most run time or, with `by_calls`, most time in system calls. Their
-    /// number is that of tasks with at least [`LONG`], but at least that of `-n` if there are as many tasks, and at most
-    /// [`MOST_TASKS`] or, if it is higher, that of `-n`.
+    /// Chooses among the active tasks that `-p` selects: those with a run time of at least [`LONG`] or, with `by_calls`, such a
+    /// time in system calls. If there are more than [`MOST_TASKS`], only those with most time are chosen. The number of `-n` is a
+    /// minimum: tasks with less time are added up to it, and it replaces [`MOST_TASKS`] if it is higher.
     pub(super) fn choose(chart: &Timechart, request: &TimechartRequest, by_calls: bool) -> Self {
         let weight = |lane: &TaskLane| match by_calls {
             true => lane.calls.nanos,
@@ -48,6 +48,7 @@ impl ShownTasks {
         };
         let is_active = |lane: &TaskLane| match by_calls {
             true => lane.calls.count > 0,
+            // It has events or states at more than one time.
             false => lane.first < lane.last || lane.run_time() > 0,
         };
         let lanes = chart.tasks.iter().enumerate();
@@ -61,6 +62,7 @@ impl ShownTasks {
         let count = long.count().clamp(request.min_tasks, most);
         chosen.truncate(count);
         // Threads of a process are drawn next to each other.
+        // The first time of the chosen tasks of each process.
         let mut starts: BTreeMap<i32, u64> = BTreeMap::default();
         for (_, lane) in &chosen {
             let start = starts.entry(process(lane)).or_insert(u64::MAX);
@@ -134,15 +136,16 @@ impl<'s, 'c> TaskRows<'s, 'c> {
             boxes: Vec::new(),
             line: Vec::new(),
         };
-        let mut names: BTreeMap<StackId, Option<u32>> = BTreeMap::default();
-        // Other stacks are not named.
+        // Index in `row.names` of the name of each stack.
+        let mut name_indices: BTreeMap<StackId, Option<u32>> = BTreeMap::default();
+        // Only these stacks are named.
         let named = self.stacks.longest_slept(lane);
         for piece in lane.states.pieces() {
             match &piece.content {
                 PieceContent::One { state, data } => {
                     let stack = data.filter(|stack| named.contains(stack));
                     let name = stack.and_then(|stack| {
-                        *names.entry(stack).or_insert_with(|| {
+                        *name_indices.entry(stack).or_insert_with(|| {
                             row.names.push(self.stacks.name(stack)?);
                             u32::try_from(row.names.len() - 1).ok()
                         })

@@ -9,6 +9,7 @@ use crate::Order;
 /// A modification of code: its address is the key of [`TextPokes::by_address`].
 #[derive(Debug)]
 struct Modification {
+    /// The position of its TEXT_POKE record in the order of all records.
     at: Order,
     old: Box<[u8]>,
     new: Box<[u8]>,
@@ -20,7 +21,7 @@ impl Modification {
     }
 }
 
-/// All modifications of the host kernel.
+/// The modifications of the host kernel's code.
 #[derive(Debug, Default)]
 pub(super) struct TextPokes {
     /// By address, in order of time.
@@ -40,8 +41,9 @@ impl TextPokes {
             .push(modification);
     }
 
-    /// Removes modifications whose bytes a later one at the same address replaces. [`TextPokes::code_at`] is then only valid for
-    /// orders after all modifications so far; earlier orders are not queried after pruning.
+    /// Removes modifications all of whose bytes a later one at the same address replaces; one that is longer than all later ones
+    /// stays. [`TextPokes::code_at`] is then only valid for orders after all modifications so far: earlier ones are not queried
+    /// in live sessions, the only ones that call this.
     pub(super) fn keep_last(&mut self) {
         for pokes in self.by_address.values_mut() {
             let mut longest_later = None;
@@ -151,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_modification_of_each_byte_is_kept() {
+    fn modifications_replaced_at_their_address_are_removed() {
         let mut pokes = TextPokes::default();
         for (time, addr, old, new) in [
             (10, 102, &b"c"[..], &b"x"[..]),
@@ -165,17 +167,18 @@ mod tests {
         }
         let before = at(&pokes, 70);
         pokes.keep_last();
-        // At 102, the last one and a longer one before.
+        // At 102, the last one and a longer one before; one each at 103 and 104.
         assert_eq!(pokes.len(), 4);
         assert_eq!(at(&pokes, 70), before);
     }
 
     #[test]
-    fn code_outside_pokes_is_unchanged() {
+    fn only_code_that_a_modification_overlaps_is_changed() {
         let mut pokes = TextPokes::default();
         let (old, new) = (&b"old"[..], &b"new"[..]);
         pokes.add(
             order(1),
+            // It would end after the last address.
             &TextPoke {
                 addr: u64::MAX - 1,
                 old,

@@ -1,9 +1,9 @@
 //! Finds the units that may have an entry with a given name by searching section bytes before
 //! parsing entries.
 //!
-//! Inline names, and the offsets of names in `.debug_str`, are searched as byte strings. A match may be a false positive, so
-//! the unit must be parsed; without a match the name is not there. Skeleton units, and units with string indices or with
-//! references to other units or files, are always parsed.
+//! Names inside entries (`DW_FORM_string`), and the offsets of names in `.debug_str`, are searched as byte strings. A match may
+//! be a false positive, so the unit must be parsed; without a match the name is not there. Skeleton units, and units with string
+//! indices or with references to other units or files, are always parsed.
 
 use std::iter;
 
@@ -14,12 +14,12 @@ use super::abbreviations::{AttributeSpec, FormSizes};
 use super::leb;
 use super::sections::Slice;
 
-/// Maximum number of strings to search for. With more, parsing the entries is faster. A pattern may match more names, and a
-/// short name is often found more than once, at the ends of longer strings: linkers let names refer to such suffixes.
+/// Maximum number of strings to search for. With more, parsing the entries is faster. There may be more than one: several names
+/// may be accepted, and a short name is often also found at the ends of longer strings: linkers let names refer to such suffixes.
 const MAX_STRINGS: usize = 4;
 
 /// Minimum length of a name prefix to search for in all strings.
-const MIN_START: usize = 3;
+const MIN_PREFIX: usize = 3;
 
 /// Offsets of a function's names and, if there are few offsets, byte strings to search for.
 pub(super) struct NameSearch<'n> {
@@ -29,33 +29,33 @@ pub(super) struct NameSearch<'n> {
     terms: Option<SearchTerms<'n>>,
 }
 
-/// Byte strings of few names: an entry with one of these names contains the name itself or a reference to it.
+/// Byte strings of few names: an entry with one of these names contains the name itself or its offset.
 struct SearchTerms<'n> {
     /// Prefix of the names.
-    start: Finder<'n>,
+    prefix: Finder<'n>,
     /// The lower four bytes of the names' offsets in `.debug_str`, in the file's byte order. Entries store four or eight bytes.
-    references: Vec<Finder<'static>>,
+    encoded_offsets: Vec<Finder<'static>>,
 }
 
 impl<'n> NameSearch<'n> {
-    /// Finds all names that start with `start` and are accepted by `is_name`. `None` if `start` is shorter than
-    /// [`MIN_START`] bytes: too many strings contain it.
+    /// Finds all names that begin with `prefix` and are accepted by `is_name`. `None` if `prefix` is shorter than [`MIN_PREFIX`]
+    /// bytes: too many strings contain it.
     pub(super) fn find(
         dwarf: &Dwarf<Slice<'_>>,
-        start: &'n str,
+        prefix: &'n str,
         is_name: &dyn Fn(&str) -> bool,
     ) -> Option<Self> {
-        if start.len() < MIN_START {
+        if prefix.len() < MIN_PREFIX {
             return None;
         }
-        let start = Finder::new(start);
+        let prefix = Finder::new(prefix);
         let texts = dwarf.debug_str.reader().slice();
         let endian = dwarf.debug_info.reader().endian();
-        let offsets: Vec<usize> = named(&start, texts, is_name).collect();
+        let offsets: Vec<usize> = named(&prefix, texts, is_name).collect();
         let halves = offsets.iter().map(|at| low_half(*at, endian));
         let terms = (offsets.len() <= MAX_STRINGS).then(|| SearchTerms {
-            references: halves.map(|half| Finder::new(&half).into_owned()).collect(),
-            start,
+            encoded_offsets: halves.map(|half| Finder::new(&half).into_owned()).collect(),
+            prefix,
         });
         Some(Self { offsets, terms })
     }
@@ -79,22 +79,22 @@ impl<'n> NameSearch<'n> {
         let start = header.debug_info_offset().map_or(0, |offset| offset.0);
         let len = header.length_including_self();
         let narrowed = unit.skip(start).and_then(|()| unit.truncate(len));
-        // The names of a skeleton unit's entries are in another file.
+        // The names of a skeleton unit's entries are in another file. A unit beyond the section's end is left to the parser.
         if narrowed.is_err() || matches!(header.type_(), UnitType::Skeleton(_)) {
             return true;
         }
         let bytes = unit.slice();
-        let mut references = terms.references.iter();
-        references.any(|reference| reference.find(bytes).is_some())
-            || named(&terms.start, bytes, is_name).next().is_some()
+        let mut encoded_offsets = terms.encoded_offsets.iter();
+        encoded_offsets.any(|offset| offset.find(bytes).is_some())
+            || named(&terms.prefix, bytes, is_name).next().is_some()
             || !has_searchable_names(dwarf, header).unwrap_or(false)
     }
 }
 
-/// Offsets of the NUL-terminated strings in `bytes` that begin with `start` and are accepted by `is_name`. Suffixes of longer
+/// Offsets of the NUL-terminated strings in `bytes` that begin with `prefix` and are accepted by `is_name`. Suffixes of longer
 /// strings are such strings, too.
 fn named<'n>(
-    start: &Finder<'n>,
+    prefix: &Finder<'n>,
     bytes: &'n [u8],
     is_name: &'n dyn Fn(&str) -> bool,
 ) -> impl Iterator<Item = usize> {
@@ -103,7 +103,7 @@ fn named<'n>(
         let text = memchr::memchr(0, rest).and_then(|end| rest.get(..end));
         text.is_some_and(|text| is_name(&String::from_utf8_lossy(text)))
     };
-    occurrences(start.clone(), bytes).filter(is_named)
+    occurrences(prefix.clone(), bytes).filter(is_named)
 }
 
 /// All occurrences, including overlapping ones.
@@ -125,8 +125,8 @@ fn low_half(offset: usize, endian: RunTimeEndian) -> [u8; 4] {
     }
 }
 
-/// Whether the names of a unit's entries are all inline or string offsets, and no entry may have its name in another unit or
-/// file. `None` if the abbreviations are damaged.
+/// Whether the names of a unit's entries are all in the entries or given by offsets, and no entry may have its name in another
+/// unit or file. `None` if the abbreviations are damaged.
 fn has_searchable_names(dwarf: &Dwarf<Slice<'_>>, header: &UnitHeader<Slice<'_>>) -> Option<bool> {
     let table = dwarf.debug_abbrev.reader().slice();
     let mut at = header.debug_abbrev_offset().0;
@@ -174,6 +174,7 @@ mod tests {
         let texts = b"vfs_read\0read<u8>\0reader\0read\0read";
         let is_name = |text: &str| text == "read" || text.starts_with("read<");
         let found: Vec<usize> = named(&Finder::new("read"), texts, &is_name).collect();
+        // The last `read` has no NUL at its end.
         assert_eq!(found, [4, 9, 25]);
         let any_name = |_: &str| true;
         let found: Vec<usize> = named(&Finder::new("abab"), b"ababab\0", &any_name).collect();
