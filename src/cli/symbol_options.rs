@@ -50,7 +50,8 @@ impl SymbolSources {
             ));
         }
         let file = |option| {
-            // `None` also for the kernel's options in commands that lack them because they show only functions of user space.
+            // `None` also if the command does not have the option: those that show only functions of user space have no
+            // `--vmlinux` and `--kallsyms`.
             let path = given_value::<String>(matches, option).map(PathBuf::from);
             path.map(|path| readable(path, option)).transpose()
         };

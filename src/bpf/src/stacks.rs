@@ -1,4 +1,4 @@
-//! Stacks that programs store in the kernel.
+//! Stacks that BPF programs store in maps of the kernel.
 //!
 //! A map of stacks keeps one stack in each bucket, and the hash of a stack determines its bucket: if the bucket already has
 //! another stack, the kernel refuses the new one, even if other buckets are empty. Refused stacks are stored in a second map,
@@ -12,7 +12,7 @@ use crate::{Error, Helper, MapId, ProgramBuilder};
 
 /// The maximum number of frames of a stack: the default of the sysctl kernel.perf_event_max_stack, which limits maps of stacks.
 pub(crate) const MAX_FRAMES: u32 = 127;
-/// `BPF_F_USER_STACK`: the stack of the user program instead of that of the kernel.
+/// `BPF_F_USER_STACK`: the stack in user space instead of that in the kernel.
 pub(crate) const USER_STACK: i32 = 1 << 8;
 /// `BPF_F_FAST_STACK_CMP`: stacks are compared by their hash.
 pub(crate) const FAST_COMPARISON: i32 = 1 << 9;
@@ -31,7 +31,7 @@ pub(crate) struct StackMaps {
 
 impl StackMaps {
     /// Stores the stack of the current task and leaves its number in `R0`, or a negative error number if it cannot be stored.
-    /// `R6` is the context of the program, `flags` are those of `bpf_get_stackid`. Changes `R1` to `R5`.
+    /// `R6` is the context of the BPF program, `flags` are those of `bpf_get_stackid`. Changes `R1` to `R5`.
     pub(crate) fn store(self, b: &mut ProgramBuilder, flags: i32) {
         let done = b.label();
         get_stackid(b, self.first, flags);
@@ -42,7 +42,7 @@ impl StackMaps {
         b.place(done);
     }
 
-    /// Returns the addresses of a stack, innermost first; empty if the number is unknown.
+    /// Returns the addresses of a stack, innermost first; empty if the number is unknown or an error of [`Self::store`].
     ///
     /// # Errors
     /// [`Error::Map`].
@@ -88,6 +88,7 @@ mod tests {
     /// Runs a program that stores the number of each stack with which the current thread is switched out. Each map of stacks has
     /// one bucket.
     fn observe_this_thread() -> Result<LoadedPrograms, Error> {
+        // Each with the size of keys, the size of values, and the maximum number of entries.
         let shape = NamedShape::new;
         let mut loaded = LoadedPrograms::new(&[
             shape("tasks", Hash, [4, tasks::slot::SIZE as u32, 8]),

@@ -103,7 +103,7 @@ mod tests {
     use std::os::unix::fs::MetadataExt as _;
 
     #[test]
-    fn a_nameless_file_can_be_written_and_mapped() {
+    fn an_unnamed_file_can_be_written_and_mapped() {
         let directory = std::env::temp_dir();
         let mut file = unnamed_file(&directory).unwrap();
         file.write_all(b"gone").unwrap();

@@ -20,7 +20,7 @@ pub(super) struct FlameFile(PathBuf);
 
 /// A stack and its time.
 pub(super) struct FlameStack {
-    /// The name of the outermost frame.
+    /// The name of the outermost frame: a kind of lock or a state in brackets, not a function.
     pub(super) root: String,
     /// The other frames, outermost first.
     pub(super) frames: Vec<(String, FrameKind)>,
@@ -63,6 +63,7 @@ impl FlameFile {
     ) -> Result<(), CliError> {
         let mut stacks = Stacks::default();
         for stack in flame_stacks.filter(|stack| stack.nanos > 0) {
+            // The root is no function; the kind only selects its color.
             let mut labels = vec![stacks.label(&stack.root, FrameKind::User)];
             for (name, kind) in &stack.frames {
                 labels.push(stacks.label(name, *kind));
@@ -111,8 +112,8 @@ impl<'n, 'r> StackNamer<'n, 'r> {
         frames.collect()
     }
 
-    /// Returns the names and kinds of the frames, outermost first. User frames of a stack without a process, which sums the waits
-    /// of all processes, have no names and are left out.
+    /// Returns the names and kinds of the frames, outermost first. A stack without a process sums the waits of all processes: its
+    /// user frames cannot be named and are left out.
     pub(super) fn named(&self, stack: &LockStack) -> Vec<(String, FrameKind)> {
         let has_process = stack.process.is_some();
         let mut frames = self.frames(stack);

@@ -34,7 +34,7 @@ type DeviceInode = (u32, u32, u64);
 pub(super) struct MappedFiles {
     /// The mount point of the proc file system.
     proc: PathBuf,
-    /// Ids of the files found so far; `None` for files that are not ELF files or can't be read.
+    /// Ids of the files found so far; `None` for files that are not ELF files or cannot be mapped.
     known: HashMap<DeviceInode, Option<BuildId>>,
     open: Arc<OpenFiles>,
     /// Maximum number of files kept open: a quarter of this process's limit (`RLIMIT_NOFILE`), which is raised.
@@ -91,8 +91,9 @@ impl MappedFiles {
         take(records.get(done..).unwrap_or_default());
     }
 
-    /// Returns the id of the mapped file if the record is an executable mapping of a file in user space. `None` for other
-    /// records, files that are not ELF files or whose content can't be read, and names without a file.
+    /// Returns the id of the mapped file if the record is an executable mapping of a file in user space: a generated id if the
+    /// file is not found, but its name is that of a file here. `None` for other records, for files that were opened but are not
+    /// ELF files or cannot be mapped, and if neither the file nor a file of its name is found.
     fn id_of(&mut self, raw: &RawRecord<'_>) -> Option<BuildId> {
         let Ok(Record::Mmap2(mapped)) = Record::decode(raw, Endian::NATIVE) else {
             return None;
@@ -150,7 +151,7 @@ impl MappedFiles {
             .or_else(|| opened(name, has_inode))
     }
 
-    /// Returns the id of a file, which is kept open if the limit allows; `None` if it is not an ELF file or cannot be read.
+    /// Returns the id of a file, which is kept open if the limit allows; `None` if it is not an ELF file or cannot be mapped.
     fn keep(&self, file: File, file_id: DeviceInode) -> Option<BuildId> {
         let bytes = rperf_sys::map_open_file(&file).ok()?;
         if !bytes.starts_with(b"\x7fELF") {

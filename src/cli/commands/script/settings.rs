@@ -48,9 +48,9 @@ pub(super) struct ScriptSettings {
     pub(super) full_source_paths: bool,
     /// Whether inlined functions are shown, if given.
     pub(super) inlines: Option<bool>,
-    /// Whether samples are written as JSON objects, or as rows made from them.
+    /// Whether samples are written as JSON objects, or as rows made from such objects (`--csv`, `--template`).
     pub(super) is_structured: bool,
-    /// The layout of rows. The caller of [`Self::new`] sets it.
+    /// The layout of `--csv` or `--template`; `None` for JSON and plain text. The caller of [`Self::new`] sets it.
     pub(super) rows: Option<RowLayout>,
     /// Records that are printed among the samples.
     pub(super) records: Vec<RecordKind>,
@@ -71,7 +71,7 @@ pub(super) struct ScriptSettings {
     pub(super) symbols: SymbolSources,
     /// The sample filters.
     filters: RequestedFilters,
-    /// The ids of the given options that select samples and do not apply to counts.
+    /// The ids of the given options that select samples and do not apply to the counts of `stat record`.
     pub(super) sample_filter_ids: Vec<&'static str>,
 }
 
@@ -147,7 +147,7 @@ impl ScriptSettings {
         }
     }
 
-    /// The samples of `recording` that enable and disable the output of others.
+    /// The events of `recording` whose samples enable and disable the output of others.
     ///
     /// # Errors
     ///
@@ -162,6 +162,7 @@ impl ScriptSettings {
     ///
     /// A filter on data that the recording lacks.
     pub(super) fn filter(&self, recording: Metadata<'_>) -> Result<SampleCriteria, CliError> {
+        // With `--reltime`, the times given to `--time` count from the first sample, too.
         let is_relative = self.clock == Clock::SinceFirst;
         self.filters.filter(recording, is_relative)
     }

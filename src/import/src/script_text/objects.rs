@@ -33,7 +33,7 @@ pub(super) struct UserObject<'t> {
     /// The offset by which low addresses are moved: 0 unless an earlier object has some of the same addresses.
     pub(super) base: u64,
     /// Offsets of `named` in the object.
-    places: HashMap<&'t str, u64>,
+    named_offsets: HashMap<&'t str, u64>,
 }
 
 /// All functions of a text.
@@ -41,7 +41,7 @@ pub(super) struct UserObject<'t> {
 pub(super) struct Objects<'t> {
     pub(super) user: Vec<UserObject<'t>>,
     /// Indices in `user` by name.
-    numbers: HashMap<&'t str, usize>,
+    indices: HashMap<&'t str, usize>,
     pub(super) kernel: KernelCode<'t>,
 }
 
@@ -80,7 +80,7 @@ impl<'t> Objects<'t> {
             Some(Some(name)) => name,
         };
         let next = self.user.len();
-        let object = *self.numbers.entry(name).or_insert(next);
+        let object = *self.indices.entry(name).or_insert(next);
         if object == next {
             self.user.push(UserObject {
                 name,
@@ -95,7 +95,7 @@ impl<'t> Objects<'t> {
         match owner_name(frames, number) {
             None => CodeOwner::Unknown,
             Some(None) => CodeOwner::Kernel,
-            Some(Some(name)) => match self.numbers.get(name) {
+            Some(Some(name)) => match self.indices.get(name) {
                 Some(object) => CodeOwner::User(*object),
                 None => CodeOwner::Unknown,
             },
@@ -168,7 +168,8 @@ impl<'t> UserObject<'t> {
         }
     }
 
-    /// Limits each function in `placed` to the start of the next one, and gives each function in `named` a place.
+    /// Moves `marks` to `placed`, limits each function in `placed` to the start of the next one, and gives each function in
+    /// `named` a place: its offset in the object.
     fn finish(&mut self) {
         self.place_marks();
         let starts: Vec<u64> = self.placed.keys().copied().collect();
@@ -188,11 +189,11 @@ impl<'t> UserObject<'t> {
                 next = next.saturating_add(*size).saturating_add(ALIGN - 1) / ALIGN * ALIGN;
                 place
             });
-            self.places.insert(*name, place);
+            self.named_offsets.insert(*name, place);
         }
     }
 
-    /// Moves `marks` to `placed`: addresses of one function without one of another function between them are one piece of code.
+    /// Moves `marks` to `placed`: in ascending order, successive addresses with the same function name are one piece of code.
     fn place_marks(&mut self) {
         // Start, name and end of the current piece.
         let mut run: Option<(u64, &'t str, u64)> = None;
@@ -233,7 +234,7 @@ impl<'t> UserObject<'t> {
 
     /// The offset in the object of a function in `named`.
     pub(super) fn function_offset(&self, symbol: &str) -> Option<u64> {
-        self.places.get(symbol).copied()
+        self.named_offsets.get(symbol).copied()
     }
 
     /// The known size in bytes of a function in `named`; 1 if unknown.

@@ -27,11 +27,13 @@ impl World {
     /// The final visible mappings of an address space, inherited or its own, by ascending address.
     pub(super) fn visible_in(&self, space: SpaceId) -> Vec<VisibleMapping> {
         let until = Order::MAX;
+        // A child forked at the end would inherit exactly the final mappings.
         let borders = self.borders(InheritedMappings { space, until });
         let mut visible: Vec<VisibleMapping> = Vec::new();
         for (start, end) in borders.iter().zip(borders.iter().skip(1)) {
             let (start, end) = (*start, *end);
-            // No mapping begins or ends between two adjacent borders: the mapping at the first covers the range, or none does.
+            // No mapping begins or ends between two adjacent borders: the mapping at the lower one covers the range, or none
+            // does.
             let Some((id, ..)) = self.mapping_in(space, until, start) else {
                 continue;
             };

@@ -41,6 +41,7 @@ pub fn write(out: &mut dyn Write, table: &KworkTable, measure: &str, lost: u64) 
         \"skipped\":{{\"raise\":{},\"entry\":{},\"exit\":{}}},\"rows\":",
         table.measured_time, skipped.raise, skipped.entry, skipped.exit
     )?;
+    // JSON ignores the alignment.
     let columns: Vec<Column> = KEYS.map(Column::left).into();
     let mut rows = Table::new(columns);
     for row in &table.rows {

@@ -31,7 +31,7 @@ use crate::cli::shared::losses::{conclude, losses};
 use crate::cli::shared::recorded_fields::{event_layouts, require_fields};
 use crate::cli::symbol_options::SymbolSources;
 
-/// The number of chains that are printed without `-E`.
+/// The number of chains that are printed as text without `-E`; JSON has all of them.
 const CHAINS: usize = 10;
 
 /// Prints the deadlocks and chains in the recording of `-i`.
@@ -42,6 +42,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
     let resolver = analysis.resolver(&symbols);
     let layouts = event_layouts(&analysis)?;
+    // The samples of this event, written by a BPF program, have the owners of futexes.
     let has_owners = capture_event(&analysis, FUTEX_WAITS).is_some();
     if !has_owners || !FUTEX_EVENTS.iter().all(|event| layouts.has(event)) {
         return Err(without_owners(&analysis));
@@ -57,7 +58,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let pass = details.pass(&layouts, &[&FUTEX_EVENTS]);
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut deadlocks)?;
     analysis.end_progress();
-    let lost = std::mem::take(&mut deadlocks.losses);
+    let lost_stretches = std::mem::take(&mut deadlocks.losses);
     let mut recorded = named(&deadlocks.finish(), &analysis, &resolver);
     let mut out = context.stdout();
     let most = is_given(matches, "entries").then(|| entries(matches));
@@ -68,7 +69,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         }
         false => write_recorded(&mut out, &recorded, most.unwrap_or(CHAINS))?,
     }
-    conclude(&analysis, delivered, &lost, "waits", matches)
+    conclude(&analysis, delivered, &lost_stretches, "waits", matches)
 }
 
 /// Names the threads and locks of waits.
@@ -101,7 +102,8 @@ fn named(
     }
 }
 
-/// Returns what is read: all waits for futexes, with at most this number of frames.
+/// Returns the query for [`LockDetails`]: no filters, and stacks of at most this number of frames. The fields that select events,
+/// rows and columns are for `lock contention` and not used here.
 fn query(max_stack: usize) -> LockQuery {
     LockQuery {
         events: LockEvents::Contention,

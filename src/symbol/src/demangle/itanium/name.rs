@@ -249,7 +249,7 @@ impl<'a> Parser<'a> {
                     self.add(Node::Scoped(scope, name))
                 }
             });
-            // A substitution is a candidate already. The whole name is added by the caller, if it is a candidate.
+            // A substitution is in the list already. The whole name is added by the parser of types, if it is that of a type.
             if first != b'S' && self.peek() != Some(b'E') {
                 self.substitutions.extend(prefix);
             }
@@ -412,7 +412,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// `operator+`, the name of an operator function.
+/// Returns the name of the operator function with this two-letter code, such as `operator+` for `pl`.
 fn operator_words(code: &str) -> Option<&'static str> {
     Some(match code {
         "nw" => "operator new",
