@@ -91,7 +91,7 @@ impl<'r, 'w> AddressCounts<'r, 'w> {
             unnamed: FxHashMap::default(),
         };
         let is_omitted = |mapping: MappingId| !hot.contains(&world.mapping(mapping).dso);
-        for (address, (at, hit)) in self.addresses {
+        for (address, (context, hit)) in self.addresses {
             if address.mapping.is_some_and(is_omitted) {
                 // Objects are omitted only without a filter, so all of their samples are accepted.
                 functions
@@ -101,7 +101,7 @@ impl<'r, 'w> AddressCounts<'r, 'w> {
                     .add(hit);
                 continue;
             }
-            let frame = self.resolver.locate(at, address.mode, address.ip);
+            let frame = self.resolver.locate(context, address.mode, address.ip);
             let is_counted = |select: &dyn SelectSamples| {
                 select.frame(self.resolver, &frame) == SampleTreatment::Counted
             };
@@ -149,25 +149,26 @@ impl Fold for AddressCounts<'_, '_> {
         if treatment != SampleTreatment::Counted {
             return;
         }
-        let at = AddressContext::of(sample);
+        // With the position in the record order (`order`): the mapping is the one at the time of the sample.
+        let context = AddressContext::of(sample);
         let mode = sample.cpu_mode();
         let address = SampledAddress {
             event: sample.event,
-            mapping: world.lookup(at.machine, mode, at.pid, at.order, ip),
+            mapping: world.lookup(context.machine, mode, context.pid, context.order, ip),
             mode,
             ip,
         };
         let entry = self.addresses.entry(address);
-        entry.or_insert((at, HitCount::default())).1.add(hit);
+        entry.or_insert((context, HitCount::default())).1.add(hit);
     }
 
     fn merge(&mut self, later: Self) {
         for (event, total) in later.totals {
             self.totals.entry(event).or_default().add(total);
         }
-        for (address, (at, hit)) in later.addresses {
+        for (address, (context, hit)) in later.addresses {
             let entry = self.addresses.entry(address);
-            entry.or_insert((at, HitCount::default())).1.add(hit);
+            entry.or_insert((context, HitCount::default())).1.add(hit);
         }
     }
 }

@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_thing_is_no_plural() {
+    fn nouns_and_verbs_agree_with_the_number() {
         let texts = |noun| [0, 1, 2].map(|count| counted(count, noun));
         assert_eq!(texts("record"), ["0 records", "1 record", "2 records"]);
         assert_eq!(texts("stretch")[1..], ["1 stretch", "2 stretches"]);

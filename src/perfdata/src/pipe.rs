@@ -222,6 +222,7 @@ impl<'a> PipeHead<'a> {
     /// records are read.
     pub(crate) fn of(records: Records<'a>, endian: Endian) -> Result<Self, Error> {
         let mut head = Self::new(endian);
+        // `flatten` skips the error, which is the last item.
         for record in records.flatten() {
             if Self::is_metadata(record.raw.kind) {
                 head.note(&record, Cow::Borrowed)?;

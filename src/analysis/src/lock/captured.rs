@@ -1,5 +1,5 @@
-//! Waits for futexes, as the BPF program of `lock record --user` writes them: each with the memory around the futex, which
-//! tells the holder.
+//! Waits for futexes, as the BPF program of `lock record --user` writes them: each with the memory around the futex, from which
+//! the thread that holds it is determined.
 
 use super::futex_holder::{FutexCall, FutexHolder, FutexMemory};
 
@@ -12,7 +12,8 @@ const PROCESS: usize = 4;
 /// The size of the header, which the waits follow.
 const HEADER_SIZE: usize = 8;
 // Offsets in a wait: thread, its id in its PID namespace, address, operation, value, the memory around the futex, and the first
-// 24 bytes of glibc's thread descriptor (`struct pthread`), if the futex is the id in one.
+// 24 bytes of glibc's thread descriptor (`struct pthread`) if the futex is the thread id in such a descriptor: the kernel clears
+// this id when the thread ends, and pthread_join waits for that.
 const THREAD: usize = 0;
 const OWN_THREAD: usize = 4;
 const ADDRESS: usize = 8;
@@ -26,7 +27,7 @@ const WAIT_SIZE: usize = 112;
 /// at offset 16.
 const THREAD_ID: u64 = 0x2d0;
 
-/// A new wait, and the waits of the threads that it leads to.
+/// A new wait for a futex, and the chain of waits behind it: that of the holder, that of the holder's holder, and so on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapturedWaits {
     /// The process.
@@ -122,7 +123,9 @@ mod tests {
 
     #[test]
     fn waits_are_decoded_with_their_holders() {
+        // FUTEX_WAIT (private) for a mutex with waiters: lock 2, count 0, owner 7, one user.
         let mutex = wait(5, 0x7000_0000_1000, [0x80, 2], [2, 0, 7, 1, 0, 0], 0);
+        // FUTEX_WAIT_BITSET with FUTEX_CLOCK_REALTIME for the end of thread 8: the futex is the id in its descriptor.
         let joined = wait(
             7,
             0x7000_0000_22d0,

@@ -33,7 +33,7 @@ pub(super) fn rates(time: Duration, operations: u64) -> String {
     format!(" {micros:>14.6} usecs/op\n {rate:>14} ops/sec\n")
 }
 
-/// Returns the time per operation as a value for repetitions.
+/// Returns the time per operation as the benchmark's value, of which the mean over repetitions is taken.
 pub(super) fn time_each(time: Duration, operations: u64) -> Value {
     Value::lower_is_better("usecs/op", micros_each(time, operations))
 }

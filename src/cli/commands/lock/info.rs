@@ -62,12 +62,15 @@ pub(in crate::cli::commands) fn run(
     let names = RowNames {
         resolver: &resolver,
         world: analysis.replay.world(),
+        // The lists have neither stacks nor wakers.
         max_stack: 0,
         with_wakers: false,
+        // As in perf, locks are named by callers.
         variables: None,
     };
     let tids = contention.threads().into_iter();
     let threads: Vec<(u32, String)> = tids.map(|tid| (tid, names.thread(tid))).collect();
+    // Sorted by address; the key orders only the locks of several processes at the same address.
     let mut rows = contention.rows(query.key);
     rows.sort_by_key(|row| row.address);
     let locks: Vec<_> = rows.into_iter().map(|row| names.named(row)).collect();
@@ -80,6 +83,7 @@ pub(in crate::cli::commands) fn run(
         if threads.is_some() && locks.is_some() {
             writeln!(out)?;
         }
+        // perf calls a lock an instance of its class.
         locks.map_or(Ok(()), |locks| write_instances(out, locks))
     };
     match flag(matches, "json") == Some(true) {
@@ -91,7 +95,7 @@ pub(in crate::cli::commands) fn run(
     conclude(&analysis, delivered, &contention.losses, "waits", matches)
 }
 
-/// Returns how waits are read.
+/// Returns how waits are read: all of them, by the address of the lock, and lockdep's events if recorded.
 fn query() -> LockQuery {
     LockQuery {
         events: LockEvents::All,

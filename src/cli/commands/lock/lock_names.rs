@@ -38,8 +38,8 @@ pub(super) fn text(name: &LockName) -> String {
 /// The variables of the kernel.
 pub(super) struct KernelVariables<'n, 'r> {
     resolver: &'n Resolver<'r>,
-    /// Whether the symbols include all variables. Kernels without `CONFIG_KALLSYMS_ALL` list a few in kallsyms, which do not
-    /// extend to the next symbol.
+    /// Whether the symbols include all variables. Kernels without `CONFIG_KALLSYMS_ALL` list only a few in kallsyms. Then a
+    /// variable does not extend to the next listed symbol, and only its first byte is known to belong to it.
     are_complete: bool,
 }
 
@@ -62,9 +62,10 @@ impl<'n, 'r> KernelVariables<'n, 'r> {
     /// Returns the name of the variable that contains an address, or only of one that starts there if not all variables are
     /// known; `None` if there is none.
     pub(super) fn at(&self, address: u64) -> Option<String> {
-        let kernel = None;
-        let (at, mode) = address_context(kernel);
-        let frame = self.resolver.locate(at, mode, address);
+        // Without a process, addresses are those of the kernel.
+        let process = None;
+        let (context, mode) = address_context(process);
+        let frame = self.resolver.locate(context, mode, address);
         let symbol = self.resolver.symbol(frame.symbol?)?;
         let is_variable = symbol.kind == SymbolKind::Variable
             && (self.are_complete || symbol.start == frame.address);
@@ -89,7 +90,8 @@ impl<'n, 'r> KernelVariables<'n, 'r> {
     }
 }
 
-/// Whether symbols, with these numbers of variables and of others, are assumed to include all variables.
+/// Whether symbols, with these numbers of variables and of others, are assumed to include all variables: at least one for each
+/// 100 others. The few variables listed without `CONFIG_KALLSYMS_ALL` are far fewer than that.
 fn are_complete([variables, others]: [u64; 2]) -> bool {
     variables.saturating_mul(100) >= others
 }
@@ -126,12 +128,13 @@ pub(super) fn names(matches: &ArgMatches) -> Vec<String> {
         .collect()
 }
 
-/// Returns the query's selection, extended for a recording by what `-L` names: the addresses of variables, and the names of other
-/// locks. `has_lock_records` is whether the recording has captured waits, which have the names of these other locks.
+/// Returns the query's selection for a recording, extended by the names of `-L`: by the addresses of variables, and by the names
+/// of locks that BPF programs recognize (`mmap_lock`, `&CACHE`). Only captured waits have names of the second kind;
+/// `has_lock_records` is whether the recording has captured waits.
 ///
 /// # Errors
 ///
-/// The recording's kernel has no such variable, or the recording has no names of other locks.
+/// The recording's kernel has no such variable, or a name is of the second kind and the recording has no captured waits.
 pub(super) fn selection(
     query: &LockQuery,
     resolver: &Resolver<'_>,
@@ -234,8 +237,8 @@ struct ListedSymbol {
     is_wanted: bool,
 }
 
-/// Returns the ranges of the running kernel's symbols with this name, each to the next symbol, or of one byte if not all
-/// variables are listed; none if the kernel hides addresses from this user.
+/// Returns the ranges of the running kernel's symbols with this name, of any type. Each extends to the next symbol, or is one
+/// byte if not all variables are listed. None if the kernel hides addresses from this user.
 fn symbol_addresses(name: &str, context: &Context) -> Vec<(u64, u64)> {
     let files = SystemFiles::new(context.buildid_dir());
     let Ok(listing) = files.open(Path::new("/proc/kallsyms")) else {

@@ -40,8 +40,8 @@ pub(super) struct StatMetrics {
 #[derive(Debug, Clone)]
 struct PlannedMetric {
     plan: MetricPlan,
-    /// The names of the events, each with the indices of its specs. If an earlier metric counts the events, all events of that
-    /// metric.
+    /// The names of the events, each with the indices of its specs. If an earlier metric has all events of this one, this is the
+    /// list of the earlier one, which may have more events.
     events: Vec<(String, Vec<usize>)>,
     /// Whether the events are counted as a group.
     is_grouped: bool,
@@ -312,7 +312,7 @@ fn has_watchdog() -> bool {
     setting.is_ok_and(|setting| setting.trim() == "1")
 }
 
-/// The parts of this machine and of the count from which formulas get their literals and events.
+/// What the literals of formulas and the choice of events depend on: this machine, and whether CPUs or tasks are counted.
 pub(super) struct MachineInfo<'a> {
     pub(super) pmus: &'a MachinePmus,
     pub(super) catalogue: &'a Catalogue<'a>,

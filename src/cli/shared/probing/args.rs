@@ -148,7 +148,7 @@ pub(crate) fn definitions(matches: &ArgMatches, option: &str) -> Vec<ProbeSpec> 
         }
     }
     let objects = objects(matches);
-    let target = |index: usize| {
+    let target_at = |index: usize| {
         let before = objects.iter().rev().find(|(at, _)| *at < index);
         let object = before.or(objects.first()).map(|(_, object)| object);
         leading_path
@@ -159,7 +159,7 @@ pub(crate) fn definitions(matches: &ArgMatches, option: &str) -> Vec<ProbeSpec> 
     let specs = definitions
         .into_iter()
         .map(|(index, definition)| ProbeSpec {
-            target: target(index),
+            target: target_at(index),
             definition,
         });
     specs.collect()

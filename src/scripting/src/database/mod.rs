@@ -1,8 +1,8 @@
 //! The rows of a database for scripts that set `perf_db_export_mode`: perf's interface for exports to databases.
 //!
 //! `process_event` of such a script is not called. Its functions are named after tables; each call adds one row. The rows of
-//! events, threads, names, objects and symbols precede the samples that refer to them by id. Samples of tracepoints
-//! are passed to their handlers, as without a database.
+//! events, threads, comms, DSOs and symbols precede the samples that refer to them by id. Samples of tracepoints are not
+//! exported: they are passed to the handlers of their tracepoints, as without a database.
 
 mod calls;
 mod exporter;

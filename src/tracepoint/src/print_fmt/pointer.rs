@@ -166,6 +166,7 @@ impl PrintFmt {
             Style::Socket { .. } => put_socket(out, bytes, style, endian),
             Style::Uuid { is_upper, is_guid } => put_uuid(out, bytes, is_upper, is_guid),
             Style::Bytes { separator } => {
+                // The argument for `*` is an int; nothing is printed if it is negative.
                 let limit = limit.map_or(1, |limit| usize::try_from(limit as i32).unwrap_or(0));
                 let bytes = bytes.get(..limit).unwrap_or(bytes);
                 put_bytes(out, bytes.iter(), separator);
@@ -242,7 +243,7 @@ fn put_ip6_compressed(out: &mut Vec<u8>, words: [u16; 8], bytes: &[u8; 16]) {
     // Number of words in hexadecimal.
     let count = if ends_in_ip4 { 6 } else { 8 };
     let words = words.get(..count).unwrap_or_default();
-    // No gap yet: a start that is never reached, and the longest run that is not compressed.
+    // No gap yet: the start is after the last word, and the length is 1, since a run must be longer than that to be compressed.
     let (mut gap_start, mut gap_length) = (count, 1);
     for start in 0..count {
         let zeros = words[start..].iter().take_while(|word| **word == 0).count();

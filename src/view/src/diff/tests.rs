@@ -44,7 +44,7 @@ fn text(method: ComparisonMethod, layout: &DiffLayout) -> String {
 }
 
 #[test]
-fn columns_have_the_widths_of_perf() {
+fn columns_and_formulas_are_as_in_perf() {
     let plain = text(ComparisonMethod::AbsoluteDelta, &DiffLayout::default());
     let expected = "\
 # Event 'cpu-clock'
@@ -64,6 +64,7 @@ fn columns_have_the_widths_of_perf() {
         ..DiffLayout::default()
     };
     let ratio = text(ComparisonMethod::Ratio, &layout);
+    // The column of the formula is 70 characters wide.
     let blanks = |count| " ".repeat(count);
     let first = format!(
         "    75.00%           60000        0.833333  {}50000 / 60000           50000  work           [.] leaf",

@@ -3,7 +3,8 @@
 use super::*;
 use crate::timechart::{ChartArrow, ChartGap};
 
-/// A box from the bottom of its row; it is merged unless it is as high as the row.
+/// A box from the bottom of its row up to `high` percent of the row's height. Below 100 percent, it is one of several boxes with
+/// the same times ([`ChartBox::is_merged`]).
 fn item(from: u64, to: u64, high: u8, paint: Paint, name: Option<u32>) -> ChartBox {
     ChartBox {
         from,
@@ -145,6 +146,7 @@ fn a_page_needs_no_other_file() {
         .expect("writing to memory succeeds");
     let page = String::from_utf8(out).expect("text");
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
+    // The beginning of the address of SVG's DTD. The addresses of namespaces are not loaded.
     assert!(!page.contains("http://www.w3.org/Graphics") && !page.contains("src="));
 }
 
@@ -165,6 +167,7 @@ fn a_box_takes_few_bytes() {
         }
     };
     let sizes = [1_000, 21_000].map(|count| svg_of(&boxes(count)).len());
+    // A box is a part of a path, such as `M4194104 9h149v6h-149z`; an element `rect` takes more than 40 bytes.
     assert!(sizes[1] - sizes[0] < 20_000 * 36, "{sizes:?}");
 }
 

@@ -14,7 +14,7 @@ use crate::{Abi, Tracepoint};
 struct Kernel {
     endian: Endian,
     long_size: u8,
-    /// Whether formats have no `signed:`, and one more common field.
+    /// Whether formats are those of old kernels: they lack `signed:`, and have the common field `common_lock_depth`.
     is_old: bool,
 }
 

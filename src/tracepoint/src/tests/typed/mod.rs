@@ -1,4 +1,5 @@
-//! Typed events with formats of this machine's kernel and of synthetic ones.
+//! Tests of typed events, which are read with the formats of synthetic kernels, and with those of this machine's kernel if they
+//! can be read.
 
 mod descriptions;
 mod kernels;
