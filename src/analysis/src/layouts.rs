@@ -1,4 +1,7 @@
-//! The typed events of a recording.
+//! The layouts of a recording's typed events: of tracepoints whose samples are decoded as a [`TypedEvent`], such as
+//! `sched:sched_switch`.
+//!
+//! [`TypedEvent`]: rperf_tracepoint::typed::TypedEvent
 
 use rperf_perfdata::{EventDesc, Metadata};
 use rperf_replay::EventIndex;
@@ -6,7 +9,8 @@ use rperf_tracepoint::typed::EventLayout;
 use rperf_tracepoint::{Error, Formats};
 use rperf_wire::Endian;
 
-/// The layout of each event that is a tracepoint with a typed event, looked up once.
+/// The layout of each event of a recording that is a tracepoint with a [`TypedEvent`](rperf_tracepoint::typed::TypedEvent),
+/// looked up once.
 #[derive(Debug)]
 pub struct EventLayouts {
     /// The recording's byte order.

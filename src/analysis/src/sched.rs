@@ -28,8 +28,8 @@ const WAKEUP: &str = "sched:sched_wakeup";
 /// The process id of a task that an event names only by its thread id, for [`SchedTasks::find_or_add`].
 pub(crate) const UNKNOWN_PID: i32 = -1;
 
-/// Returns the tracepoint that is ignored because the recording has an earlier one for the same wakeup: `sched_wakeup` if there is
-/// `sched_waking`.
+/// Returns the tracepoint that is ignored because the recording has an earlier one for the same wakeup: `sched_wakeup` if there
+/// is `sched_waking`.
 #[must_use]
 pub fn ignored_wakeup(layouts: &crate::EventLayouts) -> Option<&'static str> {
     layouts.has(WAKING).then_some(WAKEUP)

@@ -62,7 +62,7 @@ impl<'c, 'w> FunctionCounts<'c, 'w> {
         Ok(replay.fold(*jobs, new_counts).functions(*jobs))
     }
 
-    /// Returns the functions to show, for each table of events.
+    /// Returns the functions to show, a table for each group, and for each event without a group.
     ///
     /// # Errors
     ///

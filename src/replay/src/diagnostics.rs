@@ -48,7 +48,8 @@ impl DecodeErrors {
 pub struct Diagnostics {
     /// Number of records.
     pub records: u64,
-    /// Number of records by type, sorted by type, for types below 128 that occur.
+    /// Number of records by type, sorted by type, for types below 128 that occur. Higher types are those of
+    /// simpleperf, or unknown.
     pub kinds: Vec<(RecordKind, u64)>,
     /// Number of LOST records: the kernel writes one each time that a ring was full (perf's "chunks").
     pub lost_chunks: u64,

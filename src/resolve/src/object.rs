@@ -22,14 +22,14 @@ use crate::jit_functions;
 /// A loaded object.
 pub(crate) struct LoadedObject {
     pub(crate) table: SymbolTable,
-    /// The file with the symbols; empty for symbols that are not from a file of their own.
+    /// The path of the file with the symbols; empty for symbols that are not from a file of their own.
     pub(crate) source: PathBuf,
     /// Type of the file `source`.
     pub(crate) origin: Option<SymbolOrigin>,
     pub(crate) findings: Vec<SymbolFinding>,
     /// For a kernel: the symbols of its modules in kallsyms.
     modules: Vec<ModuleSymbols>,
-    /// The file with the symbols, if any, which is also where to look for lines and inlined functions.
+    /// The contents of the object file with the symbols, if they are from one: lines and inlined functions are looked up with it.
     debug: Option<DebugSource>,
     /// For code in a JIT dump.
     pub(crate) jit: Option<JitObject>,
@@ -63,12 +63,12 @@ impl LoadedObject {
         self.inlines.get_or_init(read).as_deref()
     }
 
-    /// The file with the symbols, if any; for the kernel, its code is used as well.
+    /// The object file with the symbols, if any. That of the kernel is also read for code.
     pub(crate) fn image(&self) -> Option<&DebugSource> {
         self.debug.as_ref()
     }
 
-    /// Whether there is a file that could have lines.
+    /// Whether there is an object file, which could have lines.
     pub(crate) fn has_file(&self) -> bool {
         self.debug.is_some()
     }
@@ -78,7 +78,8 @@ impl LoadedObject {
         self.inlines.get()?.as_deref()
     }
 
-    /// The symbol index of the inlined function with this number.
+    /// The symbol index of the inlined function with this number in [`InlineInfo`]: inlined functions follow the symbols of the
+    /// table.
     pub(crate) fn inlined_symbol(&self, number: u32) -> Option<SymbolIndex> {
         SymbolIndex::new(self.table.len().checked_add(number as usize)?)
     }
@@ -120,6 +121,7 @@ impl LoadedObject {
     pub(crate) fn find(&self, address: u64, function: Option<u32>) -> Option<SymbolIndex> {
         let index = match function {
             None => self.table.find(address),
+            // Loaded with `by_number`: the table has the symbol of each function at its number.
             Some(number) => SymbolIndex::new(number as usize)
                 .filter(|index| index.as_usize() < self.table.len()),
         };
@@ -146,7 +148,7 @@ impl LoadedObject {
 pub(crate) struct LoadInputs<'a> {
     pub(crate) files: &'a dyn Files,
     pub(crate) paths: &'a SearchPaths,
-    /// The image of the running kernel's 64-bit vdso, if given.
+    /// The image of the running kernel's 64-bit vdso; not given if the files are of another machine (`--symfs`).
     pub(crate) vdso: Option<&'a FileBytes>,
     /// All objects of the recording.
     pub(crate) dsos: &'a [Dso],
@@ -182,6 +184,7 @@ impl LoadInputs<'_> {
             pid: pid(dso),
             other_pids: other_pids(dso),
             jit_dump: jit_dump.as_deref(),
+            // The mappings of these JIT functions have numbers, for [`LoadedObject::find`].
             by_number: dso.has_functions,
             ..ObjectRequest::new(path, kind)
         };

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct WaitChains {
     /// The threads of each cycle: each waits for the next one, the last for the first. The first has the lowest id.
     pub cycles: Vec<Vec<u32>>,
-    /// The threads of each chain: each waits for the next one. No thread waits for the first; the last waits for no thread, or is in a cycle.
+    /// The threads of each chain: each waits for the next one. No thread waits for the first; the last waits for no thread, or is
+    /// in a cycle.
     pub chains: Vec<Vec<u32>>,
 }
 
@@ -21,8 +22,8 @@ impl WaitChains {
         let mut visited: BTreeSet<u32> = BTreeSet::new();
         for first in holders.keys() {
             let path = path(holders, *first, &visited);
-            // A path that ends at a visited thread leads to no new cycle. If the last thread of another path waits, it waits for
-            // a thread of that path, where the cycle begins.
+            // A path that ends at a visited thread leads to no new cycle. Otherwise its last thread waits for no thread, or for a
+            // thread of the path itself, where a cycle begins.
             let last = path.last().filter(|last| !visited.contains(last));
             let holder = last.and_then(|last| holders.get(last));
             let start = holder.and_then(|holder| path.iter().position(|tid| tid == holder));
@@ -76,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_ends_at_a_running_thread_and_a_cycle_at_its_begin() {
+    fn chains_end_at_a_thread_that_does_not_wait_or_in_a_cycle() {
         let chain = of(&[(1, 2), (2, 3), (5, 3)]);
         assert!(chain.cycles.is_empty());
         assert_eq!(chain.chains, [vec![1, 2, 3], vec![5, 3]]);
@@ -95,6 +96,7 @@ mod tests {
             let leads_back = |tid: u32| {
                 let mut at = tid;
                 (0..12).any(|_| {
+                    // 99 is no thread.
                     at = holders.get(&at).copied().unwrap_or(99);
                     at == tid
                 })

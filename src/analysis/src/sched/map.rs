@@ -24,8 +24,8 @@ pub struct TaskNameFilter {
 }
 
 impl TaskNameFilter {
-    /// Selects the tasks with one of `names`; if `is_fuzzy`, the tasks whose name contains one of them. Returns `None` if `names` is empty, or
-    /// if one of them is empty: every name contains it.
+    /// Selects the tasks with one of `names`; if `is_fuzzy`, the tasks whose name contains one of them. Returns `None` if
+    /// `names` is empty, or if one of them is empty: every name contains it.
     #[must_use]
     pub fn new(names: Vec<Vec<u8>>, is_fuzzy: bool) -> Option<Self> {
         let is_valid = !names.is_empty() && names.iter().all(|name| !name.is_empty());
@@ -40,8 +40,8 @@ impl TaskNameFilter {
     }
 }
 
-/// The two characters for a task: `A0`, `B0` and so on to `Z9`, then again from `A0`; `.` for the idle task, `-` for one that is not
-/// selected.
+/// The two characters for a task: `A0`, `B0` and so on to `Z0`, then from `A1`, to `Z9`, then again from `A0`; `.` for the idle
+/// task, `-` for one that is not selected, both with a blank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskCode([u8; 2]);
 
@@ -82,7 +82,7 @@ pub struct MapRow<'m> {
     running: &'m BTreeMap<u32, TaskIndex>,
     tasks: &'m SchedTasks,
     mapped: &'m [MappedTask],
-    names: Option<&'m TaskNameFilter>,
+    filter: Option<&'m TaskNameFilter>,
 }
 
 impl MapRow<'_> {
@@ -92,13 +92,16 @@ impl MapRow<'_> {
         self.code != OTHER
     }
 
-    /// Returns the task that runs on a CPU, with its code; `None` before the first switch of the CPU, or if the task has no code yet:
-    /// it was renamed to a selected name after it was switched in.
+    /// Returns the task that runs on a CPU, with its code; `None` before the first switch of the CPU, or if the task has no code
+    /// yet: it was renamed to a selected name after it was switched in.
     #[must_use]
     pub fn running(&self, cpu: u32) -> Option<(&SchedTask, TaskCode)> {
         let index = *self.running.get(&cpu)?;
         let task = self.tasks.get(index);
-        if self.names.is_some_and(|names| !names.matches(&task.comm)) {
+        if self
+            .filter
+            .is_some_and(|filter| !filter.matches(&task.comm))
+        {
             return Some((task, OTHER));
         }
         let code = self.mapped.get(index.get())?.code?;
@@ -119,7 +122,7 @@ struct MappedTask {
 pub struct SwitchMap<S> {
     sink: S,
     cpus: Option<Vec<u32>>,
-    names: Option<TaskNameFilter>,
+    filter: Option<TaskNameFilter>,
     tasks: SchedTasks,
     /// By [`TaskIndex`].
     mapped: Vec<MappedTask>,
@@ -132,12 +135,12 @@ pub struct SwitchMap<S> {
 }
 
 impl<S: FnMut(&MapRow<'_>) -> FoldControl> SwitchMap<S> {
-    /// Creates a map of the switches on `cpus` to or from a task that `names` selects; `None` selects all.
-    pub fn new(cpus: Option<Vec<u32>>, names: Option<TaskNameFilter>, sink: S) -> Self {
+    /// Creates a map of the switches on `cpus` to or from a task that `filter` selects; `None` selects all.
+    pub fn new(cpus: Option<Vec<u32>>, filter: Option<TaskNameFilter>, sink: S) -> Self {
         Self {
             sink,
             cpus,
-            names,
+            filter,
             tasks: SchedTasks::new(),
             mapped: Vec::new(),
             next_code: TaskCode(*b"A0"),
@@ -155,8 +158,8 @@ impl<S: FnMut(&MapRow<'_>) -> FoldControl> SwitchMap<S> {
     }
 
     fn is_selected(&self, task: TaskIndex) -> bool {
-        let names = self.names.as_ref();
-        names.is_none_or(|names| names.matches(&self.tasks.get(task).comm))
+        let filter = self.filter.as_ref();
+        filter.is_none_or(|filter| filter.matches(&self.tasks.get(task).comm))
     }
 
     fn switch(&mut self, time: u64, cpu: u32, event: &SchedSwitch<'_>) {
@@ -198,7 +201,7 @@ impl<S: FnMut(&MapRow<'_>) -> FoldControl> SwitchMap<S> {
             running: &self.running,
             tasks: &self.tasks,
             mapped: &self.mapped,
-            names: self.names.as_ref(),
+            filter: self.filter.as_ref(),
         };
         self.flow = (self.sink)(&row);
     }

@@ -73,7 +73,8 @@ fn entered(events: &[Event], at: usize, task: u32) -> Option<TaskActivity> {
     }
 }
 
-/// For each task, the time in each state. A state lasts until the next event that changes it.
+/// For each task, the time in each state, found by a search through all events. A state lasts until the next event that changes
+/// it.
 fn oracle(events: &[Event]) -> BTreeMap<u32, [u64; TASK_STATES]> {
     let end = events.last().map_or(0, |event| event.time());
     let mut sums: BTreeMap<u32, [u64; TASK_STATES]> = BTreeMap::new();
@@ -108,8 +109,9 @@ fn chart(events: &[Event], endian: Endian, options: TimechartOptions) -> Option<
     with_replay(&recording.finish(), |data, replay| {
         let layouts = EventLayouts::of_recording(data.metadata()).expect("descriptions");
         let mut observer = TimechartObserver::new(&layouts, options);
-        let stacks = SwitchCallchains { is_wanted: true };
-        let pass = ObserverPass::new(&layouts, stacks).with_tasks();
+        // The recording has no callchains: this makes no difference.
+        let callchains = SwitchCallchains { is_wanted: true };
+        let pass = ObserverPass::new(&layouts, callchains).with_tasks();
         pass.run(replay, NonZeroUsize::MIN, &mut observer)
             .expect("memory");
         observer.finish()
@@ -128,7 +130,7 @@ fn options(cells: u64) -> TimechartOptions {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn states_add_up_to_those_of_a_search(
+    fn times_in_states_are_those_of_a_search_and_add_up(
         events in events(),
         cells in prop::sample::select(vec![1_u64, 10, 1000]),
         big in any::<bool>(),
@@ -157,7 +159,7 @@ proptest! {
             busy += lane.run_time();
         }
         prop_assert_eq!(whole.cpus.values().map(|cpu| cpu.busy).sum::<u64>(), busy);
-        // Parts of the time add up to the whole.
+        // The run times before and after an event add up to the whole.
         let middle = events[events.len() * fifths / 5].time();
         let parts = [(0, middle), (middle, u64::MAX)].map(|(first, last)| {
             let range = ChartRange { first, last };

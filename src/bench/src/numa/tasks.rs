@@ -100,7 +100,7 @@ impl SharedState<'_> {
     }
 }
 
-/// Forks the processes, starts the tasks when all are ready, and returns their measurements.
+/// Forks the processes, lets their tasks start when all are ready, and returns the measurements of the tasks.
 pub(super) fn run(bench: &NumaMem) -> Result<NumaResult, BenchError> {
     let cannot_map = "cannot map the memory";
     let state_memory = SharedMemory::new(SharedState::bytes(bench.task_count()));
@@ -138,6 +138,7 @@ pub(super) fn run(bench: &NumaMem) -> Result<NumaResult, BenchError> {
     if let Some(error) = state.error() {
         return Err(BenchError::of("a task of the benchmark failed")(error));
     }
+    // The status of the first process that failed; `None` if all succeeded.
     match status {
         Some(status) => Err(BenchError::Child(status)),
         None => Ok(NumaResult {
@@ -168,14 +169,14 @@ fn run_process(
     state: &SharedState<'_>,
 ) -> io::Result<()> {
     let first_task = number * bench.threads as usize;
-    let prepared = || {
+    let map_memory = || {
         // While this thread maps the memory, it is bound to the node and the CPU of the process's first task, or to CPU 0 instead
         // of that CPU if CPU 0 initializes all memory.
         let _affinity = bind(bench, first_task)?;
         let _on_cpu0 = initial_cpu(bench)?;
         map(bench, bench.sizes.process)
     };
-    let memory = prepared().inspect_err(|error| state.fail(error))?;
+    let memory = map_memory().inspect_err(|error| state.fail(error))?;
     let process = Process {
         bench,
         global,
@@ -193,8 +194,8 @@ fn run_process(
         let tasks = first_task..first_task + bench.threads as usize;
         let threads = tasks.map(start).collect::<io::Result<Vec<_>>>()?;
         threads.into_iter().try_for_each(|thread| {
-            let ended = thread.join();
-            ended.map_err(|_| io::Error::other("a thread panicked"))?
+            let result = thread.join();
+            result.map_err(|_| io::Error::other("a thread panicked"))?
         })
     })
 }
@@ -232,12 +233,12 @@ impl Process<'_> {
         let locked = locked.unwrap_or(process);
         self.state.add_ready();
         self.state.wait_for_start()?;
-        let parts = [self.global.words(), process, task_memory.words()];
-        let word_count = parts.iter().map(|part| part.len()).sum::<usize>() + locked.len();
+        let memories = [self.global.words(), process, task_memory.words()];
+        let word_count = memories.iter().map(|words| words.len()).sum::<usize>() + locked.len();
         let (begin, mut round) = (Instant::now(), 0);
         while loops.is_none_or(|loops| round < loops) && (round == 0 || begin.elapsed() < *duration)
         {
-            parts.iter().for_each(|part| access.pass(part, round));
+            memories.iter().for_each(|words| access.pass(words, round));
             if !locked.is_empty() {
                 let _held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
                 access.pass(locked, round);

@@ -75,7 +75,7 @@ pub(in crate::cli::commands) fn run(
     }
     let details = KmemDetails {
         resolver: &resolver,
-        intervals: time_intervals(matches, &analysis, "script")?,
+        intervals: time_intervals(matches, &analysis, "script")?, // The command that prints times, for a hint.
     };
     let pass = ObserverPass::new(&layouts, details).reading(&needed);
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut events)?;
@@ -83,7 +83,7 @@ pub(in crate::cli::commands) fn run(
     context.paginate("kmem")?;
     let is_raw = flag(matches, "raw-ip") == Some(true);
     let result = StatResult {
-        layout: PageLayout::new(&events.pages, migrate_types(&analysis), is_live),
+        page_layout: PageLayout::new(&events.pages, migrate_types(&analysis), is_live),
         allocators,
         tables,
         is_live,
@@ -91,7 +91,7 @@ pub(in crate::cli::commands) fn run(
         pages: &events.pages,
         distributions: events.distributions.as_ref(),
         names: &|address| match is_raw {
-            true => None,
+            true => None, // The address is shown instead.
             false => call_site(&resolver, address),
         },
     };
@@ -137,7 +137,7 @@ struct StatResult<'a> {
     is_live: bool,
     slab: &'a SlabStatistics,
     pages: &'a PageStatistics,
-    layout: PageLayout,
+    page_layout: PageLayout,
     distributions: Option<&'a KmemDistributions>,
     names: &'a CallSiteNames<'a>,
 }
@@ -209,17 +209,17 @@ impl StatResult<'_> {
             page: true,
         });
         if !tables.is_empty() {
-            self.layout.write_flag_legend(out, self.pages)?;
+            self.page_layout.write_flag_legend(out, self.pages)?;
         }
         for (number, table) in tables.into_iter().enumerate() {
             if let RequestedTable::Pages(kind, rows) = table {
                 if number > 0 {
                     writeln!(out)?;
                 }
-                self.layout.write(out, kind, &rows, self.names)?;
+                self.page_layout.write(out, kind, &rows, self.names)?;
             }
         }
-        self.layout.write_summary(out, self.pages)
+        self.page_layout.write_summary(out, self.pages)
     }
 
     fn write_json(&self, out: &mut dyn Write, lost: u64) -> io::Result<()> {
@@ -244,7 +244,7 @@ impl StatResult<'_> {
                         PageTable::Callers => "page_callers",
                         PageTable::Pages => "page_frames",
                     };
-                    json::write_page_rows(out, key, &rows, &self.layout, self.names)?;
+                    json::write_page_rows(out, key, &rows, &self.page_layout, self.names)?;
                 }
             }
         }

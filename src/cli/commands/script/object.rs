@@ -1,8 +1,8 @@
 //! `script --json`: one JSON object per line for each sample, with the fields of `-F` as members.
 //!
-//! Times are in nanoseconds; addresses, `dsoff` and `data_src` are strings with `0x`. As in stacks of the text format, frames
-//! have the address in their object, but those of the kernel or without an object have the sampled address. A tracepoint's
-//! payload is included as text and, in `fields`, by field.
+//! Times are in nanoseconds; addresses, `dsoff` and `data_src` are strings with `0x`. As in stacks of the text format, the
+//! address of a frame is that in its DSO, but the sampled one if the frame is of the kernel or has no DSO. A tracepoint's payload
+//! is included as text (`trace`) and by field (`fields`). For `--csv` and `--template`, a row is made from each JSON object.
 
 use std::fmt::Write as _;
 
@@ -17,11 +17,11 @@ use super::rows;
 use super::text::{SampleText, ShownSample, TextBuffers};
 use crate::cli::error::CliError;
 
-/// The version of the objects. It changes when a member is removed or changes its meaning; new members may be added
+/// The version of the JSON objects. It changes when a member is removed or changes its meaning; new members may be added
 /// at any time.
 const JSON_VERSION: u64 = 1;
 
-/// Refuses fields that objects and rows do not have. `option`, for the error, is the option that selects objects or rows.
+/// Refuses fields that JSON objects and rows do not have. `option`, for the error, is the option that selects objects or rows.
 ///
 /// # Errors
 ///
@@ -36,7 +36,7 @@ pub(super) fn check(fields: LineFields, option: &str) -> Result<(), CliError> {
     }
 }
 
-/// Appends a frame and a comma.
+/// Appends the JSON object of a frame, and a comma.
 pub(super) fn frame(fields: LineFields, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
     let mut object = JsonObject::new(out);
     object.hex("address", address.shown_address);
@@ -45,7 +45,7 @@ pub(super) fn frame(fields: LineFields, address: &ResolvedAddress<'_>, out: &mut
     out.push(b',');
 }
 
-/// Appends the symbol and the object of an address, as far as known and requested.
+/// Appends the symbol and the DSO of an address, as far as known and requested.
 fn location(fields: LineFields, address: &ResolvedAddress<'_>, object: &mut JsonObject<'_>) {
     if let Some(symbol) = address.symbol.filter(|_| fields.has(LineField::Sym)) {
         object.text("symbol", symbol.name);
@@ -65,7 +65,7 @@ fn location(fields: LineFields, address: &ResolvedAddress<'_>, object: &mut Json
 }
 
 impl SampleText<'_, '_> {
-    /// Appends a sample, as an object or as a row.
+    /// Appends a sample, as a JSON object or as a row.
     pub(super) fn object(
         &self,
         shown: &ShownSample<'_>,
@@ -82,7 +82,7 @@ impl SampleText<'_, '_> {
         let start_of_object = block.text.len();
         let mut object = JsonObject::new(&mut block.text);
         object.plain("version", JSON_VERSION);
-        start(event, line, &mut object);
+        common_members(event, line, &mut object);
         if fields.has(LineField::Trace) {
             self.payload(sample, &mut object);
         }
@@ -100,7 +100,7 @@ impl SampleText<'_, '_> {
                 Some(_) if event.layout.has_frame_lines() => {
                     let out = object.member("callchain");
                     out.push(b'[');
-                    // With a structured plan, each frame is an object and a comma, see [`frame`].
+                    // For JSON objects and rows, `frames` calls [`frame`], which ends each frame with a comma.
                     self.frames(event, sample, task, scratch, out);
                     if out.last() == Some(&b',') {
                         out.pop();
@@ -117,6 +117,7 @@ impl SampleText<'_, '_> {
         }
         object.finish();
         match &self.plan.rows {
+            // Replaces the JSON object by a row.
             Some(rows) => rows.replace(&mut block.text, start_of_object),
             None => block.text.push(b'\n'),
         }
@@ -146,7 +147,7 @@ impl SampleText<'_, '_> {
 }
 
 /// Appends time, task, CPU, event and period.
-fn start(event: &EventPlan, line: &SampleLine<'_>, object: &mut JsonObject<'_>) {
+fn common_members(event: &EventPlan, line: &SampleLine<'_>, object: &mut JsonObject<'_>) {
     let fields = event.layout.fields();
     if fields.has(LineField::Time) && line.time != u64::MAX {
         object.plain("time", line.time);

@@ -23,6 +23,8 @@ impl Style for GasFormatter {
 
     fn operands(&mut self, insn: &Instruction, bytes: &[u8], operands: &mut String) {
         self.format_all_operands(insn, operands);
+        // Differences from the formatter: objdump prints `shl %eax` without the implied 1, and `imul $3,%eax,%eax` with both
+        // registers.
         if has_implied_one(insn, bytes)
             && let Some(rest) = operands.strip_prefix("$0x1,")
         {
@@ -38,6 +40,7 @@ impl Style for GasFormatter {
         } else if matches!(insn.mnemonic(), Mnemonic::In | Mnemonic::Out) {
             parenthesize_port(insn, operands);
         } else if operands.is_empty() && pops_in_place(insn) {
+            // Operands that the formatter omits: here those of `faddp`, below that of `fxch`.
             operands.push_str("%st,%st(1)");
         } else if operands.is_empty() && insn.mnemonic() == Mnemonic::Fxch {
             operands.push_str("%st(1)");

@@ -6,12 +6,12 @@ use crate::definition::signed_number;
 use crate::field::Dereference;
 use crate::register;
 
-/// The base of a value.
+/// The base of a value, from which memory is read or not, see [`Operand::reads`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum OperandBase {
     /// A register or a constant, in the kernel's syntax for probes (`%ax`, `\5`).
     Known(String),
-    /// Memory at an offset from a symbol.
+    /// The memory at an offset from a symbol, without a further read: in the kernel's syntax, `@+OFFSET` has the value.
     Symbol(String, i64),
 }
 
@@ -19,7 +19,7 @@ pub(super) enum OperandBase {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Operand {
     pub(super) base: OperandBase,
-    /// The read of memory at an offset from the base; empty for the base itself.
+    /// The read of memory at an offset from the base, at most one; empty if the base is the value.
     pub(super) reads: Vec<Dereference>,
     /// The type of the value: `s32`.
     pub(super) kind: String,
@@ -44,16 +44,16 @@ pub(super) fn split(arguments: &str) -> Vec<&str> {
 pub(super) fn parse(architecture: Architecture, word: &str) -> Option<Operand> {
     let (size, operand) = word.split_once('@')?;
     let kind = kind(size)?;
-    let known = |text: String, reads| Operand {
+    let with_known_base = |text: String, reads| Operand {
         base: OperandBase::Known(text),
         reads,
         kind: kind.clone(),
     };
-    let register = |word: &str| {
+    let kernel_register = |name: &str| {
         // On arm64, registers have no prefix.
-        let prefixed = match word.starts_with('%') {
-            true => word.to_owned(),
-            false => format!("%{word}"),
+        let prefixed = match name.starts_with('%') {
+            true => name.to_owned(),
+            false => format!("%{name}"),
         };
         match register::is_known(architecture, &prefixed) {
             true => Some(prefixed),
@@ -61,13 +61,16 @@ pub(super) fn parse(architecture: Architecture, word: &str) -> Option<Operand> {
         }
     };
     if architecture == Architecture::Aarch64 {
-        return arm64(operand, &register).map(|(base, reads)| known(base, reads));
+        return arm64(operand, &kernel_register).map(|(base, reads)| with_known_base(base, reads));
     }
     if let Some(constant) = operand.strip_prefix('$') {
-        return Some(known(format!("\\{}", signed_number(constant)?), Vec::new()));
+        return Some(with_known_base(
+            format!("\\{}", signed_number(constant)?),
+            Vec::new(),
+        ));
     }
     if operand.starts_with('%') {
-        return Some(known(register(operand)?, Vec::new()));
+        return Some(with_known_base(kernel_register(operand)?, Vec::new()));
     }
     let (offset, inside) = operand.strip_suffix(')')?.split_once('(')?;
     if inside == "%rip" {
@@ -91,15 +94,16 @@ pub(super) fn parse(architecture: Architecture, word: &str) -> Option<Operand> {
     };
     let read = Dereference {
         offset,
+        // Only kernel probes need it: uprobes read user memory anyway.
         is_user: false,
     };
-    Some(known(register(inside)?, vec![read]))
+    Some(with_known_base(kernel_register(inside)?, vec![read]))
 }
 
 /// Parses an operand of arm64: `[sp, 8]`, `x0` or `5`. Returns its base and reads.
 fn arm64(
     operand: &str,
-    register: &dyn Fn(&str) -> Option<String>,
+    kernel_register: &dyn Fn(&str) -> Option<String>,
 ) -> Option<(String, Vec<Dereference>)> {
     if let Some(inside) = operand.strip_prefix('[') {
         let inside = inside.strip_suffix(']')?;
@@ -108,17 +112,17 @@ fn arm64(
             offset: signed_number(offset.trim())?,
             is_user: false,
         };
-        return Some((register(base)?, vec![read]));
+        return Some((kernel_register(base)?, vec![read]));
     }
     match signed_number(operand) {
         Some(constant) => Some((format!("\\{constant}"), Vec::new())),
-        None => Some((register(operand)?, Vec::new())),
+        None => Some((kernel_register(operand)?, Vec::new())),
     }
 }
 
 /// Returns the type for a size in bytes, which is negative for signed numbers; `None` if the kernel has no such type.
 fn kind(size: &str) -> Option<String> {
-    // Floating point numbers have an f after the size.
+    // Floating point numbers have an f after the size. The kernel has no type for them: their bits are fetched as an integer.
     let size = signed_number(size.trim_end_matches('f'))?;
     let letter = if size < 0 { 's' } else { 'u' };
     let bytes = size.unsigned_abs();

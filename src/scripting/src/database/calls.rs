@@ -38,7 +38,8 @@ pub(crate) const FUNCTIONS: [&str; 12] = [
     "synth_data",
 ];
 
-/// Records that change or use the tasks of a database.
+/// Records that a database needs besides samples: those that change its tasks, and those of context switches, which are rows of
+/// a table.
 pub(crate) const DATABASE_RECORDS: [RecordKind; 4] = [
     RecordKind::COMM,
     RecordKind::FORK,
@@ -56,6 +57,7 @@ pub(crate) struct DatabaseCalls {
 impl DatabaseCalls {
     /// The tables of a script; `None` if it does not export to a database.
     pub(crate) fn new(functions: &ScriptFunctions) -> Option<Self> {
+        // `mode` is `perf_db_export_mode`, which the script sets.
         functions.database.mode.then(|| Self {
             functions: FUNCTIONS.map(|name| functions.get(name).is_some()),
         })
@@ -67,7 +69,7 @@ impl DatabaseCalls {
     }
 
     /// The names of the functions in the order of [`FUNCTIONS`]; `None` for a function that the script does not have. The
-    /// numbers of these functions follow those of all other calls, in the same order.
+    /// interpreter is told which function to call by a number: those of events and records come first, then these, in this order.
     pub(crate) fn names(&self) -> impl Iterator<Item = Option<&'static str>> {
         let defined = self.functions.into_iter();
         FUNCTIONS

@@ -102,7 +102,7 @@ fn of_block(compared: &ComparedBlock) -> String {
 fn of_first_cycles(compared: &ComparedBlock) -> String {
     /// Width of perf's column in bytes, not characters: shorter texts are padded.
     const BYTES: usize = 17;
-    /// The maximum number of bars.
+    /// The maximum number of bars: perf keeps the cycles of the first 8 executions of a block.
     const MAX_BARS: usize = 8;
     let differences = &compared.first_differences;
     if differences.len() < 2 || differences.iter().all(|difference| *difference == 0) {
@@ -148,11 +148,12 @@ fn formula(comparison: &Comparison, row: &ComparedRow, file: usize) -> String {
     match comparison.method {
         ComparisonMethod::Delta | ComparisonMethod::AbsoluteDelta => {
             let total = comparison.totals.get(file).copied().unwrap_or_default();
-            let baseline = comparison.baseline_total;
-            format!("({new} * 100 / {total}) - ({old} * 100 / {baseline})")
+            let baseline_total = comparison.baseline_total;
+            format!("({new} * 100 / {total}) - ({old} * 100 / {baseline_total})")
         }
         ComparisonMethod::Ratio => format!("{new} / {old}"),
         ComparisonMethod::Cycles => String::new(),
+        // `baseline` and `other` are weights.
         ComparisonMethod::WeightedDifference { baseline, other } => {
             format!("({new} * {other}) - ({old} * {baseline})")
         }
