@@ -146,6 +146,7 @@ pub(crate) fn parse_seconds(text: &str) -> Option<u64> {
 }
 
 fn invalid_interval(error: IntervalError) -> CliError {
+    // 234 is the exit status of perf: -EINVAL.
     let cli = CliError::message(234, error.to_string());
     match error {
         IntervalError::NoBoundaries => {

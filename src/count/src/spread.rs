@@ -65,8 +65,9 @@ mod tests {
     fn the_standard_error_is_that_of_the_mean() {
         let spread = of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]);
         assert_eq!(spread.mean(), 5.0);
-        let sample = (32.0_f64 / 7.0).sqrt();
-        assert!((spread.standard_error() - sample / 8.0_f64.sqrt()).abs() < 1e-12);
+        let sample_deviation = (32.0_f64 / 7.0).sqrt();
+        assert!((spread.standard_error() - sample_deviation / 8.0_f64.sqrt()).abs() < 1e-12);
+        // 100 percent divided by the mean.
         assert!((spread.error_percent() - 20.0 * spread.standard_error()).abs() < 1e-12);
     }
 

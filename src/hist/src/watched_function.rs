@@ -76,6 +76,7 @@ impl WatchedFunction {
         sum.add(ColumnSum {
             period: sample.period,
             samples: 1,
+            // Not counted by address.
             latency: 0,
         });
     }
@@ -107,7 +108,8 @@ impl WatchedFunction {
         self.sums.retain(|_, sum| sum.samples > 0 || sum.period > 0);
     }
 
-    /// Discards the known frame, whose ids became invalid when the World was pruned.
+    /// Discards the known frame, whose ids became invalid when objects were removed from the World (the processes and mappings at
+    /// a time).
     pub(crate) fn discard_frame(&mut self) {
         self.frame = None;
     }

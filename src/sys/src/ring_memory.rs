@@ -121,7 +121,7 @@ impl RingMemory {
     /// Parameters to convert hardware time to timestamps; `None` without `cap_user_time_zero`.
     pub(crate) fn time_conversion(&self) -> Option<TimeConversion> {
         loop {
-            // A sequence lock: its number is odd while the kernel writes, and another one afterwards.
+            // A sequence lock: its number is odd while the kernel writes, and a different even number after that.
             // Acquire: the fields read below are not older than the number.
             let before = self.lock().load(Ordering::Acquire);
             // SAFETY: the control page is mapped as long as `self` lives, and begins with this

@@ -101,7 +101,7 @@ pub struct Pageblocks {
 pub struct FragmentationReport {
     /// By order and migrate type.
     pub classes: BTreeMap<PageClass, PageClassCounts>,
-    /// Pages freed whose allocation is not in the recording, by order of the free.
+    /// Pages freed whose allocation is not in the recording, by the order (as in [`PageClass`]) of the block that was freed.
     pub unmatched_freed_pages: BTreeMap<u32, u64>,
     /// `None` if the order of pageblocks, or the frame number of an outstanding page, is unknown.
     pub pageblocks: Option<Pageblocks>,
@@ -123,7 +123,7 @@ pub struct Fragmentation {
     unmatched_freed_pages: BTreeMap<u32, u64>,
     live: LivePages,
     fallbacks: FxHashMap<Fallback, u64>,
-    /// By caller and order of the block.
+    /// Number of fallbacks by caller and [`Fallback::from_order`].
     fallback_callers: FxHashMap<(u64, i32), u64>,
     slab: SlabWaste,
     /// Where records were lost.
@@ -140,7 +140,7 @@ enum PageId {
 }
 
 impl PageId {
-    /// `frame` is the frame number in the event: if there is one, `page` is the same number, otherwise an address.
+    /// `page` is a frame number if the event has one (`frame`), otherwise the address of a `struct page`.
     fn new(page: u64, frame: Option<u64>) -> Self {
         match frame {
             Some(_) => Self::Frame(page),
@@ -192,7 +192,8 @@ impl Fragmentation {
             let counts = classes.entry(class).or_default();
             counts.freed = counts.freed.saturating_add(pages);
         };
-        let unknown = match page {
+        // The number of freed pages whose allocation is unknown.
+        let unmatched = match page {
             PageId::Frame(frame) => live.remove(frame, order, free),
             PageId::Address(address) => match live.remove_address(address) {
                 Some(class) => {
@@ -202,9 +203,9 @@ impl Fragmentation {
                 None => pages(order),
             },
         };
-        if unknown > 0 {
+        if unmatched > 0 {
             let sum = self.unmatched_freed_pages.entry(order).or_default();
-            *sum = sum.saturating_add(unknown);
+            *sum = sum.saturating_add(unmatched);
         }
     }
 
@@ -272,8 +273,9 @@ impl Fragmentation {
         // By pageblock: whether it has pages that can be moved, and ones that cannot.
         let mut pageblocks: FxHashMap<u64, [bool; 2]> = FxHashMap::default();
         let mut all = PageblockCounts::default();
-        for (pageblock, block, pages) in self.live.by_range(order) {
-            let (migrate_type, caller) = (block.class.migrate_type, block.caller);
+        // `live_block` is an allocation or a part of one, with `pages` pages in the pageblock.
+        for (pageblock, live_block, pages) in self.live.by_range(order) {
+            let (migrate_type, caller) = (live_block.class.migrate_type, live_block.caller);
             let is_movable = types.is_movable(migrate_type);
             all.pages += pages;
             let [has_movable, has_other] = pageblocks.entry(pageblock).or_default();

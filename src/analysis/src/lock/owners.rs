@@ -6,12 +6,12 @@ use super::captured::{CapturedWait, CapturedWaits};
 use super::futex_holder::FutexHolder;
 use crate::EventContext;
 
-/// The captured waits whose calls have not been observed yet, and the threads that may be owners.
+/// The captured waits whose calls have not been observed yet, and the threads that may be holders.
 #[derive(Debug, Default)]
 pub(super) struct FutexOwners {
     /// The process of each thread of the recording.
     processes: FxHashMap<u32, u32>,
-    /// The ids in the recording of threads of PID namespaces other than the recorder's, by process and by id in the namespace.
+    /// For threads in PID namespaces other than the recorder's: the id in the recording, by process and by id in the namespace.
     by_namespace_id: FxHashMap<(u32, u32), u32>,
     /// Waits whose calls have not been observed yet, by thread.
     pending: FxHashMap<u32, NewWait>,
@@ -27,8 +27,8 @@ pub(super) struct NewWait {
 }
 
 impl FutexOwners {
-    /// `processes` has the id and the process id of each thread. A number in the memory of a futex that is not the id of one of
-    /// these threads is not an owner.
+    /// `processes` has the id and the process id of each thread. If a number in the memory of a futex is not the id of
+    /// one of these threads, it is not a holder.
     pub(super) fn new(processes: impl IntoIterator<Item = (u32, u32)>) -> Self {
         Self {
             processes: processes.into_iter().collect(),

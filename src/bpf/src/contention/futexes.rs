@@ -194,7 +194,7 @@ fn sum_key(b: &mut ProgramBuilder, options: &ContentionOptions) {
         ContentionKey::Owner(_) => {
             read_memory(b, ON_STACK);
             owner(b, ON_STACK);
-            if let Some(layout) = options.thread_ids() {
+            if let Some(layout) = options.thread_id_layout() {
                 // The registers of the call are not needed any more.
                 thread_ids::translate(b, layout, thread_ids::Places::at(REGISTERS));
             }

@@ -1,4 +1,5 @@
-//! Waits for locks of the kernel and of user programs: sums in the kernel, and records of owners and names when waits begin.
+//! Waits for locks of the kernel and of user programs. BPF programs either sum them in the kernel, or write a record with the
+//! owner or the name of the lock when a wait begins.
 
 mod captured_futexes;
 mod captured_locks;
@@ -120,7 +121,7 @@ pub struct WaitKey {
     pub stack: Option<u32>,
 }
 
-/// The waits of one [`WaitKey`], in ns.
+/// The waits of one [`WaitKey`]; times are in ns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitSummary {
     /// Waits that ended.
@@ -165,7 +166,8 @@ pub struct ContentionSummary(LoadedPrograms);
 const MAX_CPUS: u32 = 8192;
 /// The maximum number of open waits, and of threads in [`queued::RUN_QUEUE_TIMES`].
 const MAX_WAITS: u32 = 16384;
-/// The maximum number of entries of a map with LRU eviction that the programs do not use.
+/// The maximum number of entries of a map with LRU eviction if the programs do not use the map: small, since the kernel allocates
+/// all entries at once.
 const UNUSED_LRU: u32 = 128;
 
 impl ContentionSummary {
@@ -175,6 +177,7 @@ impl ContentionSummary {
     /// [`Error`]; before Linux 5.19, [`Error::Attach`] unless only waits for futexes are selected: the tracepoint
     /// `contention_begin` is missing.
     pub fn start(options: &ContentionOptions) -> Result<Self, Error> {
+        // The offset of `task_struct::pid`, if new child tasks are observed, too.
         let follow = options.tasks.follow_offset()?;
         let mut loaded = LoadedPrograms::new(&shapes(options))?;
         loaded.set_template(programs::TEMPLATE, value::SIZE, value::MIN)?;
@@ -188,6 +191,7 @@ impl ContentionSummary {
             loaded.attach("switch", "sched_switch", &queued::switch(offset))?;
             loaded.attach("wakeup", "sched_wakeup", &queued::wake(offset))?;
         }
+        // The flags of futexes are above those of the kernel's locks.
         let [selects_kernel_locks, selects_futexes] = [false, true].map(|is_futex| {
             let flags = options.flags.as_ref();
             flags.is_none_or(|list| list.iter().any(|flags| (*flags >= FUTEX) == is_futex))
@@ -196,12 +200,13 @@ impl ContentionSummary {
             note_run_queues(&loaded, options)?;
             let end = programs::end(options);
             let begin = programs::begin(options)?;
+            // The end first: otherwise, a wait that begins and ends in between would remain open.
             loaded.attach("contention_end", "contention_end", &end)?;
             loaded.attach("contention_begin", "contention_begin", &begin)?;
         }
         if options.with_futexes && selects_futexes {
             let number = syscall_number("futex").ok_or(Error::Architecture)?;
-            if let Some(layout) = options.thread_ids() {
+            if let Some(layout) = options.thread_id_layout() {
                 let program = thread_ids::fork(layout);
                 loaded.attach("thread_ids", "sched_process_fork", &program)?;
             }
@@ -277,7 +282,7 @@ impl ContentionSummary {
 
 impl ContentionOptions {
     /// Returns how ids are translated from PID namespaces, if owners of futexes are summed.
-    fn thread_ids(&self) -> Option<NamespaceLayout> {
+    fn thread_id_layout(&self) -> Option<NamespaceLayout> {
         let is_needed = self.with_futexes && matches!(self.key, ContentionKey::Owner(_));
         self.namespace_layout.filter(|_| is_needed)
     }
@@ -318,43 +323,47 @@ fn note_run_queues(loaded: &LoadedPrograms, options: &ContentionOptions) -> Resu
     })
 }
 
-/// Returns the maps by their [`MapId`].
+/// Returns the maps by their [`MapId`], each with the size of a key, the size of a value, and the maximum number of entries.
 fn shapes(options: &ContentionOptions) -> [NamedShape; 13] {
     use BpfMapKind::{Array, Hash, LruHash, PerCpuArray, StackTrace};
     let shape = NamedShape::new;
-    let size = |list: Option<usize>| {
-        let size = list.and_then(|size| u32::try_from(size).ok());
-        size.unwrap_or_default().max(1)
+    // The maximum number of entries for a list of this length; a map needs at least one.
+    let list_entries = |length: Option<usize>| {
+        let length = length.and_then(|length| u32::try_from(length).ok());
+        length.unwrap_or_default().max(1)
     };
     let entries = options.max_entries.max(1);
-    let sum = value::SIZE as u32;
+    let sum_size = value::SIZE as u32;
     let lru_size = |is_used: bool, size: u32| if is_used { size } else { UNUSED_LRU };
     let queued_threads = lru_size(options.run_queue_task_pid.is_some(), MAX_WAITS);
-    let namespaced_threads = lru_size(options.thread_ids().is_some(), thread_ids::MAX_THREADS);
+    let namespaced_threads = lru_size(
+        options.thread_id_layout().is_some(),
+        thread_ids::MAX_THREADS,
+    );
     let depth = options.max_stack.clamp(1, MAX_FRAMES);
     let stacks = [4, 8 * depth, entries.next_power_of_two()];
     [
         shape("tasks", Hash, [4, slot::SIZE as u32, tasks::MAX_TASKS]),
         shape("losses", PerCpuArray, [4, 8, losses::COUNT]),
         shape("waits", Hash, [16, wait::SIZE, MAX_WAITS]),
-        shape("sums", Hash, [16, sum, entries]),
-        shape("template", Array, [4, sum, 1]),
+        shape("sums", Hash, [16, sum_size, entries]),
+        shape("template", Array, [4, sum_size, 1]),
         shape("stacks", StackTrace, stacks),
         shape(
             "cpus",
             Hash,
-            [4, 4, size(options.cpus.as_ref().map(Vec::len))],
+            [4, 4, list_entries(options.cpus.as_ref().map(Vec::len))],
         ),
         shape(
             "flags",
             Hash,
-            [4, 4, size(options.flags.as_ref().map(Vec::len))],
+            [4, 4, list_entries(options.flags.as_ref().map(Vec::len))],
         ),
         shape("run queues", Hash, [8, 4, MAX_CPUS]),
         shape(
             "cgroups",
             Hash,
-            [8, 4, size(options.cgroups.as_ref().map(Vec::len))],
+            [8, 4, list_entries(options.cgroups.as_ref().map(Vec::len))],
         ),
         shape(
             "queued",

@@ -30,7 +30,8 @@ impl Recorded {
     ///
     /// # Errors
     ///
-    /// Status 129: options for recording without anything to record. Also the errors of `record`, and of creating the temporary folder.
+    /// Status 129 if options for recording are given, but nothing to record. Also the errors of `record`, and of creating the
+    /// temporary folder.
     pub(super) fn record(
         matches: &ArgMatches,
         context: &Context,
@@ -42,6 +43,7 @@ impl Recorded {
         if workload.is_empty() && attached.is_none() && !system {
             return refuse_record_options(matches, context).map(|()| None);
         }
+        // With something to record, `-i` is the file to write, which is then drawn.
         let given_path = text(matches, "keep").or_else(|| text(matches, "input"));
         let (path, temporary) = match given_path {
             Some(path) => (PathBuf::from(path), None),
@@ -83,7 +85,7 @@ fn recording_named(workload: &[OsString]) -> Option<&Path> {
     (mode & 0o111 == 0).then_some(Path::new(only))
 }
 
-/// Returns an error if options for recording are given.
+/// Returns an error if options for recording are given, since nothing is recorded.
 fn refuse_record_options(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
     let value = VALUES.into_iter().find(|id| text(matches, id).is_some());
     let off_cpu = (flag(matches, "off-cpu") == Some(true)).then_some("off-cpu");
@@ -99,15 +101,17 @@ fn refuse_record_options(matches: &ArgMatches, context: &Context) -> Result<(), 
     }
 }
 
+/// Returns the options of `record` except those of what to record.
 fn record_options(matches: &ArgMatches, path: &Path) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = vec!["-o".into(), path.into()];
     let unwind = text(matches, "unwind");
-    let default = match unwind {
+    let default_mode = match unwind {
+        // `record` refuses live unwinding in other modes: only stack copies are unwound.
         Some("live") => "dwarf",
         _ => "fp",
     };
     arguments.push("--call-graph".into());
-    arguments.push(text(matches, "call-graph").unwrap_or(default).into());
+    arguments.push(text(matches, "call-graph").unwrap_or(default_mode).into());
     for (option, id) in [("-F", "freq"), ("-e", "event"), ("--unwind", "unwind")] {
         if let Some(value) = text(matches, id) {
             arguments.extend([option.into(), value.into()]);

@@ -58,7 +58,7 @@ const COLUMN_NAMES: [&str; 6] = [
     "run_queue",
 ];
 
-/// The options that select waits of the running system.
+/// The options for waits of the running system; some apply to recordings, too.
 fn live_options() -> Vec<Arg> {
     vec![
         switch("use-bpf")
@@ -150,7 +150,9 @@ pub(in crate::cli::commands) fn run(
     };
     let query = LockQuery {
         events: LockEvents::Contention,
+        // With `-l`, locks of one name keep separate rows; `lock report` can combine them.
         combines_locks: false,
+        // Rows are shown even if none of their waits ended.
         shows_unended_waits: true,
         aggregation,
         table,
@@ -166,7 +168,7 @@ pub(in crate::cli::commands) fn run(
         callstack_filter: words(matches, "callstack-filter"),
     };
     check_options(matches, &query, is_live)?;
-    refuse_without_table(matches, &query, is_live)?;
+    refuse_table_options(matches, &query, is_live)?;
     if flag(matches, "holders") == Some(true) {
         return holders::run(matches, context, &query);
     }
@@ -177,6 +179,7 @@ pub(in crate::cli::commands) fn run(
         columns: &shown,
         separator: separator.map(String::as_str),
         with_histograms,
+        // The containers that cgroups belong to, each below its row.
         with_containers: with_histograms || count(matches, "verbose") > 0,
     };
     if is_live {
@@ -191,7 +194,7 @@ pub(in crate::cli::commands) fn run(
     })
 }
 
-/// Returns the default maximum number of frames: for a flame graph, as many as the kernel stores.
+/// Returns the default maximum number of frames: for a flame graph, as many as the kernel stores, also in recordings.
 fn default_max_stack(matches: &ArgMatches) -> usize {
     match is_given(matches, "svg") {
         true => MAX_LIVE_STACK,
@@ -199,9 +202,9 @@ fn default_max_stack(matches: &ArgMatches) -> usize {
     }
 }
 
-/// With `--holders` or `--svg`, which print no table of waits, refuses the options of this table; with `--svg` also `--json` and
-/// `--output`; with `--holders` also options that select waits, and the running system.
-fn refuse_without_table(
+/// `--holders` and `--svg` print no table of waits, so the options of this table are refused with them. With `--svg`, `--json`
+/// and `--output` are refused, too; with `--holders`, options that select waits or the running system.
+fn refuse_table_options(
     matches: &ArgMatches,
     query: &LockQuery,
     is_live: bool,

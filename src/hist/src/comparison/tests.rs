@@ -16,7 +16,7 @@ type Hit = (u8, u8, u16, u64);
 
 const FUNCTIONS: &[&str] = &["", "a", "b", "main"];
 
-/// A histogram with the rows of `hits`, and `hidden` more in its total period.
+/// A histogram with a row for each of `hits` (the comparison joins those of a function), and `hidden` more in its total period.
 fn histogram(hits: &[Hit], hidden: u64) -> Histogram {
     let columns = parse("dso,symbol").expect("known keys");
     let period = hits.iter().map(|hit| hit.3).sum::<u64>() + hidden;
@@ -46,6 +46,7 @@ fn row((dso, function, address, period): &Hit) -> HistogramRow {
             ..Weights::default()
         },
         others: Vec::new(),
+        // The third is the function name, the column that `compared_columns` appends.
         cells: vec![format!("lib{dso}"), text, name.to_owned()],
         unresolved: name.is_empty(),
         chains: 0,
@@ -172,7 +173,7 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_the_samples_does_not_matter(files in prop::collection::vec(hits(), 2..4), method in methods()) {
+    fn the_order_of_the_rows_of_a_file_does_not_matter(files in prop::collection::vec(hits(), 2..4), method in methods()) {
         let options = ComparisonOptions { method, ..PLAIN };
         let reversed: Vec<Vec<Hit>> = files.iter().map(|hits| hits.iter().rev().copied().collect()).collect();
         prop_assert_eq!(compare(&files, &options), compare(&reversed, &options));

@@ -57,11 +57,13 @@ impl Recording {
 
     /// Returns the file.
     pub(crate) fn file(self) -> Vec<u8> {
-        let events = [EventDesc::new(self.attr, vec![1])];
+        let ids = vec![1];
+        let events = [EventDesc::new(self.attr, ids)];
         let written = Writer::new(Cursor::new(Vec::new()), &events).and_then(|mut writer| {
             writer.write_data(&self.records)?;
             writer.finish(FeatureSet::new(Endian::NATIVE).hostname("machine"))
         });
-        written.expect("memory").1.into_inner()
+        let (_, output) = written.expect("memory");
+        output.into_inner()
     }
 }

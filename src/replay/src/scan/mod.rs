@@ -43,13 +43,13 @@ pub(crate) struct DataSlice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FinishedRound {
     pub(crate) position: u64,
-    /// The flush limit after this record.
+    /// The flush limit after this record: the time up to which perf would have delivered records.
     limit: u64,
     /// No record with an earlier time follows; equal to `limit` unless later records are late.
     pub(crate) complete_until: u64,
 }
 
-/// A record without a time, and the flush limit used instead.
+/// A record without a time, and the flush limit that is used as its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct TimelessRecord {
     position: u64,
@@ -64,11 +64,12 @@ pub(crate) struct Scan {
     /// Number of samples of each event.
     pub(crate) samples: Vec<u64>,
     pub(crate) slices: Vec<DataSlice>,
-    /// The modes of samples, one bit for each.
+    /// The CPU modes of samples, one bit for each.
     pub(crate) modes: u8,
     pub(crate) rounds: Vec<FinishedRound>,
     /// The first record without a time after each change of the flush limit, in file order.
     timeless: Vec<TimelessRecord>,
+    /// What samples of group leaders contribute to each member of the group.
     pub(crate) shares: GroupSamples,
     pub(crate) deferred: DeferredCallchains,
 }
@@ -88,10 +89,10 @@ impl Scan {
 
 /// Size of a chunk in bytes.
 const CHUNK_SIZE: u64 = 1 << 20;
-/// Description of the data kept for records that change the World, for errors.
+/// What is kept of records that change the World (the processes and mappings at a time), for the text of errors.
 pub(crate) const WORLD_CHANGES: &str = "the positions of records of mappings and threads";
 
-/// Reads all records of a file on at most `threads` threads.
+/// Reads all records of a file on at most `threads` threads. `walked` counts the bytes read, for progress.
 ///
 /// # Errors
 /// [`Error::Compressed`] for compressed records, and [`Error::OutOfMemory`].

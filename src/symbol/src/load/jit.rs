@@ -28,6 +28,7 @@ pub(super) fn load(files: &dyn Files, request: &ObjectRequest<'_>) -> LoadedSymb
     }
     match dump_of(files, request, &mut findings) {
         Some((path, dump)) => {
+            // By number, all functions are in the table; by address, only those that exist at the end of the dump.
             let (table, code) = match request.by_number {
                 true => dump.into_numbered(),
                 false => dump.last_functions(),
@@ -90,6 +91,7 @@ fn dump_of(
 /// Reads the file at `path` if it exists and is trusted. Adds no finding for a missing file.
 fn read(files: &dyn Files, path: &Path, findings: &mut Vec<SymbolFinding>) -> Option<FileBytes> {
     match files.read_trusted(path) {
+        // It belongs to another user.
         Ok(None) => {
             findings.push(SymbolFinding::Untrusted {
                 path: path.to_owned(),

@@ -125,6 +125,7 @@ fn run(instructions: &[Instruction], raw: &[u8], endian: Endian) -> u64 {
                 let start = offset.wrapping_add(index.wrapping_mul(size.into()));
                 read_number(raw, start as usize, size.into(), endian).unwrap_or(0)
             }
+            // As in perf, the index is not multiplied by the size: it is an offset in bytes.
             Instruction::DynamicElement { array, size } => {
                 let (start, _) = array.locate(raw, endian);
                 let start = start.saturating_add(stack.pop() as u32 as usize);
@@ -149,7 +150,8 @@ fn run(instructions: &[Instruction], raw: &[u8], endian: Endian) -> u64 {
     stack.pop()
 }
 
-/// Numbers that instructions operate on. Pushing to a full stack has no effect; popping from an empty stack returns 0.
+/// Numbers that instructions operate on. Pushing to a full stack has no effect; popping from an empty stack returns any number.
+/// Compiled programs do neither.
 struct Stack {
     values: [u64; STACK],
     len: usize,
@@ -172,7 +174,7 @@ impl Stack {
 }
 
 impl Binary {
-    /// The result for unsigned numbers; quotient and remainder of a division by zero are 0.
+    /// The result for unsigned numbers; quotient and remainder of a division by zero are 0; shifts are modulo 64.
     #[inline]
     pub(super) fn apply(self, left: u64, right: u64) -> u64 {
         match self {

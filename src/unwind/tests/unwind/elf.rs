@@ -135,11 +135,11 @@ pub(crate) fn build(arch: Arch, section: Section, entries: &[Entry]) -> Vec<u8> 
     let headers = names_end.next_multiple_of(8);
     file.pad(headers);
     // The null section.
-    put_section(&mut file, 0, 0, 0..0);
+    put_section_header(&mut file, 0, 0, 0..0);
     for part in &parts.sections {
-        put_section(&mut file, part.name, part.kind, part.range.clone());
+        put_section_header(&mut file, part.name, part.kind, part.range.clone());
     }
-    put_section(&mut file, NAMES_NAME, SHT_STRTAB, names..names_end);
+    put_section_header(&mut file, NAMES_NAME, SHT_STRTAB, names..names_end);
     let layout = Layout {
         machine,
         section_headers: (section != Section::Headless).then_some(headers),
@@ -232,15 +232,15 @@ fn put_cie(file: &mut File, arch: Arch, is_debug: bool, is_signal: bool) {
     put_padded(file, body);
 }
 
-/// Writes the FDE of an entry. `cie` is the offset of its CIE in the section, `section` that of the section in the file.
-fn put_fde(file: &mut File, is_debug: bool, cie: u64, section: u64, entry: &Entry) {
+/// Writes the FDE of an entry. `cie` is the offset of its CIE in the section, `section_start` that of the section in the file.
+fn put_fde(file: &mut File, is_debug: bool, cie: u64, section_start: u64, entry: &Entry) {
     let mut body = Vec::new();
     // The pointer to the CIE follows the FDE's length.
     let pointer_at = file.next_offset() + 4;
     let pointer = if is_debug {
         cie
     } else {
-        pointer_at - (section + cie)
+        pointer_at - (section_start + cie)
     };
     body.extend_from_slice(&(pointer as u32).to_le_bytes());
     if is_debug {
@@ -259,7 +259,7 @@ fn put_fde(file: &mut File, is_debug: bool, cie: u64, section: u64, entry: &Entr
     put_padded(file, body);
 }
 
-/// Writes the length of `body`, and `body` padded with `DW_CFA_nop`.
+/// Pads `body` with `DW_CFA_nop`, and writes its length, padding included, and then itself.
 fn put_padded(file: &mut File, mut body: Vec<u8>) {
     body.resize(body.len().next_multiple_of(usize::from(file.word)), 0);
     file.put(body.len() as u64, 4);
@@ -279,7 +279,8 @@ fn put_search_table(file: &mut File, frames: u64, locations: &[(u64, u64)]) {
     }
 }
 
-fn put_section(file: &mut File, name: u64, kind: u64, range: std::ops::Range<u64>) {
+/// Writes a section header for the bytes `range` of the file; also the null section's, whose range is `0..0`.
+fn put_section_header(file: &mut File, name: u64, kind: u64, range: std::ops::Range<u64>) {
     let address = if range.start == 0 {
         0
     } else {
@@ -287,7 +288,7 @@ fn put_section(file: &mut File, name: u64, kind: u64, range: std::ops::Range<u64
     };
     file.put(name, 4);
     file.put(kind, 4);
-    // The flags: SHF_ALLOC.
+    // The flags: SHF_ALLOC, for simplicity in all sections.
     file.put_word(2);
     file.put_word(address);
     file.put_word(range.start);
@@ -347,14 +348,15 @@ fn put_headers(file: &mut File, layout: &Layout) {
     ] {
         head.put(value, 2);
     }
-    put_segment(&mut head, PT_LOAD, 0..file_size);
+    put_segment_header(&mut head, PT_LOAD, 0..file_size);
     if let Some((kind, range)) = &layout.segment {
-        put_segment(&mut head, *kind, range.clone());
+        put_segment_header(&mut head, *kind, range.clone());
     }
     file.bytes[..head.bytes.len()].copy_from_slice(&head.bytes);
 }
 
-fn put_segment(head: &mut File, kind: u64, range: std::ops::Range<u64>) {
+/// Writes a program header for the bytes `range` of the file.
+fn put_segment_header(head: &mut File, kind: u64, range: std::ops::Range<u64>) {
     let size = range.end - range.start;
     let readable_executable = 5;
     head.put(kind, 4);
