@@ -40,7 +40,7 @@ pub(crate) fn refuse_with_json(matches: &ArgMatches, hint: &str) -> Result<(), C
     }
 }
 
-/// Prints all records on the standard output, or in the pager of `command`, if `-D` was given.
+/// If `-D` was given, prints all records on the standard output, or in the pager that is enabled for `command`.
 ///
 /// # Errors
 ///
@@ -102,12 +102,12 @@ pub(super) fn write<W: Write>(
         let dumped = dump_content(replay, &content);
         dump.write(out, &record, &dumped)?;
         match (&content, &dumped) {
-            (RecordContent::Sample(sample), DumpContent::Sample(dumped)) => {
+            (RecordContent::Sample(sample), DumpContent::Sample(dumped_sample)) => {
                 let mut result = Ok(());
                 replay.deliver(sample, |sample| {
                     if result.is_ok() {
                         let thread = match shows_threads {
-                            true => write_thread(out, dumped),
+                            true => write_thread(out, dumped_sample),
                             false => Ok(()),
                         };
                         result = thread.and_then(|()| after(out, DumpedRecord::Sample(sample)));

@@ -72,7 +72,7 @@ mod tests {
             };
             event.option(10, 25)
         };
-        for (event, rate, alone, mixed) in [
+        for (event, rate, for_all_events, for_this_event) in [
             (
                 "cycles",
                 SampledRate::Frequency(4000),
@@ -123,8 +123,8 @@ mod tests {
                 "--filter with a condition on its fields",
             ),
         ] {
-            assert_eq!(option(event, rate, true), alone);
-            assert_eq!(option(event, rate, false), mixed);
+            assert_eq!(option(event, rate, true), for_all_events);
+            assert_eq!(option(event, rate, false), for_this_event);
         }
     }
 }

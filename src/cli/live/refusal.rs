@@ -51,6 +51,7 @@ pub(super) fn explain(not_opened: &NotOpened) -> CliError {
     if not_opened.branches && cause.raw_os_error() == Some(libc::EOPNOTSUPP) {
         return no_branches(event);
     }
+    // The only part of the attr that the kernel refuses, such as a flag.
     if let Some(part) = &not_opened.refused {
         return refused_for(event, part);
     }
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_that_allows_the_event_is_not_the_reason() {
+    fn the_level_is_the_reason_only_if_it_does_not_allow_the_event() {
         let owner = "the process belongs to another user";
         for level in -1..=2 {
             assert!(
@@ -200,8 +201,8 @@ mod tests {
         assert!(of_task(-1, WITH_KERNEL, TRACEPOINT).contains(owner));
         for (level, tracepoint, needed) in [(2, NO_TRACEPOINT, 1), (0, TRACEPOINT, -1)] {
             let text = of_task(level, WITH_KERNEL, tracepoint);
-            let reason = format!("at {needed} or less, and it is {level}.");
-            assert!(text.contains(&reason), "{text}");
+            let denial = format!("at {needed} or less, and it is {level}.");
+            assert!(text.contains(&denial), "{text}");
         }
     }
 

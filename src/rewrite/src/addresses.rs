@@ -45,6 +45,7 @@ const KERNEL_STEPS: u64 = 255;
 
 /// The new addresses of a recording.
 struct AddressMap {
+    /// The World (the processes and mappings at each time) of the records so far.
     live: LiveWorld,
     /// Differs in each run, so that addresses can't be computed back.
     key: RandomState,
@@ -144,7 +145,7 @@ pub struct AddressShifter {
     endian: Endian,
     /// Layouts of the new samples, by event.
     layouts: Vec<SampleLayout>,
-    /// Orders of the MMAP and MMAP2 records that were noted and have not been rewritten yet.
+    /// Orders (time and position) of the MMAP and MMAP2 records that were noted and have not been rewritten yet.
     orders: VecDeque<Order>,
     /// Position of the next record to be rewritten, counted as in [`LiveWorld`]: the bytes of the records before it.
     position: u64,
@@ -182,7 +183,7 @@ impl AddressShifter {
         wire.ip = wire.ip.map(|ip| map.moved(place, ip));
         wire.addr = wire
             .addr
-            .map(|address| map.moved(with_mode_of(place, address), address));
+            .map(|address| map.moved(with_mode_of_address(place, address), address));
         let chain = encode_computed(endian, wire.callchain, |chain, to| {
             map.moved_chain(place, chain, to)
         });
@@ -191,7 +192,8 @@ impl AddressShifter {
         let branches = encode_computed(endian, branches, |entries, to| {
             for (index, word) in entries.iter().enumerate() {
                 let is_flags = index % 3 == 2;
-                let moved = |map: &mut AddressMap| map.moved(with_mode_of(place, word), word);
+                let moved =
+                    |map: &mut AddressMap| map.moved(with_mode_of_address(place, word), word);
                 to.push(if is_flags { word } else { moved(map) });
             }
         });
@@ -203,8 +205,8 @@ impl AddressShifter {
         })
     }
 
-    /// The record with its new addresses; `None` if the record must be dropped. `order` is the position of an MMAP or MMAP2
-    /// record. The result may refer to words in `buffer`.
+    /// The record with its new addresses; `None` if the record must be dropped. `order` is the time and position of an MMAP
+    /// or MMAP2 record. The result may refer to words in `buffer`.
     fn with_moved_addresses<'a>(
         &mut self,
         raw: &RawRecord<'a>,
@@ -240,6 +242,7 @@ impl AddressShifter {
     /// [`AddressMap::moved_chain`] ignores it.
     fn place_of(&self, raw: &RawRecord<'_>) -> Option<Place> {
         let order = Order {
+            // The flush limit, for records without a time: no record of an earlier time can follow.
             time: self.map.live.limit(),
             position: self.position,
         };
@@ -299,7 +302,7 @@ impl AddressShifter {
 }
 
 /// The place of a data address or a branch: its mode follows from the address.
-fn with_mode_of(place: Place, address: u64) -> Place {
+fn with_mode_of_address(place: Place, address: u64) -> Place {
     let mode = CpuMode::of_address(address);
     Place { mode, ..place }
 }
@@ -347,6 +350,7 @@ fn is_dropped(kind: RecordKind) -> bool {
 
 impl Transform for AddressShifter {
     fn is_ordered(&self) -> bool {
+        // A mapping in the next round may be older than a sample in this one.
         true
     }
 
@@ -364,6 +368,7 @@ impl Transform for AddressShifter {
     }
 
     fn rewrite(&mut self, records: &[u8], to: &mut Vec<u8>) {
+        // Applies the noted mappings up to the flush limit: the samples to be rewritten are not later.
         self.map.live.apply_complete();
         for (raw, record) in RawRecord::all(records, self.endian) {
             let position = self.position;

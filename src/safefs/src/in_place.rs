@@ -41,9 +41,10 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 ///
 /// What this process has open already, such as its `/dev/stdout`, is found regardless of the owner: with `sudo`, the terminal is
 /// that of another user. Links owned by root or the user are followed. What the user owns is found. What root owns is found by
-/// other users only if they gave its path. What a third user owns is found only if the path was given and is not a link, and only
-/// root and the user may create files in the folder, or it belongs to that third user. This is similar to `fs.protected_fifos`
-/// (sysctl), but regardless of its setting and of the folder's sticky bit.
+/// other users only if they gave its path. What a third user owns is found only if its path was given and is not a link, and
+/// only in a folder where nobody but root and the user may create files, or in a folder of that third user. Otherwise the result
+/// is [`Refusal::ForeignPipe`]. This is similar to `fs.protected_fifos` (sysctl), but regardless of its setting and of the
+/// folder's sticky bit.
 ///
 /// # Errors
 /// [`Refusal::ForeignLink`], [`Refusal::ForeignPipe`], [`Refusal::NotRegular`] for a socket, and errors of open(2).
@@ -84,8 +85,8 @@ struct FoundOutput {
     is_own_descriptor: bool,
 }
 
-/// Whether `path` is a link to a descriptor of this process.
-fn is_own_descriptor(path: &Path) -> bool {
+/// Whether `path` is the name of a link to a descriptor of this process.
+fn names_own_descriptor(path: &Path) -> bool {
     const LINKS: [&str; 2] = ["/dev/stdout", "/dev/stderr"];
     const FOLDERS: [&str; 3] = ["/dev/fd", "/proc/self/fd", "/proc/thread-self/fd"];
     let is_in = |folder: &&str| path.parent() == Some(Path::new(folder));
@@ -119,7 +120,7 @@ impl FoundOutput {
             found_file,
             by_link,
             by_dev_or_proc_link: is_trusted_link && is_below_dev_or_proc,
-            is_own_descriptor: is_trusted_link && is_own_descriptor(path),
+            is_own_descriptor: is_trusted_link && names_own_descriptor(path),
         }))
     }
 
@@ -146,6 +147,7 @@ impl FoundOutput {
 /// [`Refusal::ForeignLink`] for a link of another user; [`Refusal::ForeignFile`] in a folder that others may write, unless
 /// the file is the user's and has no other hard links, or file and folder belong to the same third user.
 pub fn open_output(path: &Path, writing: WriteMode) -> io::Result<File> {
+    // A regular file behind `/dev/stdout` is found, too, but opened below like every regular file.
     if let Some(found) = find_in_place(path, PathOrigin::Given)?
         && !found.metadata().is_file()
     {

@@ -1,4 +1,4 @@
-//! Kernel code, from its memory (`/proc/kcore` and copies of it) or from vmlinux.
+//! Kernel code, from the kernel's memory (`/proc/kcore` and copies of it) or from vmlinux.
 
 use std::io;
 use std::ops::Range;
@@ -35,7 +35,8 @@ impl KernelCode {
         code.get(usize::try_from(address.checked_sub(self.start)?).ok()?..)
     }
 
-    /// The segment of a vmlinux that contains `address`; `None` if there is none, or if the file has no code.
+    /// The segment of a vmlinux that contains the run-time address `address`; `None` if there is none, if the file has no code,
+    /// or if it is not of a kernel.
     #[must_use]
     pub fn of_image(image: &DebugSource, address: u64) -> Option<Self> {
         let AddressMap::Shift(distance) = image.addresses else {
@@ -68,8 +69,8 @@ pub fn kernel_code(
     range: Range<u64>,
 ) -> Option<KernelCode> {
     let listing = listing::find(files, paths, kernel)?;
-    let memory = listing::memory_of(files, &listing, kernel)?;
-    let memory = KernelMemory::open(files, &memory).ok()?;
+    let kcore = listing::memory_of(files, &listing, kernel)?;
+    let memory = KernelMemory::open(files, &kcore).ok()?;
     let end = range.end.min(range.start.saturating_add(MAX_CODE));
     let range = memory.available_part(range.start..end)?;
     let mut code = vec![0; usize::try_from(range.end - range.start).ok()?];
@@ -125,8 +126,8 @@ impl<'a> KernelMemory<'a> {
         (range.start < range.end).then(|| range.start..range.end.min(end))
     }
 
-    /// Reads into `into` from `address` on, and returns the number of bytes read. Bytes outside of
-    /// [`KernelMemory::available_part`] are not from memory at these addresses.
+    /// Reads into `into` from `address` on, and returns the number of bytes read. Bytes past the end
+    /// of [`KernelMemory::available_part`] are whatever follows in the file, not memory at these addresses.
     ///
     /// # Errors
     ///
@@ -153,6 +154,7 @@ mod tests {
     use crate::{MemoryFiles, ObjectKind};
 
     const START: u64 = 0xffff_ffff_8100_0000;
+    /// A kallsyms file. The data symbol, which only has the name of the function, is ignored.
     const LISTING: &str = "ffffffff81000000 D _text\nffffffff81000000 T _text\n";
 
     /// An ELF file with one segment: 16 bytes of code at `START`.
@@ -177,8 +179,8 @@ mod tests {
         file
     }
 
-    /// Returns the code in `range` of a kernel that was recorded `moved` bytes after `START`. `listings` are directories with a
-    /// kcore, each with its kallsyms.
+    /// Returns the code in `range` of a kernel that was recorded `moved` bytes after `START`. `listings` are folders with a
+    /// kcore, each with the text of its kallsyms.
     fn code(listings: &[(&str, &str)], moved: u64, range: Range<u64>) -> Option<Vec<u8>> {
         let mut files = MemoryFiles::new();
         for (folder, listing) in listings {
@@ -224,8 +226,8 @@ mod tests {
         assert_eq!(at(START..START + 4), Some(vec![0, 1, 2, 3]));
         assert_eq!(at(START + 14..u64::MAX), Some(vec![14, 15]));
         assert_eq!(at(START + 16..START + 20), None);
-        let (first, before) = (START + 4, START);
-        assert_eq!(at(first..before), None);
+        let (start, end_before_start) = (START + 4, START);
+        assert_eq!(at(start..end_before_start), None);
         let listed = [(copies[0].as_str(), LISTING)];
         assert_eq!(
             code(&listed, 0x20_0000, START..START + 4),

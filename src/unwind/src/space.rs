@@ -3,7 +3,7 @@
 use crate::object_file::FrameInfo;
 use crate::outcome::TruncationCause;
 
-/// Number of an object, assigned by the caller.
+/// Number of an object, assigned by the implementation of [`AddressSpace`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ModuleId(pub u32);
 

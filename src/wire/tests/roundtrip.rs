@@ -1,4 +1,4 @@
-//! Attrs and records are decoded as they were encoded, and no truncated body panics.
+//! Attrs and records are decoded as they were encoded, truncated ones are errors, and no bytes panic.
 
 use proptest::prelude::*;
 use rperf_wire::{
@@ -112,7 +112,7 @@ fn records<'a>(n: &[u64; 8], bytes: [u8; 20], name: &'a [u8]) -> Vec<Record<'a>>
         generation: h,
     };
     let build_id_size = u8::try_from(1 + g % 20).unwrap_or(20);
-    // Zeros follow a build-id. One with zeros at its second to fourth byte could be taken for a device.
+    // Zeros follow a build-id. One of 5 to 15 bytes with zeros at its second to fourth byte would be taken for device and inode.
     let mut build_id = bytes;
     build_id[1] |= 1;
     build_id[usize::from(build_id_size)..].fill(0);
@@ -204,8 +204,9 @@ fn encode(record: &Record<'_>, layout: SampleIdLayout, id: &SampleId, endian: En
     bytes
 }
 
+/// The kernel may leave the bit for build-ids set in records that have device and inode.
 #[test]
-fn an_inode_is_no_build_id_despite_the_misc_bit() {
+fn inodes_and_build_ids_are_distinguished_despite_the_misc_bit() {
     let build_id = |size: u8| {
         let mut bytes = [0xab; 20];
         bytes[usize::from(size)..].fill(0);
@@ -301,8 +302,9 @@ proptest! {
         }
     }
 
+    /// READ and CALLCHAIN_DEFERRED: their words reach to the end of the body, so that no trailer can follow here.
     #[test]
-    fn numeric_records_round_trip(
+    fn records_of_words_round_trip(
         bytes in prop::collection::vec(any::<u8>(), 0..80),
         cookie in any::<u64>(),
         endian in endians(),
@@ -347,6 +349,7 @@ proptest! {
 
     #[test]
     fn any_bytes_decode_or_err(
+        // The types of the kernel, those of perf (from 64), and unknown ones.
         kind in 0_u32..90,
         misc in any::<u16>(),
         body in prop::collection::vec(any::<u8>(), 0..200),

@@ -33,7 +33,8 @@ pub struct ComparedRuns {
 }
 
 impl RunComparison {
-    /// Compares the first `baseline_runs` files of a comparison with the others; `None` if a group has fewer than two runs.
+    /// Compares the first `baseline_runs` files of a comparison, one per run, with the others; `None` if a group has fewer than
+    /// two runs.
     #[must_use]
     pub fn new(comparison: &Comparison, baseline_runs: usize) -> Option<Self> {
         let files = comparison.totals.len();
@@ -42,8 +43,8 @@ impl RunComparison {
             return None;
         }
         let rows = comparison.rows.iter().map(|row| {
-            let shares = groups.clone().map(|files| shares(comparison, row, files));
-            let [baseline, other] = shares.map(|shares| Estimate::of(&shares));
+            let group_shares = groups.clone().map(|files| shares(comparison, row, files));
+            let [baseline, other] = group_shares.map(|shares| Estimate::of(&shares));
             ComparedRuns {
                 row: row.clone(),
                 baseline: baseline.mean,
@@ -74,9 +75,10 @@ impl ComparedRuns {
         self.difference().abs() > self.margin
     }
 
-    fn compare(one: &Self, other: &Self) -> Ordering {
-        let significant = other.is_significant().cmp(&one.is_significant());
-        significant.then_with(|| other.difference().abs().total_cmp(&one.difference().abs()))
+    /// The order of [`RunComparison::rows`].
+    fn compare(left: &Self, right: &Self) -> Ordering {
+        let significant_first = right.is_significant().cmp(&left.is_significant());
+        significant_first.then_with(|| right.difference().abs().total_cmp(&left.difference().abs()))
     }
 }
 

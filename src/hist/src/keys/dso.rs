@@ -6,6 +6,7 @@ use crate::names::RecordingNames;
 pub(super) static DSO: Key = Key {
     name: "dso",
     title: "Shared Object",
+    // The digits of a 64-bit address, as in perf.
     unresolved_width: 16,
     pads: CellPadding::Always,
     reads: KeyDependency::Site,

@@ -103,6 +103,7 @@ impl Argument {
 pub(super) fn parse(word: &Word) -> Result<Argument, SyntaxError> {
     let (name, rest) = match word.find(&['=']) {
         Some(equals) => {
+            // The split drops the separator.
             let (name, rest) = word.split_at(equals);
             (Some(checked_name(&name)?), rest)
         }
@@ -123,6 +124,7 @@ pub(super) fn parse(word: &Word) -> Result<Argument, SyntaxError> {
             "no argument to record",
         ));
     }
+    // With the backslashes, unlike `text()`: that of an immediate value (`\5`) belongs to it.
     let source_text = value_word.source();
     let is_variable = source_text.starts_with(|c: char| c.is_alphabetic() || c == '_');
     let value = match source_text.as_str() {

@@ -1,5 +1,5 @@
-//! Tests: mappings have the names and kinds of the World's objects, and an address is looked up again after its mapping was
-//! replaced.
+//! Tests: mappings have the names and kinds of objects in the World (the processes and mappings at each time), and an address is
+//! looked up again after its mapping was replaced.
 
 use rperf_replay::{Order, WorldBuilder};
 use rperf_wire::{Attr, AttrFlags, SampleType};
@@ -105,6 +105,7 @@ fn mappings_name_the_same_objects_as_the_world_builder() {
         assert_eq!((&named.name, named.kind), (&dso.long_name, dso.kind));
         assert_eq!(named.kind, kind, "{text}");
         let mode = mode_of(ObjectName::of(&named));
+        // Only an object that can have a build-id has a mode.
         assert_eq!(mode, Some(misc).filter(|_| has_build_id), "{text}");
     }
 }
@@ -149,6 +150,7 @@ fn objects_that_replace_others_within_a_round_are_found() {
         InjectedObjects::Hit,
         Lookups::default(),
     );
+    // One round: all records are noted before the first is rewritten.
     injector.note(&records);
     injector.note_end();
     injector.rewrite(&records, &mut Vec::new());

@@ -169,6 +169,7 @@ impl UnitRanges {
         self.sorted.push(UnitRange {
             start,
             end,
+            // Computed by `read` after sorting.
             reach: 0,
             unit,
         });
@@ -197,7 +198,7 @@ pub(super) fn is_of_compilation(header: &UnitHeader<Slice<'_>>) -> bool {
 }
 
 /// The ranges of `.debug_aranges` that are accepted by `is_wanted`, by offset of the unit. A unit with ranges there of which
-/// none is accepted has an empty list; a unit without any range there has none.
+/// none is accepted has an empty list; a unit without any range there is not in the map. Empty ranges do not count.
 fn address_ranges(
     dwarf: &Dwarf<Slice<'_>>,
     is_wanted: &dyn Fn((u64, u64)) -> bool,
@@ -206,15 +207,15 @@ fn address_ranges(
     let mut headers = dwarf.debug_aranges.headers();
     while let Ok(Some(header)) = headers.next() {
         let mut ranges = Vec::new();
-        let mut has_code = false;
+        let mut has_ranges = false;
         let mut entries = header.entries();
         while let Ok(Some(entry)) = entries.next() {
             let range = (entry.range().begin, entry.range().end);
-            let is_code = range.0 < range.1;
-            has_code |= is_code;
-            ranges.extend(Some(range).filter(|range| is_code && is_wanted(*range)));
+            let is_nonempty = range.0 < range.1;
+            has_ranges |= is_nonempty;
+            ranges.extend(Some(range).filter(|range| is_nonempty && is_wanted(*range)));
         }
-        if has_code {
+        if has_ranges {
             let known = listed.entry(header.debug_info_offset().0).or_default();
             known.append(&mut ranges);
         }

@@ -18,6 +18,8 @@ const BAR: u64 = 40;
 const INDENT: usize = 82;
 /// The maximum number of processes shown below a stack.
 const PROCESSES: usize = 3;
+/// The percentile that is the median, in thousandths.
+const MEDIAN: u32 = 500;
 
 /// A stack with the names of its functions and processes.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,7 +32,7 @@ pub struct NamedStack {
     pub processes: Vec<(u32, String, u64)>,
 }
 
-/// How much of the stacks the text shows.
+/// How much of the stacks the text shows, and how many stacks it lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StackLimits {
     /// Number of stacks that are not shown because of a limit.
@@ -149,7 +151,7 @@ fn write_stack(
     } = stack;
     let mark = if memory.is_suspect() { '*' } else { ' ' };
     let ages = &memory.ages;
-    let median_age = ages.percentile(500);
+    let median_age = ages.percentile(MEDIAN);
     let caller = frames.first().map_or("unknown", String::as_str);
     let allocator = match memory.allocator {
         Allocator::Slab => "slab",
@@ -169,14 +171,14 @@ fn write_stack(
     for frame in frames.iter().skip(1).take(max_frames.saturating_sub(1)) {
         writeln!(out, "{:INDENT$}{frame}", "")?;
     }
-    let users = processes.iter().take(PROCESSES);
-    let users = users.map(|(pid, name, count)| format!("{name} ({pid}): {count}"));
+    let shown = processes.iter().take(PROCESSES);
+    let shown = shown.map(|(pid, name, count)| format!("{name} ({pid}): {count}"));
     let rest = processes.len().saturating_sub(PROCESSES);
-    let mut users: Vec<String> = users.collect();
+    let mut shown: Vec<String> = shown.collect();
     if rest > 0 {
-        users.push(format!("{rest} more"));
+        shown.push(format!("{rest} more"));
     }
-    writeln!(out, "{:INDENT$}by {}", "", users.join(", "))
+    writeln!(out, "{:INDENT$}by {}", "", shown.join(", "))
 }
 
 /// Returns nanoseconds as seconds with six decimals.
@@ -218,7 +220,7 @@ pub fn write_json(
             "allocated_bytes": memory.allocated.bytes,
             "allocated": memory.allocated.requests,
             "oldest_ns": memory.ages.max(),
-            "median_age_ns": memory.ages.percentile(500),
+            "median_age_ns": memory.ages.percentile(MEDIAN),
             "growth_bytes_per_second": report.growth(memory),
             "rising_intervals": memory.rising_intervals(),
             "curve_bytes": memory.curve,

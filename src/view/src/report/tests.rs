@@ -195,6 +195,7 @@ fn cells_are_not_truncated_and_unresolved_rows_widen_columns() {
 
 #[test]
 fn names_longer_than_format_widths_widen_their_columns() {
+    // `format!` takes widths up to 65,535.
     let name = "n".repeat(70_000);
     let rows = vec![row(10_000, 10_000, &["calc", &name], vec![])];
     let text = text(
@@ -218,6 +219,7 @@ fn limits_omit_rows_branches_and_lines() {
     ];
     let layout = ReportLayout {
         min_percent: 5.0,
+        // One line of the stem, and one branch of each node.
         graph_limit: NonZeroUsize::new(1),
         ..ReportLayout::default()
     };

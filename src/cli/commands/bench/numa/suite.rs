@@ -54,6 +54,7 @@ pub(super) fn run(
     runner: &mut Runner<'_>,
 ) -> Result<(), CliError> {
     let seconds = options.positive_count("nr_secs", 20)?;
+    // Only the summary of each test: no text at its start, and no table.
     let quiet = true;
     for test in TESTS {
         let bench = NumaMem {
@@ -66,10 +67,12 @@ pub(super) fn run(
             loops: None,
             duration: Duration::from_secs(seconds.into()),
             pause: Duration::ZERO,
+            // Each pass writes zeros.
             access: MemoryAccess {
                 zeros: true,
                 ..MemoryAccess::default()
             },
+            // Zeros are also written before the measurement, so that the pages exist.
             initial: InitialMemory {
                 zero: true,
                 ..InitialMemory::default()
