@@ -93,6 +93,7 @@ pub(crate) fn take_switch(
             kept.extend_from_slice(words.get(first..).unwrap_or_default());
             return (kept, state);
         }
+        // Only bundles have several options, none of which is the switch: it has no short form.
         match pass.out.drain(..).next_back() {
             Some((arg, word)) if arg.get_id() == id => {
                 state = Some(!word.as_bytes().ends_with(b"=false"));
@@ -110,7 +111,7 @@ pub(crate) fn normalise(
     let has_workload = command.get_positionals().any(Arg::is_trailing_var_arg_set);
     let mut pass = WordPass::new(command, words);
     // The words that are neither options nor their values; from the first word of a workload, all words.
-    let mut rest: Vec<OsString> = Vec::new();
+    let mut others: Vec<OsString> = Vec::new();
     // The words after `--`.
     let mut after: Vec<OsString> = Vec::new();
     while let Some(word) = pass.take() {
@@ -124,11 +125,11 @@ pub(crate) fn normalise(
         } else if bytes.len() > 1 && bytes[0] == b'-' {
             pass.bundle(&bytes[1..])?
         } else if has_workload {
-            rest.push(word.clone());
-            rest.extend_from_slice(pass.remaining());
+            others.push(word.clone());
+            others.extend_from_slice(pass.remaining());
             break;
         } else {
-            rest.push(word.clone());
+            others.push(word.clone());
             None
         };
         if let Some(request) = request {
@@ -137,12 +138,12 @@ pub(crate) fn normalise(
     }
     let mut out: Vec<OsString> = pass.out.into_iter().map(|(_, word)| word).collect();
     if command.get_positionals().any(Arg::is_last_set) {
-        out.append(&mut rest);
+        out.append(&mut others);
     }
-    rest.append(&mut after);
-    if !rest.is_empty() {
+    others.append(&mut after);
+    if !others.is_empty() {
         out.push("--".into());
-        out.append(&mut rest);
+        out.append(&mut others);
     }
     Ok(ParsedCommand::Run(out))
 }
@@ -224,14 +225,14 @@ impl<'a> WordPass<'a> {
                 negative: false,
             };
             let given = format!("switch `{letter}'");
-            let rest = &word[position + 1..];
+            let following = &word[position + 1..];
             match OptionShape::of(arg) {
                 OptionShape::Switch | OptionShape::Counter | OptionShape::NotYet => {
                     let attached = None;
                     self.apply(found, attached, &given)?;
                 }
                 _ => {
-                    let attached = Some(rest).filter(|rest| !rest.is_empty());
+                    let attached = Some(following).filter(|value| !value.is_empty());
                     self.apply(found, attached, &given)?;
                     break;
                 }
@@ -376,18 +377,19 @@ fn abbreviated<'a>(arg: &'a Arg, name: &str) -> Option<FoundOption<'a>> {
     }
     let adds_no = name
         .strip_prefix("no-")
-        .is_some_and(|rest| long.starts_with(rest));
+        .is_some_and(|bare| long.starts_with(bare));
     let drops_no = !name.starts_with("no-")
         && long
             .strip_prefix("no-")
-            .is_some_and(|rest| rest.starts_with(name));
+            .is_some_and(|bare| bare.starts_with(name));
     (adds_no || drops_no).then_some(FoundOption {
         arg,
         negative: true,
     })
 }
 
-/// Returns the option as the user would spell it.
+/// Returns the option as the user would spell it. Any negative has `no-` in front, also that of an option that is itself
+/// `no-…`.
 fn display(found: &FoundOption<'_>) -> String {
     let long = found.arg.get_long().unwrap_or_default();
     if found.negative {

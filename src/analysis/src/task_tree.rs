@@ -1,4 +1,4 @@
-//! The threads of a recording as a tree, with their final mappings.
+//! The threads of a recording as a tree, with the mappings at its end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,9 +45,11 @@ pub struct TaskMapping {
 /// by id.
 const BUCKETS: u32 = 256;
 
-/// Returns the threads of the host, each after its creator; of a reused thread id, only the last thread. Threads whose creator is
-/// unknown or skipped are roots. Threads without a recorded process are skipped; without `with_mappings`, also those that have no
-/// FORK or COMM record. A thread whose creators lead into a cycle is skipped, too.
+/// Returns the threads of the host in `world` (the threads and mappings of a recording, by time), each after its creator; of a
+/// reused thread id, only the last thread. Threads whose creator is unknown or skipped are roots.
+///
+/// Threads without a recorded process are skipped; without `with_mappings`, also those that have no FORK or COMM record, such as
+/// threads known from a mapping only. A thread whose creators lead into a cycle is skipped, too.
 #[must_use]
 pub fn task_tree(world: &World, with_mappings: bool) -> Vec<TaskEntry> {
     let threads = world.threads().filter(|thread| {

@@ -1,4 +1,4 @@
-//! Locations: addresses with the functions inlined there.
+//! Locations: addresses, each with the frames of the function there and of those inlined into it.
 
 use rustc_hash::FxHashMap;
 
@@ -27,6 +27,7 @@ impl Locations {
                 location.clear();
             }
         });
+        // Inlined functions at the end of the stack, without the function that contains them.
         if !location.is_empty() {
             ids.push(self.id(&location));
         }

@@ -1,4 +1,4 @@
-//! Further properties of samples used by keys: recorded values and resolved addresses.
+//! Properties of samples, besides thread, CPU and code, that sort keys use: recorded values and resolved addresses.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,7 +12,7 @@ use crate::parallelism::Parallelism;
 use crate::sites::SiteBuilder;
 use crate::stacks::Interner;
 
-/// A property of samples used by keys.
+/// A property of samples used by sort keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Property {
     /// The time.
@@ -21,7 +21,7 @@ pub(crate) enum Property {
     Weight,
     /// The cgroup.
     Cgroup,
-    /// The cgroup namespace.
+    /// The cgroup namespace, which the sort key `cgroup_id` shows.
     CgroupId,
     /// The transaction flags.
     Transaction,
@@ -41,10 +41,11 @@ pub(crate) struct UsedProperties {
     properties: Vec<Property>,
     /// In nanoseconds.
     time_quantum: u64,
-    /// By event, whether weights have parts.
+    /// By event, whether weights have two parts besides the total (`PERF_SAMPLE_WEIGHT_STRUCT`).
     weight_parts: Vec<bool>,
     counts_branches: bool,
     parallelism: Option<Arc<Parallelism>>,
+    /// Whether the sums of weights are used.
     counts_costs: bool,
 }
 
@@ -192,8 +193,8 @@ impl UsedProperties {
 
 /// Whether weights of events with this sample type have parts.
 #[must_use]
-pub fn has_weight_parts(kinds: SampleType) -> bool {
-    kinds.contains(SampleType::WEIGHT_STRUCT)
+pub fn has_weight_parts(sample_type: SampleType) -> bool {
+    sample_type.contains(SampleType::WEIGHT_STRUCT)
 }
 
 /// Index of the cgroup namespace among the namespaces of a thread.
@@ -242,7 +243,7 @@ pub(crate) struct MemoryAccess {
 /// Identity of the cache line of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Cacheline {
-    /// Level of the code.
+    /// Privilege level of the code that accessed the memory.
     level: Level,
     /// Whether the address is unmapped.
     pub(crate) unmapped: bool,

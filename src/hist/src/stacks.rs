@@ -1,4 +1,4 @@
-//! Unique resolved stacks, from which entries and call graphs are counted.
+//! Unique resolved stacks, from which the rows and call graphs of a report are counted.
 
 use std::hash::{Hash, Hasher as _};
 use std::num::NonZeroUsize;
@@ -164,17 +164,17 @@ pub(crate) struct StackKey<'a> {
     pub(crate) leaf: u32,
     /// Level of the sample's mode, or of the root of `--ignore-callees`.
     pub(crate) level: Level,
-    /// Indices of the callchain's [`CodeSite`]s in call graph order. Empty if the event has no
-    /// callchains or if they are not used.
+    /// Indices of the callchain's [`CodeSite`]s in call graph order (callers or callees first, as requested). Empty if the event
+    /// has no callchains or if they are not used.
     pub(crate) frames: &'a [u32],
 }
 
-/// The unique stacks of one event from one part of the recording.
+/// The unique stacks of one event from one part of the recording: the samples that one thread of the program processed.
 #[derive(Debug, Default)]
 pub(crate) struct UniqueStacks {
     pub(crate) contexts: Interner<SampleContext>,
     pub(crate) sites: Interner<CodeSite>,
-    /// Samples without a row that count for the total.
+    /// Filtered samples: without a row, but counted for the total.
     pub(crate) filtered: ColumnSum,
     /// Keys are context, leaf and level, followed by the frames ([`StackKey`]). Values have the level, too, since keys only have
     /// its number.
@@ -214,7 +214,7 @@ pub(crate) struct MergedStacks {
     pub(crate) contexts: Vec<SampleContext>,
     pub(crate) sites: Vec<CodeSite>,
     pub(crate) stacks: Vec<MergedStack>,
-    /// Samples without a row that count for the total.
+    /// Filtered samples: without a row, but counted for the total.
     pub(crate) filtered: ColumnSum,
     /// The frames of all stacks, one stack after the other, as indices in `sites`.
     frames: Vec<u32>,
@@ -237,14 +237,14 @@ impl MergedStacks {
         let mut contexts = Interner::default();
         let mut sites = Interner::default();
         let mut filtered = ColumnSum::default();
-        let numbered = parts.into_iter().map(|part| {
+        let with_indices = parts.into_iter().map(|part| {
             filtered.add(part.filtered);
-            let contexts = renumber(&mut contexts, &part.contexts);
-            let sites = renumber(&mut sites, &part.sites);
-            (part, contexts, sites)
+            let new_contexts = renumber(&mut contexts, &part.contexts);
+            let new_sites = renumber(&mut sites, &part.sites);
+            (part, new_contexts, new_sites)
         });
-        let numbered = numbered.collect();
-        let renumbered = parallel::map(numbered, threads, |(part, contexts, sites)| {
+        let with_indices = with_indices.collect();
+        let renumbered = parallel::map(with_indices, threads, |(part, contexts, sites)| {
             Self::renumbered(&part, &contexts, &sites)
         });
         let mut renumbered = renumbered.into_iter();
@@ -258,7 +258,7 @@ impl MergedStacks {
         }
     }
 
-    /// The stacks of one part; `contexts` and `sites` map its indices.
+    /// The stacks of one part; `contexts` and `sites` map its indices to those of the merged stacks.
     fn renumbered(part: &UniqueStacks, contexts: &[u32], sites: &[u32]) -> Self {
         let weights = part.weights.iter();
         let mut merged = Self::default();

@@ -1,10 +1,10 @@
-//! The calls of a block, encoded for the shim in Python.
+//! The calls of a block (those for consecutive events, which the interpreter gets at once), encoded for the shim in Python.
 //!
 //! ```text
 //! texts   short texts, each once; the values below refer to them
-//! calls   general calls, which are not in columns, in order: number of the function, tuple of all arguments
-//! groups  calls of handlers by function: number of the function, number of calls, one column for each argument that is
-//!         read: bytes of numbers, or a list
+//! calls   general calls, whose arguments are not in columns, in order: number of the function, tuple of all arguments
+//! groups  calls with arguments in columns, by function: number of the function, number of calls, one column for each
+//!         argument that is read: bytes of numbers, or a list
 //! order   the group of each call, from 1, or 0 for a general one; None if all calls are general or all are in one group
 //! ```
 //!
@@ -21,7 +21,7 @@ struct Column {
     is_list: bool,
 }
 
-/// The calls of a handler.
+/// The calls of a function with arguments in columns.
 #[derive(Debug, Default)]
 struct CallGroup {
     /// The number of the function.
@@ -37,8 +37,8 @@ pub(crate) struct EncodedCalls {
     /// The general calls, and the texts of all calls.
     writer: MarshalWriter,
     /// The number of general calls.
-    count: usize,
-    /// The groups, of which the first `used` are in use.
+    general_count: usize,
+    /// The groups, of which the first `used` are in use; the others keep their memory for the next blocks.
     groups: Vec<CallGroup>,
     used: usize,
     /// The group of each function, from 1; 0 if it has none.
@@ -55,22 +55,26 @@ impl EncodedCalls {
         self.order.is_empty()
     }
 
-    /// Begins a call of the function with this number; a tuple of its arguments must follow.
+    /// Begins a general call of the function with this number; a tuple of its arguments must follow.
     pub(crate) fn begin(&mut self, number: usize) -> &mut MarshalWriter {
         self.order.push(0);
-        self.count += 1;
+        self.general_count += 1;
         self.writer.keep_texts_separate();
         self.writer.tuple(2);
         self.writer.unsigned(number as u64);
         &mut self.writer
     }
 
-    /// Begins a call of the handler with this number, whose arguments are in `columns` columns.
-    pub(crate) fn begin_in_columns(&mut self, number: usize, columns: usize) -> CallColumns<'_> {
+    /// Begins a call of the function with this number, whose arguments are in `column_count` columns.
+    pub(crate) fn begin_in_columns(
+        &mut self,
+        number: usize,
+        column_count: usize,
+    ) -> CallColumns<'_> {
         self.writer.keep_texts_separate();
         let group_number = match self.group_of_function.get(number) {
             Some(known) if *known > 0 => *known,
-            _ => self.new_group(number, columns),
+            _ => self.new_group(number, column_count),
         };
         self.order.push(group_number);
         let group = self.groups.get_mut(usize::from(group_number) - 1);
@@ -88,13 +92,13 @@ impl EncodedCalls {
     }
 
     /// Begins a group of calls of the function with this number, and returns the number of the group, from 1.
-    fn new_group(&mut self, number: usize, columns: usize) -> u16 {
+    fn new_group(&mut self, number: usize, column_count: usize) -> u16 {
         if self.groups.len() <= self.used {
             self.groups.push(CallGroup::default());
         }
         if let Some(group) = self.groups.get_mut(self.used) {
             group.number = number;
-            group.columns.resize_with(columns, Column::default);
+            group.columns.resize_with(column_count, Column::default);
         }
         self.used += 1;
         // A kernel has fewer tracepoints than `u16::MAX`.
@@ -116,12 +120,13 @@ impl EncodedCalls {
         let to = &mut self.message;
         to.clear();
         to.dict();
-        // Values refer to the texts by position, so no text that can be referred to may precede them.
+        // Values refer to the texts by position. The keys of this dict are plain texts, which have no position: others would
+        // shift those of the texts.
         to.plain_text(b"texts");
         to.list(self.writer.text_count());
         to.append_texts(&self.writer);
         to.plain_text(b"calls");
-        to.list(self.count);
+        to.list(self.general_count);
         to.append(&self.writer);
         to.plain_text(b"groups");
         to.list(self.used);
@@ -141,7 +146,9 @@ impl EncodedCalls {
             }
         }
         to.plain_text(b"order");
-        match self.used + usize::from(self.count > 0) {
+        // The groups, and the general calls if there are any.
+        let sources = self.used + usize::from(self.general_count > 0);
+        match sources {
             1 => to.none(),
             _ => {
                 let order: Vec<u8> = self
@@ -158,7 +165,7 @@ impl EncodedCalls {
 
     pub(crate) fn clear(&mut self) {
         self.writer.clear();
-        self.count = 0;
+        self.general_count = 0;
         self.order.clear();
         for group in self.groups.iter_mut().take(self.used) {
             group.count = 0;

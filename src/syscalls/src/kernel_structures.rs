@@ -77,8 +77,8 @@ const READERS: &[&str] = &[
 /// Arguments of [`READERS`] whose structures the kernel writes: call and argument.
 const WRITTEN: &[(&str, &str)] = &[("cachestat", "cstat"), ("setitimer", "ovalue")];
 
-/// Returns the bytes of a structure. The program gives the structure's size in one of its fields or in an argument of the call;
-/// bytes beyond this size are replaced by 0.
+/// Returns the bytes of a structure. If the program gives the structure's size, in a field of the structure or in an argument of
+/// the call, bytes beyond this size are replaced by 0.
 pub(crate) fn zero_beyond_size(name: &str, call: &CallArguments<'_>, bytes: &[u8]) -> Vec<u8> {
     let word = |at: usize| {
         let word = bytes.get(at..)?.first_chunk()?;
@@ -90,7 +90,7 @@ pub(crate) fn zero_beyond_size(name: &str, call: &CallArguments<'_>, bytes: &[u8
         // SCHED_ATTR_SIZE_VER0.
         "sched_attr" => word(0).map(|size| if size == 0 { 48 } else { size }),
         "mount_attr" | "open_how" | "file_attr" | "xattr_args" => {
-            // 0 if the call has no such argument.
+            // The kernel's name of the argument with the size; 0 if the call has no such argument.
             Some(call.named("usize")).filter(|size| *size > 0)
         }
         _ => None,

@@ -56,7 +56,8 @@ pub fn write_memory_regions(
     Ok(())
 }
 
-/// Writes the number of calls of each system call. `rule` is the number of dashes below the title of the counts.
+/// Writes the number of calls of each system call. `rule` is the number of dashes below the title of the counts; it
+/// differs between perf's scripts.
 ///
 /// # Errors
 /// Those of `out`.
@@ -413,7 +414,7 @@ pub fn write_other_events(out: &mut dyn Write, counts: &[(String, u64)]) -> io::
     Ok(())
 }
 
-/// Writes a line with dashes below the title of each column.
+/// Writes a line with dashes below the title of each column. As in perf, some widths are not those of the columns.
 fn rules(out: &mut dyn Write, widths: &[usize]) -> io::Result<()> {
     let dashes: Vec<String> = widths.iter().map(|width| "-".repeat(*width)).collect();
     writeln!(out, "{}", dashes.join("  "))

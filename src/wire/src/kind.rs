@@ -38,7 +38,7 @@ kinds! {
     UNTHROTTLE = 6;
     /// A thread started.
     FORK = 7;
-    /// A counter value.
+    /// The value of an inherited counter, when its task ended.
     READ = 8;
     /// A sample.
     SAMPLE = 9;
@@ -92,7 +92,7 @@ kinds! {
     CPU_MAP = 74;
     /// Settings of stat.
     STAT_CONFIG = 75;
-    /// A counter's value.
+    /// A counter's value, written by perf stat.
     STAT = 76;
     /// End of an interval of stat.
     STAT_ROUND = 77;

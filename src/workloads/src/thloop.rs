@@ -31,6 +31,7 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub(crate) extern "C" fn thfunc() {
+    // Gives the function a frame pointer, for callchains.
     let frame = StackFrame::new();
     test_loop();
     frame.end();

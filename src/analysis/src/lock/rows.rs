@@ -7,21 +7,23 @@ use super::captured::CapturedWaits;
 use super::captured_locks::CapturedLock;
 use crate::LogHistogram;
 
-/// The frames of a stack outside the functions of locks; all frames of the stacks of context switches and of samples of clocks.
+/// The frames of a stack without the innermost ones, which are functions of locks. Stacks of context switches and of samples of
+/// clocks have all their frames.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct LockStack {
     /// The process id, if the stack is one of a user program.
     pub process: Option<u32>,
-    /// Addresses, innermost first; outside the functions of locks, the first is their caller. Empty if unknown.
+    /// Addresses, innermost first. Without the functions of locks, the first is their caller. Empty if unknown.
     pub frames: Vec<u64>,
 }
 
 /// The data computed from the sample of an event before an [`Observer`](crate::Observer) receives it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LockDetail {
-    /// The stack that determines the row of a caller; of context switches and of samples of clocks, the whole stack.
+    /// The stack that determines the row if waits are grouped by caller.
     pub stack: LockStack,
-    /// The frames that were read, innermost first.
+    /// The addresses of the callchain with the functions of locks, innermost first, up to the maximum number of frames; of waits
+    /// for futexes, only those of the program.
     pub full_stack: Vec<u64>,
     /// Whether the wait is excluded by its stack.
     pub is_excluded: bool,
@@ -57,7 +59,7 @@ pub enum LockKey {
     Caller(LockStack),
     /// A thread id.
     Thread(u32),
-    /// The thread that had the lock, if known.
+    /// The thread that held the lock, if known.
     Owner(Option<u32>),
     /// A cgroup by its id, 0 if unknown.
     Cgroup(u64),
@@ -85,7 +87,7 @@ pub struct LockRow {
     pub acquired: u64,
     /// The number by which perf divides the sum for the mean.
     pub(super) divisor: MeanDivisor,
-    /// Whether its events are in an impossible order at least once.
+    /// Whether its events were in an impossible order at least once.
     pub is_broken: bool,
     /// Sum of the waits.
     pub total: u64,
@@ -117,7 +119,7 @@ pub struct LockRow {
     pub lock_name: Option<String>,
     /// The address of the caller of the first wait, 0 if unknown.
     pub caller: u64,
-    /// The frames of the first wait that were read, innermost first.
+    /// The callchain of the first wait, as [`LockDetail::full_stack`].
     pub full_stack: Vec<u64>,
 }
 
@@ -191,7 +193,7 @@ impl LockRow {
         }
     }
 
-    /// Creates a row without waits, for waits that are moved from this row to another key.
+    /// Creates a row without waits for another key, to which waits of this row are moved.
     pub(super) fn with_key(&self, key: LockKey) -> Self {
         let detail = LockDetail {
             stack: LockStack {
@@ -272,7 +274,7 @@ impl LockRow {
         }
     }
 
-    /// Adds the time of a wait, in which the thread waited for a CPU for `queued`, in ns.
+    /// Adds a wait of `wait` ns. For `queued` ns of these, the thread could run, but waited for a CPU.
     pub(super) fn add_wait(&mut self, wait: u64, queued: u64) {
         self.run_queue = self.run_queue.saturating_add(queued);
         let wait = match self.separates_run_queue {

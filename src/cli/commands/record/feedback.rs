@@ -56,7 +56,8 @@ struct OutputDevices {
     disk: DeviceNumber,
 }
 
-/// Warns if writing the output file causes recorded events. Only recordings of CPUs (`-a`, `-C`) are checked.
+/// Warns if writing the output file causes recorded events. Only recordings of CPUs (`-a`, `-C`) to a file, not to a pipe, are
+/// checked.
 pub(super) fn warn(context: &Context, request: &RecordRequest) {
     if !matches!(request.observe.target, Target::Cpus(_)) || request.output.stream.is_some() {
         return;
@@ -84,7 +85,8 @@ pub(super) fn warn(context: &Context, request: &RecordRequest) {
     ));
 }
 
-/// Returns what the field `dev` of an event contains; `None` unless the event reports accesses to devices and has no filter.
+/// Returns what the field `dev` of an event contains; `None` unless the event reports accesses to devices and has no filter: a
+/// filter may already exclude the output's device.
 fn dev_field(event: &EventSpec) -> Option<DevField> {
     if event.filter.is_some() {
         return None;

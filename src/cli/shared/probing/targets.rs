@@ -29,6 +29,7 @@ pub(crate) fn of(
         return Ok(vec![given.target.clone()]);
     };
     let group = match provider {
+        // `group_of_provider` would replace the wildcards of a pattern.
         Some(provider) if is_pattern(provider) => format!("sdt_{provider}"),
         Some(provider) => group_of_provider(provider),
         None => "*".to_owned(),
@@ -39,6 +40,7 @@ pub(crate) fn of(
         .map(|folder| installed_markers(&Cache::new(folder)));
     let mut programs = Vec::new();
     for marker in markers.into_iter().flatten() {
+        // The name has the group, like the pattern.
         if matches_pattern(&pattern, &marker.name) && !programs.contains(&marker.program) {
             programs.push(marker.program);
         }

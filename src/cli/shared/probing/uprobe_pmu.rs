@@ -32,6 +32,7 @@ pub(crate) fn specs(
         definition, events, ..
     } in results
     {
+        // `place` is only given if the definition has several places in one object.
         for (event, place) in events {
             let Some(probe) = uprobe(&event, pmu_type) else {
                 return Err(error.hint(
@@ -39,6 +40,7 @@ pub(crate) fn specs(
                 ));
             };
             let full_name = event.full_name();
+            // If all numbered names are taken, too, events have the same name.
             let name = distinct_name(&full_name, &taken).unwrap_or(full_name);
             taken.insert(name.clone());
             let description = described(&definition, place.as_deref(), &event.target);

@@ -128,7 +128,7 @@ fn odd_expressions_read_as_in_perf() {
         body.resize(32, 0);
         let fields = [("int a", 4), ("int padding", 4), ("long b", 8)];
         let text = print(&fields, print_fmt, &body).replace('\n', "\\n");
-        // perf's output is from a format without a field for the padding.
+        // A `print fmt` that cannot be parsed lists the fields. perf's format has no field for the padding.
         let text = text.replace(" padding=0", "");
         if text != expected {
             differences.push(format!("{print_fmt}\n  perf: {expected}\n  ours: {text}"));
@@ -172,6 +172,7 @@ fn strings_are_fields_addresses_or_dynamic_data() {
         ("a string".into(), "1235".into())
     );
     let dynamic = [("__data_loc char[] name", 4), ("__rel_loc char[] rel", 4)];
+    // Length and offset of the data: from the start of the record, and from the end of the field.
     let mut body = (4_u32 << 16 | 16).to_le_bytes().to_vec();
     body.extend_from_slice(&(4_u32 << 16 | 4).to_le_bytes());
     body.extend_from_slice(b"abc\0xyz\0");
@@ -192,6 +193,7 @@ fn arrays_and_masks_are_listed() {
         "9 261"
     );
     let mask = [("__data_loc unsigned long[] mask", 4)];
+    // Length and offset of the data.
     let mut body = (8_u32 << 16 | 12).to_le_bytes().to_vec();
     body.extend_from_slice(&[0x0f, 0, 0, 0x80, 1, 0, 0, 0]);
     assert_eq!(
@@ -293,6 +295,7 @@ fn unsupported_print_formats_list_the_fields() {
             "{letter}"
         );
     }
+    // More nested parentheses than the parser accepts.
     let deep = format!("\"%d\", {}1{}", "(".repeat(5000), ")".repeat(5000));
     let program = PrintFmt::compile(&format(&[], &deep), LITTLE);
     assert_eq!(program.warning(), Some(&FormatWarning::TooDeep));
@@ -302,6 +305,7 @@ fn unsupported_print_formats_list_the_fields() {
 fn a_short_record_reads_as_zeros() {
     let long = [("int a", 4), ("long b[4]", 32), ("__data_loc char[] s", 4)];
     let print_fmt = "\"%d %lx %s|%s|\", REC->a, REC->b[3], __get_str(s), __print_hex(REC->b, 32)";
+    // Below the size of all fields.
     for length in 0..40 {
         let text = print(&long, print_fmt, &vec![0; length]);
         assert!(text.starts_with("0 0 "), "{length}: {text}");

@@ -60,7 +60,7 @@ pub struct ProcessWaits {
 }
 
 impl ProcessWaits {
-    /// Returns the chains of waits whose holders are known.
+    /// Returns the chains and the cycles (deadlocks) of waits whose holders are known.
     #[must_use]
     pub fn chains(&self) -> WaitChains {
         let waits = self.waits.iter();
@@ -87,7 +87,7 @@ impl ProcessWaits {
         self.names.get(&tid).is_some_and(|name| name.pid == pid)
     }
 
-    /// Whether the thread is one of a process whose threads cannot be read: whether it waits is unknown.
+    /// Whether the thread is one of a process whose threads cannot be read, so that it is unknown whether it waits.
     fn is_hidden(&self, tid: u32) -> bool {
         let mut processes = self.processes.iter();
         processes.any(|process| process.threads.is_none() && self.is_in(tid, process.pid))
@@ -144,7 +144,7 @@ impl ProcessWaits {
         writeln!(out, "\nchain:")?;
         self.write_threads(out, waiting)?;
         let end = match self.waits.get(last) {
-            // Other waits for known holders continue the chain.
+            // The holder would be the next thread of the chain, unless this thread is in a cycle.
             Some(wait) if wait.holder.is_some() => "is in a deadlock",
             Some(_) => "waits for a futex whose holder is unknown",
             None if self.is_hidden(*last) => "cannot be read",
@@ -172,9 +172,9 @@ impl ProcessWaits {
 }
 
 /// Returns name and id of a thread.
-pub(super) fn thread(names: &BTreeMap<u32, String>, tid: u32) -> String {
-    match names.get(&tid) {
-        Some(name) => format!("{name} ({tid})"),
+pub(super) fn thread(comms: &BTreeMap<u32, String>, tid: u32) -> String {
+    match comms.get(&tid) {
+        Some(comm) => format!("{comm} ({tid})"),
         None => format!(":{tid} ({tid})"),
     }
 }
@@ -323,18 +323,18 @@ fn process_json(
 
 /// Returns a wait as a JSON object.
 pub(super) fn wait_json(
-    names: &BTreeMap<u32, String>,
+    comms: &BTreeMap<u32, String>,
     tid: u32,
     wait: &WaitingThread,
 ) -> serde_json::Value {
     serde_json::json!({
         "tid": tid,
-        "comm": names.get(&tid),
+        "comm": comms.get(&tid),
         "type": object_name(wait.object),
         "address": format!("{:#x}", wait.address),
         "variable": wait.variable,
         "holder_tid": wait.holder,
-        "holder_comm": wait.holder.and_then(|holder| names.get(&holder)),
+        "holder_comm": wait.holder.and_then(|holder| comms.get(&holder)),
         "timeout": wait.has_timeout,
         "stack": wait.stack,
     })
@@ -498,6 +498,7 @@ no deadlock among known holders
 ";
         let shows_unknown = false;
         assert_eq!(text(waits, shows_unknown), expected);
+        // A thread that waits for itself is a cycle.
         let itself = vec![(2, wait(FutexObject::Mutex, Some(2), NO_TIMEOUT))];
         let itself = text(itself, shows_unknown);
         assert!(

@@ -96,7 +96,8 @@ impl Trace {
     }
 
     fn lines(self) -> Vec<String> {
-        self.observer.finish().0.0
+        let (Lines(lines), _) = self.observer.finish();
+        lines
     }
 }
 
@@ -118,7 +119,8 @@ fn event(name: &str) -> TraceRecord {
     }
 }
 
-/// The return of the first call and the begin of the second one may be among the lost records.
+/// The return of the first call and the begin of a second one may be among the lost records: then the next return belongs to the
+/// second call.
 #[test]
 fn calls_are_not_joined_across_lost_records() {
     let mut trace = Trace::new(options());
@@ -195,7 +197,7 @@ fn shared_descriptors_have_no_names() {
     }
 }
 
-/// The same text at every address.
+/// Memory with the same text at every address.
 #[derive(Debug)]
 struct Text;
 
@@ -208,9 +210,11 @@ impl ProcessMemory for Text {
     }
 }
 
+/// The memory may have changed since the call, so its text does not become the name of the file descriptor.
 #[test]
-fn memory_that_is_read_late_is_marked_and_names_nothing() {
+fn memory_that_is_read_late_is_marked_and_gives_no_names_to_descriptors() {
     let mut trace = Trace::new(options());
+    // No effect here: it does not limit paths.
     let string_size = 32;
     trace.observer.read_memory_late(Box::new(Text), string_size);
     trace.enter(1, "open", &[16]).exit(1, "open", 3);
