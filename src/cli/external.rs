@@ -17,8 +17,8 @@ pub(super) fn directory(context: &Context) -> Option<PathBuf> {
     context.globals.exec_path.clone().or_else(variable)
 }
 
-/// Replaces this process with the external command `name`. Returns only on failure: `None` if there is no such command, otherwise the
-/// error.
+/// Replaces this process with the external command `name`. Returns only on failure: `None` if there is no such command, otherwise
+/// the error.
 pub(super) fn run(
     context: &Context,
     name: &str,

@@ -15,7 +15,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::payloads::tracepoint_printer;
 
-/// Sort keys for data types, which newer releases of perf have.
+/// Sort keys of newer releases of perf, for data types. They are not supported here.
 const OF_TYPES: &[&str] = &["type", "typeoff", "typecln"];
 
 /// The tracepoints of a recording. Their formats are read on first use.
@@ -25,8 +25,8 @@ pub(crate) struct RecordedTracepoints<'a> {
     recording: Metadata<'a>,
     /// `--raw-trace`: values without `print fmt`.
     raw: bool,
-    /// The formats; `None` until they are read.
-    payloads: Option<TracepointPrinter>,
+    /// The tracepoints with their formats; `None` until these are read.
+    printer: Option<TracepointPrinter>,
     /// The fields used as keys, by the number of their key.
     keys: Vec<FieldKey>,
 }
@@ -34,8 +34,10 @@ pub(crate) struct RecordedTracepoints<'a> {
 /// A field used as key.
 struct FieldKey {
     event: EventIndex,
+    /// The field in the event's format.
     member: Member,
     reader: FieldReader,
+    /// Whether its values are shown without `print fmt`.
     raw: bool,
 }
 
@@ -62,15 +64,15 @@ impl<'a> RecordedTracepoints<'a> {
             path,
             recording,
             raw,
-            payloads: None,
+            printer: None,
             keys: Vec::new(),
         }
     }
 
     /// Reads the formats, unless they were read before.
     pub(crate) fn read(&mut self) -> Result<(), CliError> {
-        if self.payloads.is_none() {
-            self.payloads = Some(tracepoint_printer(self.context, self.path, self.recording)?);
+        if self.printer.is_none() {
+            self.printer = Some(tracepoint_printer(self.context, self.path, self.recording)?);
         }
         Ok(())
     }
@@ -80,9 +82,9 @@ impl<'a> RecordedTracepoints<'a> {
     pub(crate) fn find(&mut self, option: &str, word: &str) -> Result<Vec<ReportField>, CliError> {
         self.read()?;
         let unknown = || self.unknown(option, word);
-        let key = ParsedFieldKey::new(word).ok_or_else(unknown)?;
-        let only = match key.event {
-            Some(name) if key.field != ALL_FIELDS_KEY => {
+        let parsed = ParsedFieldKey::new(word).ok_or_else(unknown)?;
+        let only = match parsed.event {
+            Some(name) if parsed.field != ALL_FIELDS_KEY => {
                 Some(self.event(name).ok_or_else(unknown)?)
             }
             _ => None,
@@ -93,12 +95,12 @@ impl<'a> RecordedTracepoints<'a> {
                 continue;
             }
             let format = &tracepoint.format;
-            let members = match key.field {
+            let members = match parsed.field {
                 ALL_FIELDS_KEY => &format.fields[..],
                 "*" if only.is_some() => &format.fields[..],
                 name => format.field(name).map_or(&[][..], std::slice::from_ref),
             };
-            let raw = key.raw || self.raw;
+            let raw = parsed.raw || self.raw;
             selected.extend(members.iter().map(|member| FieldKey {
                 event,
                 member: member.clone(),
@@ -106,7 +108,7 @@ impl<'a> RecordedTracepoints<'a> {
                 raw,
             }));
         }
-        if selected.is_empty() && key.field != ALL_FIELDS_KEY {
+        if selected.is_empty() && parsed.field != ALL_FIELDS_KEY {
             return Err(self.unknown(option, word));
         }
         Ok(selected.into_iter().map(|key| self.key(key)).collect())
@@ -114,11 +116,11 @@ impl<'a> RecordedTracepoints<'a> {
 
     /// Returns the tracepoints whose formats were read.
     fn tracepoints_with_format(&self) -> impl Iterator<Item = (EventIndex, &Tracepoint)> {
-        let payloads = self.payloads.iter();
+        let printers = self.printer.iter();
         let events = (0..).map(EventIndex).take(self.recording.events.len());
-        payloads.flat_map(move |payloads| {
+        printers.flat_map(move |printer| {
             let events = events.clone();
-            events.filter_map(|event| Some((event, payloads.tracepoint(event)?)))
+            events.filter_map(|event| Some((event, printer.tracepoint(event)?)))
         })
     }
 
@@ -158,9 +160,9 @@ impl<'a> RecordedTracepoints<'a> {
         ReportField::Key(Key::of_field(event, number, &name, &full_name))
     }
 
-    /// Returns the error for an unknown key, with perf's message. The hint lists, the most similar first: the recording's
-    /// tracepoints if the key's event is unknown, the fields of this event if it is known, or, for a key without an event, all
-    /// sort keys and fields.
+    /// Returns the error for an unknown key, with perf's message. For keys of data types, the hint names other keys. Otherwise it
+    /// lists names, the most similar first: the recording's tracepoints if the key's event is unknown or ambiguous, the fields of
+    /// this event if it is known, and all sort keys and fields if the key has no event.
     fn unknown(&self, option: &str, word: &str) -> CliError {
         let error = CliError::usage(format!("Unknown --{option} key: `{word}'"));
         if OF_TYPES.contains(&word) {
@@ -241,52 +243,53 @@ pub(crate) struct TracepointText<'t, 'w> {
 
 impl PayloadText for TracepointText<'_, '_> {
     fn has(&self, event: EventIndex) -> bool {
-        let payloads = self.tracepoints.payloads.as_ref();
-        payloads.is_some_and(|payloads| payloads.has(event))
+        let printer = self.tracepoints.printer.as_ref();
+        printer.is_some_and(|printer| printer.has(event))
     }
 
-    fn write(&self, event: EventIndex, raw: &[u8], out: &mut Vec<u8>) {
-        let Some(payloads) = &self.tracepoints.payloads else {
+    fn write(&self, event: EventIndex, payload: &[u8], out: &mut Vec<u8>) {
+        let Some(printer) = &self.tracepoints.printer else {
             return;
         };
-        match payloads.tracepoint(event) {
+        match printer.tracepoint(event) {
             Some(tracepoint) if self.tracepoints.raw => {
-                tracepoint.format.write_fields(raw, tracepoint.abi, out);
+                tracepoint.format.write_fields(payload, tracepoint.abi, out);
             }
-            _ => payloads.write(event, raw, self.resolver, out),
+            _ => printer.write(event, payload, self.resolver, out),
         }
     }
 
-    fn fields(&self, event: EventIndex, raw: &[u8]) -> FieldValues {
+    fn fields(&self, event: EventIndex, payload: &[u8]) -> FieldValues {
         let keys = &self.tracepoints.keys;
-        let payloads = self.tracepoints.payloads.as_ref();
-        let Some(tracepoint) = payloads.and_then(|payloads| payloads.tracepoint(event)) else {
+        let printer = self.tracepoints.printer.as_ref();
+        let Some(tracepoint) = printer.and_then(|printer| printer.tracepoint(event)) else {
             return Vec::new();
         };
         let mut text = Vec::new();
         if keys.iter().any(|key| key.event == event && !key.raw) {
-            self.write(event, raw, &mut text);
+            self.write(event, payload, &mut text);
         }
         let value_of = |key: &FieldKey| {
-            // Without text, `value` returns the raw value.
+            // With empty text, `value` formats the value without `print fmt`.
             let formatted = if key.raw { &[][..] } else { &text };
-            (key.event == event).then(|| value(tracepoint.abi, key, raw, formatted))
+            (key.event == event).then(|| value(tracepoint.abi, key, payload, formatted))
         };
         keys.iter().map(value_of).collect()
     }
 }
 
-/// Returns a field's value from the payload `raw`, formatted as in `text`, the event's text; the raw value if the text lacks it.
-fn value(abi: Abi, key: &FieldKey, raw: &[u8], text: &[u8]) -> FieldValue {
+/// Returns the value that a field has in `payload`. Its text is the one in `text`, which is the payload formatted by the event's
+/// `print fmt`; if the field is not in it, the value formatted without `print fmt`.
+fn value(abi: Abi, key: &FieldKey, payload: &[u8], text: &[u8]) -> FieldValue {
     let FieldKey { member, reader, .. } = key;
     let bytes = match member.is_string {
-        true => reader.text(raw),
-        false => reader.bytes(raw),
+        true => reader.text(payload),
+        false => reader.bytes(payload),
     };
     let bytes = bytes.unwrap_or_default();
     let mut plain = Vec::new();
     let value = value_in_text(text, member.name.as_bytes()).unwrap_or_else(|| {
-        member.write(raw, abi, &mut plain);
+        member.write(payload, abi, &mut plain);
         &plain
     });
     FieldValue {

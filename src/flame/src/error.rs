@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A line does not end with a non-negative number.
+    /// A line does not end with a non-negative number, its weight (`count` in the message).
     #[error(
         "line {line}: folded stacks are 'frame;frame;frame count', this line has no count: '{text}'"
     )]

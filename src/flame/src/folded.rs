@@ -51,12 +51,14 @@ fn split(line: &str) -> Option<(&str, u64)> {
     let (stack, word) = line.rsplit_once(char::is_whitespace)?;
     let number: f64 = word.parse().ok()?;
     let number = (number.is_finite() && number >= 0.0).then_some(number)?;
-    // Large integers are not exact as `f64`.
+    // Integers are parsed again, as `u64`: large ones are not exact as `f64`.
     let weight = word.parse().unwrap_or(number.round() as u64);
     let stack = stack.trim_end();
     // Differential text has two weights; the first one is not part of the stack.
     match stack.rsplit_once(char::is_whitespace) {
-        Some((rest, first)) if first.parse::<u64>().is_ok() => Some((rest.trim_end(), weight)),
+        Some((frames, earlier)) if earlier.parse::<u64>().is_ok() => {
+            Some((frames.trim_end(), weight))
+        }
         _ => Some((stack, weight)),
     }
 }
@@ -71,10 +73,10 @@ pub fn write(stacks: &Stacks, marks: bool, out: &mut dyn Write) -> io::Result<()
     let mut lines: Vec<(String, u64)> = Vec::new();
     for (frames, weight) in stacks.iter() {
         let mut line = String::new();
-        let first = frames
+        let outermost = frames
             .first()
             .and_then(|frame| stacks.labels().get(*frame as usize));
-        if first.is_some_and(|label| label.name.starts_with('#')) {
+        if outermost.is_some_and(|label| label.name.starts_with('#')) {
             // Readers take lines that begin with `#` for comments.
             line.push('_');
         }
@@ -89,7 +91,7 @@ pub fn write(stacks: &Stacks, marks: bool, out: &mut dyn Write) -> io::Result<()
         lines.push((line, weight));
     }
     lines.sort_unstable();
-    // Without `marks`, stacks that differ only in their types of code have equal text.
+    // Without `marks`, stacks that differ only in the kinds of their frames have equal text.
     let mut lines = lines.into_iter().peekable();
     while let Some((line, mut weight)) = lines.next() {
         while let Some((_, more)) = lines.next_if(|(next, _)| *next == line) {
@@ -132,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn written_data_is_read_back() {
+    fn text_that_was_read_is_written_unchanged_with_marks() {
         let folded =
             "bash;main;[unknown] 3\nload;main;std::sort<int, 2>_[i] 12\nswapper;do_idle_[k] 1\n";
         let stacks = parse(folded).expect("folded text");
@@ -148,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_a_count_is_named() {
+    fn lines_without_a_weight_and_empty_input_are_errors() {
         let error = parse("a;b 1\na;b\n").expect_err("no count");
         assert!(error.to_string().starts_with("line 2: "), "{error}");
         assert_eq!(parse("# nothing\n").err(), Some(Error::Empty));

@@ -22,7 +22,7 @@ pub struct MachineTables {
 }
 
 impl MachineTables {
-    /// The tables in `folder` for the processor with the name `cpuid` in tables. `None` selects this machine's processor; on some
+    /// The tables in `folder` for the processor whose name in tables is `cpuid`. `None` selects this machine's processor; on some
     /// architectures, its name is read from `sysfs`.
     #[must_use]
     pub fn new(folder: PathBuf, cpuid: Option<String>, sysfs: &Path) -> Self {
@@ -34,7 +34,7 @@ impl MachineTables {
     }
 
     /// Returns the processor's tables from the folder, or the few built-in events if the folder has no tables of the processor;
-    /// in both cases with the metrics of generic events.
+    /// in both cases with the metrics of software and generic hardware events that they lack.
     #[must_use]
     pub fn get(&self) -> &VendorTables {
         let loaded = self.loaded.get_or_init(|| {

@@ -22,13 +22,15 @@ use crate::{Error, RecordAt};
 #[derive(Debug)]
 pub struct Decompressor {
     endian: Endian,
+    /// Decodes block by block: perf's stream, whose only frame continues from record to record.
     zstd: Zstd,
+    /// Decodes records whose frames are complete, as rperf writes them.
     frames: CompleteFrames,
-    /// Buffer for the decoded content of a record.
+    /// Buffer for the content of a record decoded by `frames`.
     buffer: Vec<u8>,
     /// Decompressed bytes from position `output` on.
     decompressed: Vec<u8>,
-    /// Number of decompressed bytes already output.
+    /// Number of decompressed bytes already output. `zstd.produced()` also counts those in `decompressed` and in the decoder.
     output: u64,
     /// Uncompressed records that are held back, each with the number of decompressed bytes before
     /// it.
@@ -56,7 +58,7 @@ impl Decompressor {
         Self::with_input_size(endian, 0)
     }
 
-    /// Creates a decompressor for a recording, or one file of a directory, of `bytes` bytes (0 if unknown). The size
+    /// Creates a decompressor for an input of `bytes` bytes (0 if unknown): a recording, or one file of a directory. The size
     /// limits the memory of the decoder.
     #[must_use]
     pub fn with_input_size(endian: Endian, bytes: u64) -> Self {
@@ -90,7 +92,7 @@ impl Decompressor {
         self.push_decoded(record, decoded, out)
     }
 
-    /// Like [`Decompressor::push`], for a record whose content may have been decoded already, as complete frames.
+    /// Like [`Decompressor::push`]; `decoded` is the record's content if it was decoded before, which takes complete frames.
     pub(crate) fn push_decoded(
         &mut self,
         record: &RecordAt<'_>,
@@ -172,8 +174,8 @@ impl Decompressor {
                     used += size;
                     self.output += size as u64;
                 }
-                // All bytes before the held record have arrived, so that it is next. A decompressed record that is incomplete
-                // or extends beyond its position follows the held record.
+                // All bytes before the held record have arrived, so that it is next. If `rest` begins with a record that is
+                // incomplete, invalid, or extends beyond the position of the held record, it follows the held record.
                 _ if rest.len() >= room => {
                     if let Some((_, bytes)) = self.held.pop_front() {
                         out.extend_from_slice(&bytes);

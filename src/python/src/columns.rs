@@ -151,7 +151,8 @@ impl SampleNumber {
 /// The items of a column for a block of samples.
 #[derive(Debug, Clone)]
 pub(crate) enum ColumnItems {
-    /// Numbers, or indexes of events: bytes of the table's column as they are, in native byte order.
+    /// Numbers, or indexes of events: bytes of the table's column as they are, in native byte order. The items of all other
+    /// variants are replaced by indexes into the column's categories.
     Final(Vec<u8>),
     /// Threads' names.
     Comms(Vec<CommId>),
@@ -285,6 +286,7 @@ impl ColumnRenderer<'_, '_> {
         }
     }
 
+    /// Appends the sample's item of `column` to `items`, which are of this column ([`ColumnItems::of`]).
     fn add(
         &self,
         column: &SampleColumn,
@@ -338,6 +340,7 @@ impl ColumnRenderer<'_, '_> {
 struct SampleRow<'a, 's> {
     sample: &'a Sample<'s>,
     comm: CommId,
+    /// The state of the process's and the kernel's mappings at the sample: the same address has the same frame in equal epochs.
     epoch: Epoch,
     /// The frame of the instruction pointer, if a column needs it and the pointer is recorded.
     frame: Option<Frame>,

@@ -51,8 +51,8 @@ const EXIT_POLL_MILLIS: i32 = 500;
 /// Records as requested, until the workload or the observed tasks exit, a signal or a stop command is received, the reader of
 /// a pipe closes it, or a limit of the request is reached.
 ///
-/// SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGUSR2 and SIGXFSZ are handled by the recording. The old output is kept until all events
-/// are open and the workload runs.
+/// SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGUSR2 and SIGXFSZ are handled by the recording. A file that the output replaces is kept
+/// until all events are open and the workload runs.
 ///
 /// # Errors
 /// [`Error`].
@@ -93,18 +93,19 @@ pub fn record(
     let workload = live.workload.take();
     let completed = live.complete(request, outcome, ids, observer);
     // The file is complete by now, however long the workload takes to exit.
-    let ended = wait_for(workload, &signals, observer)?;
+    let status = wait_for(workload, &signals, observer)?;
     let mut summary = completed?;
-    summary.workload_status = ended.filter(|_| workload_exited);
+    // The status of a workload that was stopped above is not reported.
+    summary.workload_status = status.filter(|_| workload_exited);
     Ok(summary)
 }
 
 /// A recording in progress.
 struct LiveRecording {
     opened: OpenedEvents,
-    /// The rings; empty while lanes have them.
+    /// The rings; empty while the lanes have them.
     rings: RingSet,
-    /// Draining threads, if any.
+    /// The threads of `--threads`, which drain rings in place of the main thread; empty without the option.
     lanes: Vec<Lane>,
     /// Events that trigger a new file, and their rings.
     triggers: Vec<OpenEvent>,
@@ -120,8 +121,8 @@ struct LiveRecording {
 }
 
 impl LiveRecording {
-    /// Prepares the recording without changing the old output: forks the workload, opens the events, maps the rings and creates
-    /// the output.
+    /// Prepares the recording without changing a file that the output replaces: forks the workload, opens the events, maps the
+    /// rings and creates the output.
     fn set_up(
         request: &RecordRequest,
         signals: &Signals,
@@ -134,14 +135,17 @@ impl LiveRecording {
         let sysfs = Sysfs::new(&request.roots.sysfs);
         let per_thread = request.observe.details.scope.per_thread;
         let cpu_tasks = CpuTasks::find(&request.observe.target, pid, &proc, &sysfs, per_thread)?;
+        // The CPUs of each draining thread.
         let shares = request.rings.threads.as_ref();
         let shares = shares.map(|threads| shares_of(threads, &cpu_tasks.cpus, &sysfs));
         let mut shares = shares.transpose()?.unwrap_or_default();
+        // `shares_of` distributes only the sampled CPUs; the side-band rings of the other CPUs go to the first thread.
         if let Some(first) = shares.first_mut() {
             first.also_drains(&cpu_tasks.side_band_cpus);
         }
         let affinity = RingAffinity::new(request.rings.affinity, &cpu_tasks.cpus, &sysfs)?;
         let (opened, mut rings) = OpenedEvents::new(request, cpu_tasks, affinity, observer)?;
+        // With `switches` (`-D`), the event of a hardware trace starts disabled.
         rings.is_trace_enabled = request.observe.switches.is_none();
         let (triggers, trigger_rings) = open_triggers(request, &opened.cpu_tasks, observer)?;
         let completion = FileCompletion {
@@ -176,9 +180,9 @@ impl LiveRecording {
         })
     }
 
-    /// Starts what was set up: programs in the kernel, the rewriting thread, triggers, the events (unless they are enabled later
-    /// or by the workload's exec), and the workload. Also writes the initial state, unless it is written at the end, and renames
-    /// the output.
+    /// Starts what was set up: BPF programs, the thread that rewrites records before they are written, triggers, the events
+    /// (unless they are enabled later or by the workload's exec), and the workload. Also writes the initial state, unless it is
+    /// written at the end, and renames the output.
     fn begin(&mut self, request: &RecordRequest) -> Result<(), Error> {
         self.connect_programs(request)?;
         let (records, sink) = (&mut self.records, &mut self.sink);
@@ -217,7 +221,7 @@ impl LiveRecording {
             .map_err(write_error)
     }
 
-    /// Connects the programs in the kernel to the events whose samples they write.
+    /// Connects BPF programs, which the caller has loaded, to the events whose samples they write.
     fn connect_programs(&self, request: &RecordRequest) -> Result<(), Error> {
         let workload = self.workload.as_ref().map(Workload::pid);
         for programs in &request.observe.programs {
@@ -234,6 +238,10 @@ impl LiveRecording {
 
     /// Drains until the recording ends, disables the events, and drains the remaining data. Returns why the recording ended, and
     /// the number of wake-ups.
+    ///
+    /// The exit of the observed tasks ends the recording, unless the target is the workload, whose own exit ends it, or CPUs. The
+    /// lanes count only the bytes that they write: their maximum size is what the file written so far leaves. With `switches`
+    /// (`-D`), the observer gets a notice that the events start disabled.
     fn observe(
         &mut self,
         request: &RecordRequest,
@@ -315,6 +323,7 @@ impl LiveRecording {
         let mut summary = summary.map_err(with_output_path(request))?;
         summary.add(&self.earlier);
         if request.output.timestamped || request.output.rotation.is_some() {
+            // Appends the time to the file's name.
             stamp(&request.output.path, observer)?;
         }
         summary.wakeups = woken;
@@ -335,9 +344,9 @@ fn begin_off_cpu(request: &RecordRequest, opened: &OpenedEvents) -> Result<(), E
     let off_cpu_events = events.filter(|event| event.event.spec.is_off_cpu());
     let outputs = off_cpu_events
         .flat_map(|event| &event.counters)
-        .filter_map(|placed| {
-            let cpu = u32::try_from(placed.cpu).ok()?;
-            Some((cpu, placed.counter.as_fd()))
+        .filter_map(|open_counter| {
+            let cpu = u32::try_from(open_counter.cpu).ok()?;
+            Some((cpu, open_counter.counter.as_fd()))
         });
     // Empty if all tasks are observed (-1).
     let threads = opened.cpu_tasks.tasks.iter();
@@ -359,8 +368,8 @@ struct RecordingOutput {
 }
 
 impl RecordingOutput {
-    /// Starts the stream if there is one; otherwise creates a file or a directory. A directory has a file with the header, one
-    /// for each of `rings` rings if threads drain them, and the kernel's code if requested.
+    /// Writes to the request's stream, a pipe, if there is one; otherwise creates a file or a directory. A directory has a file
+    /// with the header, one for each of `rings` rings if threads drain them, and the kernel's code if requested.
     fn create(completion: &FileCompletion<'_>, rings: usize) -> Result<Self, Error> {
         let request = completion.request;
         if let Some(stream) = &request.output.stream {
@@ -403,7 +412,7 @@ impl RecordingOutput {
     }
 }
 
-/// Forks the program, if there is one.
+/// Forks the process that will execute the workload's program, if there is one.
 pub(crate) fn fork_workload(
     program: Option<&Program>,
     signals: &Signals,

@@ -104,6 +104,7 @@ mod tests {
         assert_eq!(text, "caf\u{10ffe9}");
         assert_eq!(name_bytes(&text), &b"caf\xe9"[..]);
         assert_eq!(restored_byte(*b"\xf4\x8f\xbf\xa9"), Some(0xe9));
+        // U+10FF69: 0x69 is valid UTF-8, so that no private character represents it.
         assert_eq!(restored_byte(*b"\xf4\x8f\xbd\xa9"), None);
         assert_eq!(restored_byte(*b"abcd"), None);
     }

@@ -1,4 +1,4 @@
-//! Parts of the program in an interpreter; tests/commands/off_cpu_programs.rs runs it in the kernel.
+//! Parts of the program in an interpreter; tests/commands/off_cpu_programs.rs runs the whole program in the kernel.
 
 use proptest::prelude::*;
 
@@ -7,14 +7,19 @@ use crate::interpreter::run;
 
 proptest! {
     #[test]
-    fn records_have_the_time_since_the_begin(start in any::<u32>(), nanos in any::<u32>(), [thread, process, kernel, user] in any::<[i32; 4]>()) {
+    fn records_have_the_time_since_the_start_of_the_wait(
+        start in any::<u32>(),
+        nanos in any::<u32>(),
+        [thread, process, kernel, user] in any::<[i32; 4]>(),
+    ) {
+        // The wait as stored by the program (`programs::wait`), which `switched_in` replaces by its record; the 0 is padding.
         let mut memory = Vec::from(u64::from(start).to_ne_bytes());
         for word in [process, kernel, user, 0] {
             memory.extend(word.to_ne_bytes());
         }
         let now = u64::from(start) + u64::from(nanos);
         run(|b| programs::switched_in(b, thread, now), &mut memory);
-        // As in `is_stack`, the largest positive number is not that of a stack.
+        // Negative numbers are errors; the largest positive number does not count as a stack either (`programs::is_stack`).
         let stack = |number: i32| u32::try_from(number).ok().filter(|number| *number != u32::MAX >> 1);
         let place = WaitPlace {
             process: process.cast_unsigned(),
@@ -33,7 +38,7 @@ proptest! {
 
 #[test]
 fn preempted_and_ended_tasks_do_not_wait() {
-    // The arguments preempt and prev_state; the upper bytes of both are not defined.
+    // The arguments preempt and prev_state of `sched_switch`, whose upper bytes are not defined, and whether the task waits.
     for (preempt, state, expected) in [
         (0, 1, true),
         (0xff00, 2, true),
@@ -43,6 +48,7 @@ fn preempted_and_ended_tasks_do_not_wait() {
         (0, 0x80, false),
         (0, 0xffff_0000_0000_0000, false),
     ] {
+        // preempt, prev, next and prev_state; then the word in which the program stores 1 if the task waits.
         let words: [u64; 5] = [preempt, 0, 0, state, 0];
         let mut memory = words.map(u64::to_ne_bytes).concat();
         run(programs::is_waiting, &mut memory);

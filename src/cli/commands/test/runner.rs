@@ -67,13 +67,14 @@ pub(super) fn run(
             scope.spawn(|| take_tests(tests, &next, environment, sender));
         }
         drop(sender);
-        let mut waiting: Vec<Option<FinishedTest>> = tests.iter().map(|_| None).collect();
+        // Results by index, which are printed once those before them are.
+        let mut unprinted: Vec<Option<FinishedTest>> = tests.iter().map(|_| None).collect();
         let mut printed = 0;
         for (index, test) in receiver {
-            if let Some(slot) = waiting.get_mut(index) {
+            if let Some(slot) = unprinted.get_mut(index) {
                 *slot = Some(test);
             }
-            while let Some(test) = waiting.get_mut(printed).and_then(Option::take) {
+            while let Some(test) = unprinted.get_mut(printed).and_then(Option::take) {
                 report(test)?;
                 printed += 1;
             }

@@ -1,4 +1,4 @@
-//! Cache of the World's state per thread.
+//! Cache of the state of each thread in the World, which has the processes, mappings and names of a recording at each time.
 //!
 //! Consecutive samples often belong to the same thread, and its name and mappings change much less
 //! often than it is sampled.
@@ -6,7 +6,8 @@
 use super::{Epoch, World};
 use crate::{CommId, Machine, Order};
 
-/// A range of orders in which a result is the same: after `after`, up to and including `until`.
+/// A range of orders (positions of records by time) in which a result is the same: after `after`, up to and including `until`.
+/// Called `span` in the names of functions and fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OrderRange {
     pub(crate) after: Order,
@@ -44,6 +45,7 @@ impl OrderRange {
     #[inline(always)]
     #[must_use]
     pub fn contains(&self, order: Order) -> bool {
+        // Ranks are ordered as the orders, and compared faster.
         let rank = order.rank();
         self.after.rank() < rank && rank <= self.until.rank()
     }
@@ -60,10 +62,10 @@ pub struct ThreadKey {
     pub tid: u32,
 }
 
-/// State of a thread at one moment.
+/// State of a thread just before an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadState {
-    /// [`World::epoch`].
+    /// [`World::epoch`]: the state of the mappings of its process and of the kernel.
     pub epoch: Epoch,
     /// [`World::comm_at`].
     pub comm_at: CommId,
@@ -71,7 +73,7 @@ pub struct ThreadState {
     pub comm_at_or_later: CommId,
 }
 
-/// States by thread. Each worker has a separate cache, for one World.
+/// States by thread. Each worker has a separate cache, for one World, and empties it when the World changes.
 #[derive(Debug)]
 pub struct ThreadCache {
     slots: Box<[Option<CachedThread>; CACHED_THREADS]>,
@@ -82,6 +84,7 @@ pub struct ThreadCache {
 #[derive(Debug, Clone, Copy)]
 struct CachedThread {
     who: ThreadKey,
+    /// The orders at which `state` is valid.
     span: OrderRange,
     state: ThreadState,
 }

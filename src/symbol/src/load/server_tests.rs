@@ -9,7 +9,7 @@ use crate::files::{FilePart, FileRequest, MemoryFiles, Servers};
 use crate::request::{ObjectKind, ObjectRequest, SearchPaths};
 use crate::{load, object_images};
 
-/// Local files, and a server that has the same files for every object.
+/// Local files, and a server that returns the same files for every build-id.
 struct ServedFiles {
     files: MemoryFiles,
     paths: SearchPaths,
@@ -57,14 +57,18 @@ impl ServedFiles {
         }
     }
 
+    /// The requests to the server since the last call.
     fn requests(&self) -> Vec<FilePart> {
         std::mem::take(&mut self.server.requests.lock().unwrap())
     }
 }
 
+/// The build-id of [`TinyElf::default`].
+const APP_ID: [u8; 20] = [0xab; 20];
+
 /// The source of the symbols of `/bin/app`, their number, and the requests to the server.
 fn loaded(served: &ServedFiles, kind: ObjectKind) -> (String, usize, Vec<FilePart>) {
-    let id = BuildId::from_bytes(&[0xab; 20]).unwrap();
+    let id = BuildId::from_bytes(&APP_ID).unwrap();
     let request = ObjectRequest::new(Path::new("/bin/app"), kind).with_build_id(Some(&id));
     let loaded = load(&served.files, &served.paths, &request);
     let source = loaded.source.display().to_string();
@@ -83,6 +87,7 @@ fn servers_are_queried_for_missing_files() {
     let replaced = [("/bin/app", other.build())];
     let all = [(Executable, app.clone()), (Debuginfo, app.clone())];
     let user = |local: &[_], parts: &[_]| loaded(&ServedFiles::new(local, parts), ObjectKind::User);
+    // 4: `TinyElf::default` has two symbols and two entries of `.plt`.
     assert_eq!(user(&right, &all), ("/bin/app".to_owned(), 4, vec![]));
     for local in [&[][..], &replaced] {
         let executable = ("/served/Executable".to_owned(), 4, vec![Executable]);
@@ -100,6 +105,7 @@ fn servers_are_queried_for_missing_files() {
             (String::new(), 0, vec![Executable, Debuginfo])
         );
     }
+    // A vDSO is not requested, and of a kernel only the debug file.
     let vdso = loaded(&ServedFiles::new(&[], &all), ObjectKind::Vdso);
     assert_eq!(vdso, (String::new(), 0, vec![]));
     let kernel = loaded(&ServedFiles::new(&[], &all), ObjectKind::Kernel);
@@ -112,7 +118,7 @@ fn servers_are_queried_for_missing_files() {
 #[test]
 fn code_is_fetched_if_there_is_no_local_file() {
     let app = TinyElf::default().build();
-    let id = BuildId::from_bytes(&[0xab; 20]).unwrap();
+    let id = BuildId::from_bytes(&APP_ID).unwrap();
     let request = ObjectRequest::new(Path::new("/bin/app"), ObjectKind::User);
     let code = |served: &ServedFiles, id| {
         let request = request.with_build_id(id);

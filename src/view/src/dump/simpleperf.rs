@@ -66,8 +66,8 @@ fn unwinding_result(result: &UnwindingResult<'_>) -> String {
     head + &chain.map_or("\n".to_owned(), |chain| frames(&chain))
 }
 
-/// The number of frames, which ends the record's first line, and the frames, in the layout of a callchain: one per line, with the
-/// stack pointer after the address.
+/// The number of frames, which completes the record's first line, then a line for each frame: its address and stack pointer. The
+/// lines are laid out as those of a sample's callchain.
 fn frames(chain: &SimpleperfChain<'_>) -> String {
     let mut text = format!("  nr: {}\n", chain.ips.len());
     for (number, (ip, sp)) in chain.ips.iter().zip(chain.sps.iter()).enumerate() {

@@ -85,6 +85,7 @@ fn write_sent(out: &mut dyn Write, times: &PacketTimes, device: &str) -> io::Res
 /// The vertical line between two events.
 const JOINT: &str = "         |";
 
+/// Writes a reception: a softirq with the interrupts before it and the packets that it receives.
 fn write_reception(
     out: &mut dyn Write,
     times: &PacketTimes,
