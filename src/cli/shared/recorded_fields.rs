@@ -90,8 +90,8 @@ fn hint_for(findings: &[FileFinding]) -> &'static str {
     }
 }
 
-/// Checks that samples have time, CPU and raw data; only samples of the events whose names `is_read` accepts are checked, those
-/// that the analysis reads. `recorder` is the subcommand that records these samples.
+/// Checks that samples have time, CPU and raw data. Only events that the analysis reads are checked: those whose names `is_read`
+/// accepts. `recorder` is the subcommand that records these samples.
 ///
 /// # Errors
 ///
@@ -128,8 +128,8 @@ pub(crate) fn require_cgroups(
 ) -> Result<(), CliError> {
     let path = analysis.input.path.display();
     let recorded = analysis.metadata().events.iter();
-    let mut needed = recorded.filter(|event| events.contains(&event.name.as_str()));
-    match needed.find(|event| !event.attr.sample_type.contains(SampleType::CGROUP)) {
+    let mut checked = recorded.filter(|event| events.contains(&event.name.as_str()));
+    match checked.find(|event| !event.attr.sample_type.contains(SampleType::CGROUP)) {
         Some(event) => {
             let message = format!("{path}: samples of {} have no cgroup", event.name);
             let hint = format!("record with '{recorder} --all-cgroups'");

@@ -341,6 +341,7 @@ mod tests {
             flags(SamplingTarget::Workload, deferred),
             [[true, true], [true, false]]
         );
+        // The third event is the added dummy.
         assert_eq!(flags(SamplingTarget::Cpus, deferred).len(), 3);
         assert_eq!(flags(SamplingTarget::Cpus, deferred)[0], [true, false]);
         assert!(flags(SamplingTarget::Cpus, deferred)[2][1]);

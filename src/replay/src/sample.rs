@@ -1,4 +1,4 @@
-//! Decoded samples with common properties, and other records with their trailers.
+//! Decoded samples, with defaults for fields that are not recorded, and other records, with their trailers (`sample_id`).
 
 use rperf_wire::{CpuMode, Misc, RawRecord, SampleId};
 
@@ -11,7 +11,7 @@ pub struct Sample<'a> {
     pub wire: rperf_wire::SampleRecord<'a>,
     /// The event.
     pub event: EventIndex,
-    /// Its position in the order.
+    /// Its position in the order of all records.
     pub order: Order,
     /// Mode and flags of the record.
     pub misc: Misc,
@@ -27,12 +27,12 @@ pub struct Sample<'a> {
     pub body: &'a [u8],
 }
 
-/// A record other than a sample, with its trailer.
+/// A record other than a sample, with its trailer, the fields that `sample_id_all` appends.
 #[derive(Debug, Clone)]
 pub struct NonSampleRecord<'a> {
     /// The event with the id in its trailer; the first event if there is no id, or no other event; `None` for an unknown id.
     pub event: Option<EventIndex>,
-    /// Its position in the order.
+    /// Its position in the order of all records.
     pub order: Order,
     /// The fields of its trailer; empty if it has none.
     pub id: SampleId,

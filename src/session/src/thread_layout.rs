@@ -24,8 +24,8 @@ impl ThreadShare {
 /// Returns the shares of the threads that `threads` requests. Together they drain the rings of all `cpus`, and of no others.
 ///
 /// # Errors
-/// [`Error::UnservedCpu`] if a CPU is in no mask, [`Error::IdleThread`] if a mask has none of `cpus`, and [`Error::Bind`]
-/// if an affinity can't be set.
+/// With [`DrainThreads::Masks`], [`Error::UnservedCpu`] if one of `cpus` is in no mask of CPUs to drain, and
+/// [`Error::IdleThread`] if such a mask has none of `cpus`. [`Error::Bind`] if an affinity can't be set.
 pub(crate) fn shares(
     threads: &DrainThreads,
     cpus: &[i32],
@@ -168,7 +168,8 @@ impl RingAffinity {
     /// affinity that the thread already has.
     pub(crate) fn set_for_ring(&mut self, cpu: i32) {
         let has = |cpus: &CpuList| u32::try_from(cpu).is_ok_and(|cpu| cpus.contains(cpu));
-        // Without `--affinity`, for rings of tasks (-1) and for rings of side-band CPUs, there is none to set.
+        // There is none to set without `--affinity`, for rings of tasks (-1), and for rings of CPUs on which only the side-band
+        // event is opened.
         let Some(index) = self.affinities.iter().position(|(cpus, _)| has(cpus)) else {
             return;
         };
@@ -181,6 +182,7 @@ impl RingAffinity {
         };
         self.last_requested = Some(index);
         match &mut self.bound {
+            // The error is ignored: the former affinity remains.
             Some(bound) => drop(bound.move_to(runs_on)),
             None => self.bound = AffinityGuard::to(runs_on).ok(),
         }
@@ -199,20 +201,22 @@ mod tests {
     #[test]
     fn masks_cover_all_cpus_and_each_mask_at_least_one() {
         let cpus = list("0-2");
-        let shared = |masks: &[(&str, &str)]| {
-            let lists = masks.iter().map(|(one, other)| (list(one), list(other)));
+        let shares_of = |masks: &[(&str, &str)]| {
+            let lists = masks
+                .iter()
+                .map(|(drains, runs_on)| (list(drains), list(runs_on)));
             masked(&lists.collect::<Vec<_>>(), &cpus)
         };
-        let shares = shared(&[("0,7", "0"), ("1-2", "1")]).unwrap();
+        let shares = shares_of(&[("0,7", "0"), ("1-2", "1")]).unwrap();
         let drains: Vec<_> = shares
             .iter()
             .map(|share| share.drains.to_string())
             .collect();
         assert_eq!(drains, ["0", "1-2"]);
-        let unserved = shared(&[("0", "0"), ("2", "1")]);
+        let unserved = shares_of(&[("0", "0"), ("2", "1")]);
         assert!(matches!(unserved, Err(Error::UnservedCpu { cpu: 1 })));
         assert!(matches!(
-            shared(&[("7", "0")]),
+            shares_of(&[("7", "0")]),
             Err(Error::IdleThread { .. })
         ));
     }

@@ -74,14 +74,15 @@ pub(crate) struct PackedSymbols {
 #[derive(Debug, Clone, Copy)]
 struct PackedSymbol {
     start: u64,
-    /// From the lowest bit: the size (26 bits), or [`IS_LONG`] and its index in [`PackedSymbols::long`];
-    /// type and name form (3), binding (2). With the type [`GROUP`], the number of a group instead of the size.
+    /// From the lowest bit: the size in bytes (26 bits); [`IS_LONG`] (1), with which the index of the size in
+    /// [`PackedSymbols::long`] replaces it; type and name form (3); binding (2). If type and name form are [`GROUP`], the number
+    /// of a group replaces the size.
     bits: u32,
     name: NameAt,
 }
 
-/// The bits of [`PackedSymbol::bits`] with the size or the index.
-const SIZE: u32 = (1 << 26) - 1;
+/// The bits of [`PackedSymbol::bits`] with the size, the index or the number of a group.
+const SIZE_MASK: u32 = (1 << 26) - 1;
 const IS_LONG: u32 = 1 << 26;
 /// The lowest bit of type and name form.
 const KIND_SHIFT: u32 = 27;
@@ -89,10 +90,11 @@ const KIND_SHIFT: u32 = 27;
 const KIND_MASK: u32 = 7;
 /// The lowest bit of the binding.
 const BINDING_SHIFT: u32 = 30;
-/// The type of an entry that represents a group of symbols at one address.
+/// Type and name form of an entry that represents a group of symbols at one address.
 const GROUP: u32 = 7;
 
-/// Type and name form for each value of the three bits; the last value marks groups. Entries of a PLT are functions.
+/// Type and name form for each value of the three bits. Entries of a PLT are functions. The last value is [`GROUP`], so its
+/// element only completes the array.
 const KINDS: [(SymbolKind, NameForm); 8] = [
     (SymbolKind::Function, NameForm::Plain),
     (SymbolKind::Variable, NameForm::Plain),
@@ -143,10 +145,10 @@ impl PackedSymbols {
     /// The size as in [`PackedSymbol::bits`]. A large size is added to `long`.
     fn size_bits(&mut self, size: u64) -> u32 {
         match u32::try_from(size) {
-            Ok(size) if size <= SIZE => size,
+            Ok(size) if size <= SIZE_MASK => size,
             // No file has 64 million symbols of 64 MiB and more.
             _ => {
-                let number = self.long.len() as u32 & SIZE;
+                let number = self.long.len() as u32 & SIZE_MASK;
                 self.long.push(size);
                 IS_LONG | number
             }
@@ -166,7 +168,7 @@ impl PackedSymbols {
     }
 
     fn end_of(&self, packed: &PackedSymbol) -> u64 {
-        let small = packed.bits & SIZE;
+        let small = packed.bits & SIZE_MASK;
         let size = match packed.bits & IS_LONG {
             0 => small.into(),
             _ => self.long.get(small as usize).copied().unwrap_or_default(),
@@ -188,7 +190,7 @@ impl PackedSymbols {
         // No file has 64 million groups.
         self.list.push(PackedSymbol {
             start,
-            bits: GROUP << KIND_SHIFT | group & SIZE,
+            bits: GROUP << KIND_SHIFT | group & SIZE_MASK,
             name: NameAt::default(),
         });
     }
@@ -197,7 +199,7 @@ impl PackedSymbols {
     pub(crate) fn entry(&self, position: u32) -> Option<SymbolEntry> {
         let packed = self.list.get(position as usize)?;
         Some(match packed.bits >> KIND_SHIFT & KIND_MASK {
-            GROUP => SymbolEntry::Group(packed.bits & SIZE),
+            GROUP => SymbolEntry::Group(packed.bits & SIZE_MASK),
             _ => SymbolEntry::One(self.unpack(packed)),
         })
     }
@@ -217,7 +219,7 @@ impl PackedSymbols {
     /// Whether the symbol at a position of a list without groups has no size.
     pub(crate) fn has_no_size(&self, position: u32) -> bool {
         let packed = self.list.get(position as usize);
-        packed.is_some_and(|packed| packed.bits & (SIZE | IS_LONG) == 0)
+        packed.is_some_and(|packed| packed.bits & (SIZE_MASK | IS_LONG) == 0)
     }
 
     /// The starts of all symbols.
@@ -261,7 +263,7 @@ impl PackedSymbols {
         };
         let size = self.size_bits(end.wrapping_sub(start));
         if let Some(packed) = self.list.get_mut(position as usize) {
-            packed.bits = packed.bits & !(SIZE | IS_LONG) | size;
+            packed.bits = packed.bits & !(SIZE_MASK | IS_LONG) | size;
         }
     }
 
@@ -309,7 +311,13 @@ mod tests {
         let mut symbols = PackedSymbols::default();
         let mut expected = Vec::new();
         for ((kind, form), binding) in KINDS.into_iter().zip(BINDINGS.into_iter().cycle()) {
-            for size in [0, 1, SIZE.into(), u64::from(SIZE) + 1, u64::MAX - 7] {
+            for size in [
+                0,
+                1,
+                SIZE_MASK.into(),
+                u64::from(SIZE_MASK) + 1,
+                u64::MAX - 7,
+            ] {
                 let start = expected.len() as u64;
                 expected.push(Symbol {
                     start,
@@ -330,7 +338,7 @@ mod tests {
         }
         symbols.shift(100);
         let moved = symbols.get(3).map(|symbol| (symbol.start, symbol.end));
-        assert_eq!(moved, Some((103, 103 + u64::from(SIZE) + 1)));
+        assert_eq!(moved, Some((103, 103 + u64::from(SIZE_MASK) + 1)));
     }
 
     fn symbol(start: u64) -> Symbol {
@@ -351,6 +359,7 @@ mod tests {
             far in prop::collection::vec(any::<u64>(), 0..4),
             skipped in 0usize..40,
         ) {
+            // Only with far starts, distances can exceed 32 bits.
             let starts = [near, far].concat();
             let mut symbols = PackedSymbols::default();
             starts.iter().for_each(|start| symbols.push(&symbol(*start)));
@@ -362,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_entries_without_symbols() {
+    fn a_group_is_an_entry_with_its_number() {
         let mut symbols = PackedSymbols::with_capacity(2);
         symbols.push(&symbol(7));
         symbols.push_group(9, 5);

@@ -11,7 +11,7 @@ const PAIRS: &[u8; 200] = b"0001020304050607080910111213141516171819\
 6061626364656667686970717273747576777879\
 8081828384858687888990919293949596979899";
 
-/// Maximum number of digits.
+/// Maximum number of digits: those of `u64::MAX` in decimal.
 const MAX_DIGITS: usize = 20;
 /// Bytes copied at once: a fixed length avoids a call of memcpy, and few numbers are longer.
 const CHUNK: usize = 16;
@@ -109,7 +109,7 @@ pub(crate) fn push_two_decimals(out: &mut String, value: f64) {
         return;
     };
     push_decimal(out, hundredths / 100);
-    // `text` has no padding: any byte serves, and a leading zero is written here.
+    // `text` omits the padding, so its byte has no effect; a leading zero is written with the decimal point.
     let digits = Digits::decimal(hundredths % 100, b'0');
     out.push_str(if hundredths % 100 < 10 { ".0" } else { "." });
     out.push_str(digits.text());
@@ -120,6 +120,7 @@ pub(crate) fn push_two_decimals(out: &mut String, value: f64) {
 #[inline]
 fn hundredths(value: f64) -> Option<u64> {
     const LIMIT: f64 = 1e7;
+    // More than the error of a product below 100 * LIMIT, which is at most 2^-24 (6e-8).
     const TIE_DISTANCE: f64 = 1e-6;
     if !(0.0..LIMIT).contains(&value) || value.is_sign_negative() {
         return None;

@@ -98,14 +98,15 @@ enum Activity {
     Awake,
 }
 
-/// The latest event of a task, for the counts.
+/// The latest event of a task, as perf counts them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LatestEvent {
+    /// A sleep without a wakeup yet. perf counts one at each switch-out, even of a runnable task.
     Sleep,
     /// A sleep for which a wakeup was counted.
-    AwaitedSleep,
+    SleepWithWakeup,
     /// A wakeup that the task made.
-    Other,
+    Wakeup,
 }
 
 /// The state of a task while the recording is read.
@@ -280,12 +281,12 @@ impl ReplayRecorder {
         self.count(waker_place);
         let counts = &mut self.plan.counts;
         counts.wakeups += 1;
-        entry(&mut self.states, waker).latest = LatestEvent::Other;
+        entry(&mut self.states, waker).latest = LatestEvent::Wakeup;
         let latest = &mut entry(&mut self.states, woken).latest;
         match latest {
-            LatestEvent::Sleep => *latest = LatestEvent::AwaitedSleep,
-            LatestEvent::AwaitedSleep => counts.repeated += 1,
-            LatestEvent::Other => counts.targetless += 1,
+            LatestEvent::Sleep => *latest = LatestEvent::SleepWithWakeup,
+            LatestEvent::SleepWithWakeup => counts.repeated += 1,
+            LatestEvent::Wakeup => counts.targetless += 1,
         }
     }
 }

@@ -28,12 +28,14 @@ pub(super) const STACKS: StackMaps = StackMaps {
     second: MapId(12),
 };
 // Maps 8, 10 and 11 are [`lock_names::RUN_QUEUES`], [`queued::RUN_QUEUE_TIMES`] and [`super::thread_ids::THREAD_IDS`].
-/// The selected CPUs; empty if all are selected, like the selected flags and cgroups.
+/// The selected CPUs; empty if all are selected.
 pub(super) const CPUS: MapId = MapId(6);
+/// The selected flags; empty if all are selected.
 pub(super) const FLAGS: MapId = MapId(7);
+/// The ids of the selected cgroups; empty if all are selected.
 pub(super) const CGROUPS: MapId = MapId(9);
 
-/// The number of buckets, one for each power of two.
+/// The number of buckets of a sum's histogram of durations, one for each power of two.
 pub(super) const BUCKETS: i16 = 64;
 
 /// The value of `WAITS`: offsets in bytes.
@@ -68,11 +70,12 @@ pub(super) mod value {
     pub(in super::super) const SIZE: usize = BUCKETS as usize + 8 * super::BUCKETS as usize;
 }
 
-/// Indices of losses, after that of tasks ([`LOST_TASKS`]).
+/// Indices in the map of losses. Index 0 is [`LOST_TASKS`], which also counts waits without room in [`WAITS`].
 pub(super) mod losses {
     pub(in super::super) const STACKS: i32 = 1;
     pub(in super::super) const TIMES: i32 = 2;
     pub(in super::super) const SUMS: i32 = 3;
+    /// The number of indices.
     pub(in super::super) const COUNT: u32 = 4;
 }
 
@@ -103,6 +106,7 @@ pub(super) fn begin(options: &ContentionOptions) -> Result<ProgramBuilder, Error
     let mut b = ProgramBuilder::new();
     let out = b.label();
     b.set(R6, R1);
+    // `R7` is the lock and `R8` the flags, an unsigned int.
     b.load(Double, R7, R6, 0);
     b.load(Double, R8, R6, 8);
     b.operate(ShiftLeft, R8, 32);
@@ -117,8 +121,9 @@ pub(super) fn begin(options: &ContentionOptions) -> Result<ProgramBuilder, Error
     look_up(&mut b, WAITS, WAIT_KEY);
     b.jump_if(NotEqual, R0, 0, out);
     sum_key(&mut b, options.key)?;
-    let skip = i32::from(options.stack_skip);
-    stack_number(&mut b, options, skip, out);
+    // The lowest bits of the flags are the number of frames to skip.
+    let flags = i32::from(options.stack_skip);
+    stack_number(&mut b, options, flags, out);
     b.store(Double, R10, WAIT + wait::PROCESS_AND_STACK, R1);
     add_wait(&mut b, options.run_queue_task_pid.is_some());
     b.place(out);
@@ -325,6 +330,7 @@ pub(super) fn finish_wait(
         b.load(Double, R1, R0, from);
         b.store(Double, R10, to, R1);
     }
+    // For `queued::since_begin`.
     b.load(Double, R8, R0, wait::RUN_QUEUE_TIME);
     b.load(Double, R1, R0, wait::BEGIN);
     b.jump_if(AtLeast, R9, R1, in_order);

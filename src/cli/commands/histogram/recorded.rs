@@ -23,7 +23,7 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// Records the events of `source`, if the words or options request a recording; otherwise returns `None`.
+    /// Records the events of `source` if a workload, a number of seconds, `-p` or `-a` is given; otherwise returns `None`.
     ///
     /// # Errors
     ///
@@ -48,25 +48,27 @@ impl Recorded {
         }
         let folder = TemporaryFolder::create("histogram")?;
         let path = folder.recording();
-        // Quiet, and without build-ids.
-        let mut words: Vec<OsString> = vec!["-q".into(), "-B".into(), "-o".into(), (&path).into()];
+        // The arguments of `record`: quiet, and without build-ids.
+        let mut arguments: Vec<OsString> =
+            vec!["-q".into(), "-B".into(), "-o".into(), (&path).into()];
         for event in source.events() {
-            words.extend(["-e".into(), event.into()]);
+            arguments.extend(["-e".into(), event.into()]);
         }
         if let Some(seconds) = seconds {
-            words.extend(["--duration".into(), seconds.into()]);
+            arguments.extend(["--duration".into(), seconds.into()]);
         }
         if let Some(processes) = attached {
-            words.extend(["-p".into(), processes.into()]);
+            arguments.extend(["-p".into(), processes.into()]);
         } else if is_system || workload.is_empty() {
-            words.push("-a".into());
+            // Also if only the seconds are given.
+            arguments.push("-a".into());
         }
         if !workload.is_empty() {
-            words.push("--".into());
-            words.extend(workload);
+            arguments.push("--".into());
+            arguments.extend(workload);
         }
         Ok(Some(Self {
-            exit: dispatch(context, OsStr::new("record"), &words)?,
+            exit: dispatch(context, OsStr::new("record"), &arguments)?,
             path,
             _temporary: folder,
         }))

@@ -22,6 +22,7 @@ pub(super) fn details(matches: &ArgMatches, context: &Context) -> Result<RecordD
         },
         samples: sample_fields(matches)?,
         side_band: SideBand {
+            // `report --latency` needs context switches.
             switches: on("switch-events") || on("latency"),
             namespaces: on("namespaces"),
             cgroups: on("all-cgroups"),
@@ -52,6 +53,7 @@ fn sample_fields(matches: &ArgMatches) -> Result<SampleFields, CliError> {
         weight: on("weight"),
         cpu: on("sample-cpu"),
         identifier: on("sample-identifier"),
+        // Period and time are `None` if not given: then they depend on the event and on `--per-thread`.
         period: flag(matches, "period"),
         time: flag(matches, "timestamp"),
         transaction: on("transaction"),

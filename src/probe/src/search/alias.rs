@@ -10,7 +10,7 @@ use crate::describe::describe;
 use crate::error::Error;
 use crate::object::{ProbeObject, SymbolRange};
 
-/// The maximum number of implementations named in a note.
+/// The maximum number of variants (implementations of an IFUNC) named in a note.
 const MAX_VARIANTS: usize = 4;
 /// The offset of `EI_OSABI` in an ELF header.
 const OS_ABI: usize = 7;
@@ -18,9 +18,10 @@ const OS_ABI: usize = 7;
 const CPU_FEATURES: [&str; 6] = ["sse", "avx", "evex", "erms", "asimd", "sve"];
 
 /// Finds the probe points of a function whose name only the symbol table has. If the debug information has a function with
-/// another name at the symbol's address, that function is probed, otherwise the symbol. Empty if there is no such symbol or the
-/// definition is not about a function, or if the definition needs debug information and the debug information has no such
-/// function.
+/// another name at the symbol's address, that function is probed, otherwise the symbol.
+///
+/// The result is empty if the definition is not about a function, if there is no such symbol, or if the definition needs debug
+/// information, which has no probe point for it.
 pub(super) fn find(
     object: &ProbeObject<'_>,
     definition: &Definition,
@@ -45,8 +46,8 @@ pub(super) fn find(
             file: file.clone(),
         };
         let mut points = in_debug_info(object, &renamed, options)?;
-        // Unrelated functions may have the name from the debug information, too: except for source lines, only probe points
-        // inside the symbol are kept, and none in inlined instances.
+        // Unrelated functions may have the name from the debug information, too. So only probe points inside the symbol are kept,
+        // and none in inlined instances; but those of a source line are all kept.
         let is_in_symbol = |probe: &Probe| {
             let distance = probe.file_offset.checked_sub(symbol.offset);
             distance.is_some_and(|distance| distance < symbol.size.max(1)) && !probe.is_inlined

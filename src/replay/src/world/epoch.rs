@@ -10,14 +10,15 @@ use crate::{Machine, Order};
 /// epochs see the same mappings: [`World::lookup`] returns the same for them, and equal stacks have equal frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Epoch {
-    /// Id of the process's address space and number of its changes so far; [`Epoch::UNKNOWN`] if the process is unknown.
+    /// Id of the process's address space (upper half) and number of the space's changes so far (lower half);
+    /// [`Epoch::UNKNOWN`] if the process is unknown.
     pub user: u64,
     /// The same for the kernel of the machine.
     pub kernel: u64,
 }
 
 impl Epoch {
-    /// The number for an unknown process or kernel. It is not unique: all unknown ones have it.
+    /// The number for an unknown process or kernel. It does not identify one: all unknown ones have it.
     pub const UNKNOWN: u64 = u64::MAX;
 
     /// The part that applies to addresses in `mode`.
@@ -62,12 +63,12 @@ impl World {
     fn own_state(&self, space: Option<SpaceId>, order: Order) -> (u64, OrderRange) {
         let known = space.and_then(|id| Some((id, self.spaces.get(id.0 as usize)?)));
         known.map_or((Epoch::UNKNOWN, OrderRange::ALL), |(id, space)| {
-            let (mut counted, mut span) = space.count_span(order);
+            let (mut changes, mut span) = space.count_span(order);
             if let Some(functions) = self.code.get(&id) {
                 let (function_count, function_span) = functions.count_span(order);
-                (counted, span) = (counted + function_count, span.and(function_span));
+                (changes, span) = (changes + function_count, span.and(function_span));
             }
-            (u64::from(id.0) << 32 | counted as u64, span)
+            (u64::from(id.0) << 32 | changes as u64, span)
         })
     }
 }

@@ -53,14 +53,14 @@ struct Address {
     key: Option<SymbolKey>,
     /// The address in the object, as in its symbol table.
     address: u64,
-    /// The sampled address.
+    /// The recorded address: the sampled one, one of the callchain, or the data address.
     ip: u64,
 }
 
 /// A node in the tree of callers: the id of its parent, then the id of its symbol and 0, or 0 and its address.
 type PathKey = (u64, u64, u64);
 
-/// The ids of an address's object and symbol, and the offset in the symbol in bytes.
+/// The ids of an address's object and symbol, and the offset in the symbol in bytes; zeros without an object.
 #[derive(Debug, Default, Clone, Copy)]
 struct AddressIds {
     object: u64,
@@ -131,8 +131,8 @@ impl DatabaseExporter {
         self.send_rows(send)
     }
 
-    /// Sends the calls of a block and the rows for its samples and records, in order; returns whether the interpreter still
-    /// reads.
+    /// Sends the calls of a block (consecutive records, processed by one thread) and the rows for its samples and records, in
+    /// order; returns whether the interpreter still reads.
     pub(crate) fn deliver(
         &mut self,
         items: Vec<DatabaseItem>,
@@ -443,7 +443,7 @@ impl DatabaseExporter {
         id
     }
 
-    /// Exports the path to the innermost function of a callchain, and returns its id; 0 without a callchain.
+    /// Exports the path from the first (outermost) to the last of `callers`, and returns its id; 0 without a callchain.
     fn path(&mut self, callers: &[Frame], encoder: &EventEncoder<'_, '_>) -> u64 {
         if callers.is_empty() {
             return 0;
@@ -453,7 +453,7 @@ impl DatabaseExporter {
         let unknown_start: fn(&Address) -> u64 = |address| address.ip;
         let mut nodes = Vec::with_capacity(callers.len());
         for (frame, mut address) in callers.iter().zip(addresses) {
-            // perf also looks up the sampled address as if it were an address in the object.
+            // perf also looks up the recorded address (`ip`) as if it were an address in the object.
             if let Some(address) = address.as_mut().filter(|address| address.key.is_none()) {
                 let key = SymbolKey::Unknown(address.object, address.ip);
                 address.key = self.symbols.get(&key).map(|_| key);

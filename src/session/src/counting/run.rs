@@ -69,8 +69,8 @@ pub fn count(
     run.report_lost_tasks(observer)?;
     // If tasks are observed, the workload only limits the time: if the tasks exited first, `finish` has killed the workload.
     let was_killed = woken == WaitEnd::TasksEnded;
-    let ended = workload.as_mut().map(Workload::wait).transpose();
-    let ended = ended.map_err(Error::system("wait for the workload"))?;
+    let status = workload.as_mut().map(Workload::wait).transpose();
+    let status = status.map_err(Error::system("wait for the workload"))?;
     let usage = workload.as_ref().and_then(Workload::usage);
     readings.set_times(elapsed, usage);
     run.end(elapsed, &readings, observer)?;
@@ -78,7 +78,7 @@ pub fn count(
     Ok(CountSummary {
         elapsed,
         readings,
-        workload_status: ended.filter(|_| !was_killed),
+        workload_status: status.filter(|_| !was_killed),
         usage,
         signal: signal.or(late_signal(&signals)?),
     })
@@ -101,7 +101,8 @@ fn enable_at_once(
     opened: &OpenCounters<RunningKernel>,
 ) -> Result<(), Error> {
     match (request.start, &request.target) {
-        // exec(2) does not enable the counters of CPUs. BPF programs sum up only the counts after the exec.
+        // exec(2) enables the workload's own counters, but not the counters of CPUs that BPF programs sum up for it. The programs
+        // ignore the counts before the exec.
         (CountStart::AtOnce, Target::Workload) => opened.enable_summed(),
         (CountStart::AtOnce, _) => opened.for_each_leader("enable", Counter::enable),
         _ => Ok(()),
@@ -149,6 +150,7 @@ fn open(
         on_cpus: matches!(request.target, Target::Cpus(_)),
         counts_programs: !request.bpf.programs.is_empty(),
         all_cpus: &online_cpus(&sysfs),
+        // Bundles of tracepoints: their counters cannot be switched or recorded one by one.
         bundles: request.record_to.is_none() && !controlled,
     };
     let opened = OpenCounters::open(RunningKernel, &request.events, &opening, observer)?;
@@ -252,7 +254,7 @@ impl<'a> CountRun<'a> {
             }
             let mut readings = self.read()?;
             let elapsed = self.began.elapsed();
-            // It is known only when the workload has exited.
+            // The workload's resource usage is known only when it has exited.
             let usage = None;
             readings.set_times(elapsed, usage);
             self.interval(elapsed, &readings, observer)?;
@@ -260,11 +262,11 @@ impl<'a> CountRun<'a> {
                 return Ok(WaitEnd::ReaderGone);
             }
             done += 1;
-            let enough = self
+            let max_intervals = self
                 .request
                 .interval
                 .and_then(|interval| interval.max_intervals);
-            if enough == Some(done) && waiting.workload.is_none() {
+            if max_intervals == Some(done) && waiting.workload.is_none() {
                 return Ok(WaitEnd::Time);
             }
         }
@@ -321,7 +323,8 @@ impl<'a> CountRun<'a> {
         let due = self
             .began
             .checked_add(interval.every.checked_mul(number)?)?;
-        // If this process was stopped (SIGSTOP), there is one long interval, not many short ones to catch up.
+        // If this process was stopped (SIGSTOP), there is one long interval, not many short ones to catch up: the next interval
+        // lasts at least half of the requested time.
         Some(due.max(self.began + self.previous_at + interval.every / 2))
     }
 
@@ -402,6 +405,7 @@ impl WaitConditions<'_> {
                 workload.kill(libc::SIGTERM);
             }
         }
+        // From here on, observed tasks and control commands do not end a wait.
         self.tasks = None;
         self.control = None;
         let no_deadline = None;
@@ -416,11 +420,11 @@ impl WaitConditions<'_> {
 }
 
 impl EventReadings {
-    /// Returns readings with the counts since `earlier`, which may be empty.
+    /// Returns readings with the counts since `earlier`; all counts if `earlier` is empty.
     fn since(&self, earlier: &Self) -> Self {
         let mut since = self.clone();
-        for (cells, earlier) in since.cells.iter_mut().zip(&earlier.cells) {
-            for (cell, earlier) in cells.iter_mut().zip(earlier) {
+        for (cells, earlier_cells) in since.cells.iter_mut().zip(&earlier.cells) {
+            for (cell, earlier) in cells.iter_mut().zip(earlier_cells) {
                 cell.counts = cell.counts.since(earlier.counts);
             }
         }

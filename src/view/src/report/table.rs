@@ -38,7 +38,8 @@ pub struct ReportLayout {
     pub graph_form: GraphForm,
     /// The numbers on the branches of call graphs.
     pub graph_value: GraphValue,
-    /// Maximum number of children of a call-graph node, of lines of its stem, or of chains in a list; no limit if `None`.
+    /// Maximum number of children of a call-graph node, of lines of a stem (the frames before the first fork), or of chains in a
+    /// list; no limit if `None`.
     pub graph_limit: Option<NonZeroUsize>,
     /// Whether rows form a tree with one sort key per level.
     pub hierarchy: bool,
@@ -151,7 +152,7 @@ impl TableColumn {
         }
     }
 
-    /// The column with the layout of its title.
+    /// Returns the column of a [`TextTable`] that writes this column's title.
     fn head(&self) -> table::Column {
         let width = self.title_width;
         match self.kind {
@@ -322,10 +323,10 @@ pub(super) fn number_cells(
 
 /// Appends a blank and a number, right-aligned in the rest of its column. Returns how many bytes it appended: as all are
 /// ASCII, this is also the number of characters.
-fn push_number(line: &mut String, number: Number, column: &TableColumn) -> usize {
+fn push_number(line: &mut String, value: Number, column: &TableColumn) -> usize {
     let begin = line.len();
     line.push(' ');
-    number.push_to(line);
+    value.push_to(line);
     digits::align_right(line, begin + 1, column.width.saturating_sub(1));
     line.len() - begin
 }

@@ -1,4 +1,4 @@
-//! Names of descriptors after system calls.
+//! Names of descriptors after system calls. In `openat` and `openat2`, the descriptor -100 is `AT_FDCWD`.
 
 use super::*;
 
@@ -51,6 +51,7 @@ fn names_follow_the_calls() {
     assert_eq!(name(files, 3), None, "the working directory is unknown");
     call(files, "chdir", &[9], &[captured(0, b"/tmp")], 0);
     call(files, "openat", &[-100, 9, 0], &[captured(1, b"./d")], 3);
+    // O_CLOEXEC is 0o2000000. The duplicate 1 of this descriptor does not close on exec.
     call(files, "openat", &[3, 9, 0o2000000], &[captured(1, b"f")], 4);
     assert_eq!(
         (name(files, 3), name(files, 4)),
@@ -64,6 +65,7 @@ fn names_follow_the_calls() {
         -2,
     );
     call(files, "dup2", &[4, 1], &[], 1);
+    // F_DUPFD_CLOEXEC is 1030.
     call(files, "fcntl", &[3, 1030, 10], &[], 10);
     call(files, "close", &[4], &[], 0);
     assert_eq!(name(files, 4), None);
@@ -75,6 +77,7 @@ fn names_follow_the_calls() {
     call(files, "execve", &[], &[], 0);
     assert_eq!((name(files, 1), name(files, 10)), (Some("/tmp/d/f"), None));
     call(files, "chdir", &[9], &[captured(0, b"/")], 0);
+    // `..` is not resolved, so the path grows beyond `PATH_MAX`.
     for _ in 0..2000 {
         call(files, "chdir", &[9], &[captured(0, b"..")], 0);
     }
@@ -129,6 +132,7 @@ fn messages_without_control_data_keep_the_names() {
     call(files, "socket", &[1], &[], 3);
     let header = |control: u8| {
         let mut bytes = [0; 56];
+        // The offset of `msg_controllen`.
         bytes[40] = control;
         CapturedArgument {
             item: HEADER_ITEM.into(),
@@ -162,6 +166,7 @@ fn sockets_and_pipes_are_named() {
     let files = &mut tables;
     call(files, "socket", &[2, 1], &[], 3);
     assert_eq!(name(files, 3), Some("socket"));
+    // -115 is EINPROGRESS: the socket connects later.
     call(files, "connect", &[3], &[], -115);
     assert_eq!(name(files, 3), Some("socket: to 10.0.0.1:80"));
     call(files, "accept", &[3], &[], 4);
@@ -187,6 +192,7 @@ fn descriptors_of_processes_with_unseen_threads_have_no_names() {
         0,
     );
     assert_eq!(name(&files, 3), Some("pipe"));
+    // As for a process with a thread whose calls are not recorded.
     files.exclude(PROCESS);
     files.seed(PROCESS, ProcessFiles::default());
     call(&mut files, "socket", &[1], &[], 3);
@@ -195,7 +201,7 @@ fn descriptors_of_processes_with_unseen_threads_have_no_names() {
 
 #[test]
 fn descriptors_have_no_names_if_names_are_not_requested() {
-    let mut none = FileTables::new(!NAMES_FILES);
-    call(&mut none, "socket", &[1], &[], 3);
-    assert_eq!(name(&none, 3), None);
+    let mut files = FileTables::new(!NAMES_FILES);
+    call(&mut files, "socket", &[1], &[], 3);
+    assert_eq!(name(&files, 3), None);
 }

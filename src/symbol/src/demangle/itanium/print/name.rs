@@ -139,8 +139,8 @@ impl<'t, 'a> Printer<'t, 'a> {
         Some(())
     }
 
-    /// Returns the number of values of the first pack in `pattern`; `None` if there is no pack, while the parameters of a lambda are
-    /// printed, and if a limit is exceeded.
+    /// Returns the number of values of the first pack in `pattern`; `None` if there is no pack, if a limit is exceeded, or while
+    /// the parameters of a lambda are printed.
     pub(super) fn pack_size(&self, pattern: Id, depth: u32) -> Option<usize> {
         self.step()?;
         if depth > MAX_DEPTH || self.in_lambda {
