@@ -15,7 +15,7 @@ use crate::files::FileBytes;
 /// The offset of the code in the file, which is also its address.
 const TEXT: usize = 0x80;
 /// Size of `Elf64_Ehdr`, in bytes.
-const FILE_HEADER: u16 = 64;
+pub(super) const FILE_HEADER: u16 = 64;
 /// Size of `Elf64_Phdr`, in bytes.
 const PROGRAM_HEADER: u16 = 56;
 /// Size of `Elf64_Shdr`, in bytes.
@@ -78,7 +78,8 @@ impl ImageInputs<'_> {
                 section_headers + sections.len() * usize::from(SECTION_HEADER),
             ),
         };
-        out.file_header(self.machine, section_headers, sections.len());
+        // One segment, with the code.
+        out.file_header(self.machine, section_headers, 1, sections.len());
         out.program_header(&text);
         out.part(text.start, self.code);
         out.part(frames_start, self.frames);
@@ -164,8 +165,15 @@ impl Writer {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Appends `Elf64_Ehdr` of elf(5).
-    fn file_header(&mut self, machine: u16, section_headers: usize, sections: usize) {
+    /// Appends `Elf64_Ehdr` of elf(5). `headers` is the file offset of the section headers; `segments` and `sections` are numbers
+    /// of headers.
+    pub(super) fn file_header(
+        &mut self,
+        machine: u16,
+        headers: usize,
+        segments: usize,
+        sections: usize,
+    ) {
         let order = if self.big { ELFDATA2MSB } else { ELFDATA2LSB };
         self.bytes.extend(ELFMAG);
         self.bytes.extend([ELFCLASS64, order, EV_CURRENT]);
@@ -177,12 +185,13 @@ impl Writer {
         // Entry point, offsets of the program and section headers, flags.
         self.long(TEXT);
         self.long(usize::from(FILE_HEADER));
-        self.long(section_headers);
+        self.long(headers);
         self.word(0);
-        // One program header.
-        for number in [FILE_HEADER, PROGRAM_HEADER, 1, SECTION_HEADER] {
-            self.half(number);
-        }
+        // Sizes and numbers of headers.
+        self.half(FILE_HEADER);
+        self.half(PROGRAM_HEADER);
+        self.half(segments as u16);
+        self.half(SECTION_HEADER);
         // The section names are in the last section.
         self.half(sections as u16);
         self.half(sections as u16 - 1);

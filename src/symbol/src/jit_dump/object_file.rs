@@ -7,25 +7,18 @@
 use std::ops::Range;
 
 use object::elf::{
-    ELFCLASS64, ELFDATA2LSB, ELFDATA2MSB, ELFMAG, ET_DYN, EV_CURRENT, PF_R, PF_X, PT_GNU_EH_FRAME,
-    PT_LOAD, SHF_ALLOC, SHF_EXECINSTR, SHT_NULL, SHT_PROGBITS, SHT_STRTAB, SHT_SYMTAB, STB_GLOBAL,
-    STT_FUNC,
+    PF_R, PF_X, PT_GNU_EH_FRAME, PT_LOAD, SHF_ALLOC, SHF_EXECINSTR, SHT_NULL, SHT_PROGBITS,
+    SHT_STRTAB, SHT_SYMTAB, STB_GLOBAL, STT_FUNC,
 };
 use rustc_hash::FxHashMap;
 
 use super::code::ByteRange;
-use super::image::Writer;
+use super::image::{FILE_HEADER, Writer};
 use super::line_program::{ABBREVIATIONS, LineProgram, LinedFunction, unit};
 use super::lines::LineEntries;
 use super::merged_frames::MergedFrames;
 use super::{JitDump, JitFunction};
 
-/// Size of `Elf64_Ehdr`, in bytes.
-const FILE_HEADER: u16 = 64;
-/// Size of `Elf64_Phdr`, in bytes.
-const PROGRAM_HEADER: u16 = 56;
-/// Size of `Elf64_Shdr`, in bytes.
-const SECTION_HEADER: u16 = 64;
 /// Size of `Elf64_Sym`, in bytes.
 const SYMBOL: usize = 24;
 /// Address and file offset of the first byte of code; also the size of a page.
@@ -291,31 +284,6 @@ fn segments(sections: &[Section]) -> Vec<(u32, u32, Range<usize>)> {
 }
 
 impl Writer {
-    /// `Elf64_Ehdr` of elf(5). `headers` is the file offset of the section headers; the other two are numbers of headers.
-    fn file_header(&mut self, machine: u16, headers: usize, segments: usize, sections: usize) {
-        let order = if self.big { ELFDATA2MSB } else { ELFDATA2LSB };
-        self.bytes.extend(ELFMAG);
-        self.bytes.extend([ELFCLASS64, order, EV_CURRENT]);
-        // The rest of `e_ident`.
-        self.bytes.extend([0; 9]);
-        self.half(ET_DYN);
-        self.half(machine);
-        self.word(u32::from(EV_CURRENT));
-        // Entry point, offsets of the program and section headers, flags.
-        self.long(TEXT);
-        self.long(usize::from(FILE_HEADER));
-        self.long(headers);
-        self.word(0);
-        // Sizes and numbers of headers.
-        self.half(FILE_HEADER);
-        self.half(PROGRAM_HEADER);
-        self.half(segments as u16);
-        self.half(SECTION_HEADER);
-        // The section names are in the last section.
-        self.half(sections as u16);
-        self.half(sections as u16 - 1);
-    }
-
     /// `Elf64_Phdr` of elf(5).
     fn segment(&mut self, kind: u32, flags: u32, range: &Range<usize>) {
         self.word(kind);
