@@ -11,12 +11,12 @@ const USER: u64 = (-512_i64).cast_unsigned();
 /// Limits in KiB, in addition to what the binary needs to start: from hardly enough to enough for every command.
 const BEYOND_START: [u64; 7] = [1_000, 6_000, 24_000, 54_000, 100_000, 200_000, 8_000_000];
 
-/// Returns a recording of some megabytes of distinct stacks, so that memory use grows with them.
+/// Returns a recording of 2 MB of distinct stacks, so that memory use grows with them.
 fn large_recording() -> Vec<u8> {
     let mut file = Recording::new();
     file.comm(0, (10, 10), "program", 0);
     file.mmap(10, (0x0040_0000, 0x100_0000, 0), "/nonexistent/program", 0);
-    for number in 0..20_000_u64 {
+    for number in 0..8_000_u64 {
         let frame = |depth: u64| 0x0040_0000 + (number * 97 + depth * 7919) % 0x100_0000;
         let mut chain = vec![USER];
         chain.extend((0..30).map(frame));
