@@ -54,7 +54,8 @@ const ABBREVIATED: &[&str] = &[
     "deadlock",
 ];
 
-/// The options of `lock`, and of those subcommands that read a recording and that perf also has. `verbose` is the help of `-v`.
+/// The options of `lock` itself, and those that `lock report`, `lock contention` and `lock info` have in common. `verbose` is the
+/// help of `-v`.
 fn reading_options(verbose: &'static str) -> Vec<Arg> {
     let mut all = vec![
         switch("dump-raw-trace")
@@ -155,7 +156,8 @@ fn refuse_columns_of_json(matches: &ArgMatches) -> Result<(), CliError> {
     }
 }
 
-/// Returns how the time in run queues is used: it is separate if its column is shown; otherwise only --json shows it.
+/// Returns how the time in run queues is used: with its column, it is no part of the waits. Without the column, it is a part of
+/// them, and only --json shows it.
 fn run_queue_use(matches: &ArgMatches, shown: &[LockColumn]) -> RunQueueUse {
     match (
         shown.contains(&LockColumn::RunQueue),

@@ -7,7 +7,7 @@ pub struct CounterCounts {
     pub value: u64,
     /// Nanoseconds that the event was enabled.
     pub enabled: u64,
-    /// Nanoseconds that the event was on a counter.
+    /// Nanoseconds that the event was counted, because it was on a counter of its PMU.
     pub running: u64,
 }
 
@@ -22,7 +22,7 @@ impl CounterCounts {
         }
     }
 
-    /// The count extrapolated to the time enabled, rounded. `None` if the event was never on a counter.
+    /// The count extrapolated to the time enabled, rounded. `None` if the event was never on a counter of its PMU.
     #[must_use]
     pub fn scaled(self) -> Option<u64> {
         if self.running == 0 {
@@ -37,14 +37,14 @@ impl CounterCounts {
     }
 }
 
-/// A reading, and its CPU and thread.
+/// The values read from a counter, with its CPU and thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CounterReading {
     /// The CPU; `None` for a counter of a thread on all CPUs.
     pub cpu: Option<u32>,
     /// The thread; `None` for a counter of all tasks on its CPU.
     pub thread: Option<u32>,
-    /// The reading.
+    /// The values.
     pub counts: CounterCounts,
 }
 

@@ -101,11 +101,11 @@ impl Zstd {
     /// Number of bytes decoded so far, including those still in the decoder.
     pub(crate) fn produced(&self) -> u64 {
         // `taken` also counts the zeros, and `can_collect` does not count the window, which has the same size: they cancel out.
-        let frame = self
+        let of_frame = self
             .frame
             .as_ref()
             .map_or(0, |frame| frame.taken + self.decoder.can_collect() as u64);
-        self.finished + frame
+        self.finished + of_frame
     }
 
     /// Whether all frames so far are complete.
@@ -119,17 +119,17 @@ impl Zstd {
     }
 
     /// Decodes the complete blocks of `bytes` and earlier input, and appends the output that leaves
-    /// the decoder's window to `out`. Stops once [`Self::produced`] exceeds `most`: decoding can't continue then.
+    /// the decoder's window to `out`. Stops once [`Self::produced`] exceeds `most_output`: the caller then reports an error.
     pub(crate) fn feed(
         &mut self,
         bytes: &[u8],
-        most: u64,
+        most_output: u64,
         out: &mut Vec<u8>,
     ) -> Result<(), ZstdError> {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.extend_from_slice(bytes);
         let mut rest = waiting.as_slice();
-        while self.produced() <= most {
+        while self.produced() <= most_output {
             let used = match &self.frame {
                 None => self.begin(rest)?,
                 Some(frame) => match block_size(rest, frame.has_checksum) {
@@ -178,6 +178,7 @@ impl Zstd {
             return Ok(0);
         };
         let most = 1 << self.most_log;
+        // The window of the decoder, which may be smaller than that of the frame.
         let window = header.window.min(most);
         // Only a check whether there is memory: if the decoder itself failed to allocate the window, the process would end.
         let size = usize::try_from(window).unwrap_or(usize::MAX);
@@ -239,11 +240,11 @@ impl Zstd {
         };
         let zeros_left = frame.filled.saturating_sub(frame.taken);
         let start = out.len();
-        let taken = self.decoder.collect_to_writer(&mut *out);
-        let taken = taken.map_err(|error| ZstdError::Damaged(error.to_string()))? as u64;
-        let zeros = usize::try_from(zeros_left.min(taken)).unwrap_or(usize::MAX);
+        let collected = self.decoder.collect_to_writer(&mut *out);
+        let collected = collected.map_err(|error| ZstdError::Damaged(error.to_string()))? as u64;
+        let zeros = usize::try_from(zeros_left.min(collected)).unwrap_or(usize::MAX);
         out.drain(start..start + zeros);
-        frame.taken += taken;
+        frame.taken += collected;
         if ended {
             self.finished += frame.taken.saturating_sub(frame.filled);
             self.frame = None;

@@ -1,4 +1,5 @@
-//! Iteration over the records in the pieces of a chunk.
+//! Iteration over the records in a chunk, the content of a ring at one moment. A chunk has two pieces, up to the end of the
+//! ring and from its start on; the second may be empty.
 
 use rperf_wire::{Endian, RawRecord, RecordHeader};
 
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_records_end_the_walk() {
+    fn damaged_and_incomplete_records_end_the_walk() {
         let mut bytes = records(&[(9, 8), (9, 8)]);
         // The size of the second record, which is less than that of a header.
         bytes[22] = 3;
@@ -177,13 +178,12 @@ mod tests {
         #[test]
         fn any_bytes_are_walked_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), middle in 0_usize..200) {
             let middle = middle.min(bytes.len());
-            let mut walked_bytes = 0;
+            let mut walked_size = 0;
             let mut walker = RecordWalker::default();
             let runs = walker.walk([&bytes[..middle], &bytes[middle..]], |record| {
-                walked_bytes += RecordHeader::SIZE + record.body.len();
+                walked_size += RecordHeader::SIZE + record.body.len();
             });
-            let left = runs.trailing_bytes;
-            prop_assert_eq!(walked_bytes + left, bytes.len());
+            prop_assert_eq!(walked_size + runs.trailing_bytes, bytes.len());
         }
     }
 }

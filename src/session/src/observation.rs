@@ -29,7 +29,7 @@ pub struct Observation {
     /// The command, if one is run.
     workload: Option<Workload>,
     /// For each counter of [`counters_to_poll`], whether its task has exited.
-    ended: Vec<bool>,
+    exited: Vec<bool>,
 }
 
 /// The reasons why [`Observation::wait`] returned, other than for a timeout or data in a ring.
@@ -71,14 +71,14 @@ impl Observation {
         if let Some(priority) = request.rings.real_time {
             run_in_real_time(priority).map_err(|cause| Error::RealTime { priority, cause })?;
         }
-        let ended = vec![false; counters_to_poll(&opened.events).len()];
+        let exited = vec![false; counters_to_poll(&opened.events).len()];
         Ok(Self {
             opened,
             rings,
             walker: RecordWalker::default(),
             signals,
             workload,
-            ended,
+            exited,
         })
     }
 
@@ -130,11 +130,11 @@ impl Observation {
         }
         let trailer = SampleIdLayout::new(self.opened.sample_type()).size();
         let mut records = RecordBuffer::new(trailer);
-        let start = InitialRecords {
+        let initial = InitialRecords {
             request,
             opened: &self.opened,
         };
-        start.synthesize(&mut records);
+        initial.synthesize(&mut records);
         if let Some(workload) = &mut self.workload {
             let proc = Proc::new(&request.roots.proc);
             synthesize::workload_comm(&mut records, &proc, workload.pid());
@@ -171,11 +171,11 @@ impl Observation {
         let Some(workload) = &mut self.workload else {
             return Ok(None);
         };
-        let ended = match waits {
+        let status = match waits {
             true => workload.wait().map(Some),
             false => workload.try_wait(),
         };
-        ended.map_err(Error::system("wait for the workload"))
+        status.map_err(Error::system("wait for the workload"))
     }
 
     /// Returns the next pending signal other than SIGCHLD, and whether a SIGCHLD read before it reported the workload's exit.
@@ -185,9 +185,9 @@ impl Observation {
             match self.signals.next().map_err(Error::system("read signals"))? {
                 Some(libc::SIGCHLD) => {
                     if let Some(workload) = &mut self.workload {
-                        let ended = workload.try_wait();
-                        let ended = ended.map_err(Error::system("wait for the workload"))?;
-                        has_exited |= ended.is_some();
+                        let status = workload.try_wait();
+                        let status = status.map_err(Error::system("wait for the workload"))?;
+                        has_exited |= status.is_some();
                     }
                 }
                 signal => return Ok((signal, has_exited)),
@@ -220,13 +220,13 @@ impl Observation {
         let alive: Vec<(usize, &OpenCounter)> = counters
             .into_iter()
             .enumerate()
-            .filter(|(index, _)| self.ended.get(*index) == Some(&false))
+            .filter(|(index, _)| self.exited.get(*index) == Some(&false))
             .collect();
         let mut waiting = PollSet::default();
         // Only to wake up: signals are read after each wake-up, whatever the reason for it.
         waiting.add([self.signals.as_fd()]);
         let input = waiting.add(input);
-        let of_rings = waiting.add(
+        let of_counters = waiting.add(
             alive
                 .iter()
                 .map(|(_, open_counter)| open_counter.counter.as_fd()),
@@ -234,19 +234,19 @@ impl Observation {
         // Rounded up: with a timeout of 0 ms, the last fraction of a millisecond would be spent in busy waiting.
         let timeout = i32::try_from(timeout.as_micros().div_ceil(1000)).unwrap_or(i32::MAX);
         let states = waiting.wait(timeout)?;
-        let numbers = alive.iter().map(|(index, _)| *index);
-        for (index, state) in numbers.zip(states.of(&of_rings)) {
-            if let Some(ended) = self.ended.get_mut(index) {
-                *ended |= state.closed;
+        let indices = alive.iter().map(|(index, _)| *index);
+        for (index, state) in indices.zip(states.of(&of_counters)) {
+            if let Some(exited) = self.exited.get_mut(index) {
+                *exited |= state.closed;
             }
         }
         let input = states.is_readable(&input) || states.is_closed(&input);
         let (signal, has_exited) = self.signal()?;
-        let all_ended = !self.ended.is_empty() && self.ended.iter().all(|ended| *ended);
+        let all_exited = !self.exited.is_empty() && self.exited.iter().all(|exited| *exited);
         Ok(WakeReason {
             signal,
             input,
-            ended: all_ended || has_exited,
+            ended: all_exited || has_exited,
         })
     }
 

@@ -9,7 +9,8 @@ const TABLE: &str = if cfg!(target_arch = "x86_64") {
     ""
 };
 
-/// Kernel functions that implement a system call of another name, with that name. Tracepoints are named after the functions.
+/// (Name of a kernel function without its prefix, system call that it implements) where the names differ. Tracepoints are named
+/// after the functions.
 const FUNCTIONS: [(&str, &str); 6] = [
     ("newfstat", "fstat"),
     ("newlstat", "lstat"),

@@ -99,8 +99,9 @@ fn namespace(
     let PidLayout {
         thread_pid,
         level,
-        numbers,
+        numbers: upids,
     } = layout.pids;
+    // The address of `struct pid`, kept at `places.address` until that of the `upid` in it replaces it.
     lock_names::read_pointer(b, i32::from(thread_pid), failed);
     b.store(Double, R10, places.address, R3);
     b.operate(Add, R3, i32::from(level));
@@ -110,7 +111,7 @@ fn namespace(
     b.operate(ShiftLeft, R1, UPID_SHIFT);
     b.load(Double, R3, R10, places.address);
     b.operate(Add, R3, R1);
-    b.operate(Add, R3, i32::from(numbers));
+    b.operate(Add, R3, i32::from(upids));
     b.store(Double, R10, places.address, R3);
     lock_names::read_pointer(b, i32::from(layout.upid_namespace), failed);
     b.operate(Add, R3, i32::from(layout.number));

@@ -97,9 +97,9 @@ impl RunningKernel {
             listing.unwrap_or_else(|_| Vec::new().into())
         });
         let symbols = KernelSymbolList::parse(listing);
-        let mut types = self.types().iter().map(|bytes| &bytes[..]);
-        let base = types.next().and_then(|bytes| Btf::parse(bytes).ok());
-        let types = base.map(|base| match types.next() {
+        let mut files = self.types().iter().map(|bytes| &bytes[..]);
+        let base = files.next().and_then(|bytes| Btf::parse(bytes).ok());
+        let types = base.map(|base| match files.next() {
             Some(of_module) => base.clone().with_module(of_module).unwrap_or(base),
             None => base,
         });
@@ -145,8 +145,8 @@ impl RunningKernel {
         image.has_debug_info().then_some(image)
     }
 
-    /// Returns the error if no kernel image with debug information is found. The hint lists the searched paths; `action` is what
-    /// failed, such as `add events`.
+    /// Returns the error that no kernel image with debug information is found. The hint lists the searched paths; `action` is
+    /// what failed, such as `add events`.
     pub(crate) fn no_image(&self, action: &str) -> CliError {
         let tried = self.paths.vmlinux_candidates.iter();
         let tried: Vec<String> = tried.map(|path| path.display().to_string()).collect();

@@ -62,7 +62,7 @@ struct Recorder {
     frame_begun: bool,
     /// The records of the stream, compressed or not.
     recorded: Vec<u8>,
-    /// The last flushed bytes, before their compression, if they are an incomplete record.
+    /// The flushed bytes after the last complete record, not compressed: the start of a record whose end is still in `buffer`.
     incomplete: Vec<u8>,
     /// The records that a reader should return.
     expected: Vec<u8>,
@@ -201,8 +201,8 @@ impl StreamInput for Trickle<'_> {
 
 /// The SAMPLE records of a stream, and the error that ended it.
 fn streamed(bytes: &[u8], endian: Endian) -> (Vec<u8>, Option<Error>) {
-    let (first, rest) = bytes.split_at(16);
-    let mut reader = PipeReader::new(first.to_vec(), Trickle(rest)).unwrap();
+    let (pipe_header, rest) = bytes.split_at(16);
+    let mut reader = PipeReader::new(pipe_header.to_vec(), Trickle(rest)).unwrap();
     let mut records = Vec::new();
     loop {
         match reader.next_record() {
@@ -227,7 +227,7 @@ fn unpacked_on(threads: usize, data: &PerfData<'_>, parts: &[&[u8]]) -> (Vec<u8>
 /// The SAMPLE records of a recording after unpacking, and the first error.
 fn unpacked(bytes: &[u8]) -> (Vec<u8>, Option<Error>) {
     let data = PerfData::parse(bytes).unwrap();
-    // Before unpacking.
+    // The records as stored: `data` gets the unpacked ones below.
     let stored = data.records().flatten().map(|record| record.raw.kind);
     let count = |wanted| stored.clone().filter(|kind| *kind == wanted).count() as u64;
     let (records, summary) = unpacked_on(1, &data, &[]);
@@ -278,6 +278,7 @@ proptest! {
             records
         }).collect();
         let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+        // The first part is the recording itself, the others are further files.
         let bytes = stream(parts[0], endian);
         let data = PerfData::parse(&bytes).unwrap();
         let single_threaded = unpacked_on(1, &data, &parts[1..]);
@@ -326,6 +327,7 @@ fn the_payload_of_a_record_after_compressed_ones_is_limited() {
     let mut records = compressed.recorded;
     let head_size = stream(&[], Endian::Little).len();
     let offset = (head_size + records.len()) as u64;
+    // The first word is the size of the trace that follows the record.
     let trace = [1_u64 << 40, 0, 0, 0, 0].map(u64::to_le_bytes).concat();
     let trace = generated::record(RecordKind::AUXTRACE, &trace, Endian::Little);
     let size = (1 << 40) + trace.len() as u64;
@@ -333,6 +335,7 @@ fn the_payload_of_a_record_after_compressed_ones_is_limited() {
     records.extend([0; 100]);
     let (samples, end) = streamed(&stream(&records, Endian::Little), Endian::Little);
     assert_eq!(samples, compressed.expected);
+    // The limit of `PipeReader` for a record with its payload.
     let most = 1 << 30;
     assert_eq!(end, Some(Error::PayloadSize { offset, size, most }));
 }
@@ -386,7 +389,8 @@ fn memory_of_windows_is_limited_by_the_size_of_the_file() {
 }
 
 #[test]
-fn a_record_with_too_large_a_size_is_refused() {
+fn a_size_of_compressed_bytes_beyond_the_record_is_refused() {
+    // The size of the compressed bytes, then only 8 of them.
     let body = [9, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
     let records = generated::record(RecordKind::COMPRESSED2, &body, Endian::Little);
     let bytes = stream(&records, Endian::Little);

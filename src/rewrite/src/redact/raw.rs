@@ -72,7 +72,12 @@ impl RawRedaction {
     }
 
     /// Returns the redacted data, which have the same length.
-    pub(super) fn apply(&self, raw: &[u8], endian: Endian, names: &mut Replacements) -> Vec<u8> {
+    pub(super) fn apply(
+        &self,
+        raw: &[u8],
+        endian: Endian,
+        replacements: &mut Replacements,
+    ) -> Vec<u8> {
         let mut to = vec![0; raw.len()];
         if self.has_common_fields {
             copy(raw, &mut to, 0, COMMON);
@@ -83,23 +88,23 @@ impl RawRedaction {
                 Content::MaybeAddress => {
                     let is_likely = |number| USER.contains(&number) || KERNEL.contains(&number);
                     long_number(raw, &mut to, field.offset, endian, |number| {
-                        is_likely(number).then(|| names.of_address(number))
+                        is_likely(number).then(|| replacements.of_address(number))
                     });
                 }
                 Content::Address if field.size == size_of::<u32>() => {
-                    short_address(raw, &mut to, field.offset, endian, names);
+                    short_address(raw, &mut to, field.offset, endian, replacements);
                 }
                 Content::Address => {
                     // The first page is never mapped.
                     let is_valid = |number| (PAGE..KERNEL.end).contains(&number);
                     long_number(raw, &mut to, field.offset, endian, |number| {
-                        is_valid(number).then(|| names.of_address(number))
+                        is_valid(number).then(|| replacements.of_address(number))
                     });
                 }
-                Content::Text(kind) => text(field, kind, raw, &mut to, names),
+                Content::Text(kind) => text(field, kind, raw, &mut to, replacements),
                 Content::DynamicText(kind) => {
                     copy(raw, &mut to, field.offset, field.size);
-                    text(field, kind, raw, &mut to, names);
+                    text(field, kind, raw, &mut to, replacements);
                 }
             }
         }
@@ -167,14 +172,20 @@ fn long_number(
 }
 
 /// Writes the replacement of an address of 4 bytes; numbers below the second page and negative error numbers are copied.
-fn short_address(raw: &[u8], to: &mut [u8], offset: usize, endian: Endian, names: &Replacements) {
+fn short_address(
+    raw: &[u8],
+    to: &mut [u8],
+    offset: usize,
+    endian: Endian,
+    replacements: &Replacements,
+) {
     /// All numbers except those of the first page and negative error numbers.
     const ADDRESSES: std::ops::Range<u32> = 0x1000..0xffff_f000;
     let Some(number) = endian.u32_at(raw, offset) else {
         return;
     };
     let number = match ADDRESSES.contains(&number) {
-        true => names.of_short_address(number),
+        true => replacements.of_short_address(number),
         false => number,
     };
     let bytes = match endian {
@@ -191,7 +202,13 @@ fn put(to: &mut [u8], offset: usize, bytes: &[u8]) {
 }
 
 /// Writes the replacement of a text to its place, truncated to the room there; a 0 byte follows.
-fn text(field: &RawField, kind: NameKind, raw: &[u8], to: &mut [u8], names: &mut Replacements) {
+fn text(
+    field: &RawField,
+    kind: NameKind,
+    raw: &[u8],
+    to: &mut [u8],
+    replacements: &mut Replacements,
+) {
     let (Some(text), Some(bytes)) = (field.reader.text(raw), field.reader.bytes(raw)) else {
         return;
     };
@@ -199,7 +216,7 @@ fn text(field: &RawField, kind: NameKind, raw: &[u8], to: &mut [u8], names: &mut
     let Some(start) = (bytes.as_ptr().addr()).checked_sub(raw.as_ptr().addr()) else {
         return;
     };
-    let replacement = names.of(kind, text);
+    let replacement = replacements.of(kind, text);
     let room = bytes.len().saturating_sub(1);
     let replacement = replacement.as_bytes();
     let fitting = replacement.get(..room).unwrap_or(replacement);

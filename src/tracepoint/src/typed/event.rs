@@ -50,7 +50,7 @@ macro_rules! typed_event {
                 tracepoint: &$crate::Tracepoint,
             ) -> Result<Option<Self>, $crate::Error> {
                 let full_name = tracepoint.name();
-                let Some(typed_name) = Self::TRACEPOINTS.iter().find(|name| **name == full_name) else {
+                let Some(static_name) = Self::TRACEPOINTS.iter().find(|name| **name == full_name) else {
                     return Ok(None);
                 };
                 let mut min_size = 0;
@@ -61,11 +61,11 @@ macro_rules! typed_event {
                         &mut min_size,
                     )?;
                 )*
-                Ok(Some(Self { tracepoint: typed_name, min_size, $($field,)* }))
+                Ok(Some(Self { tracepoint: static_name, min_size, $($field,)* }))
             }
 
-            /// Reads the event from `raw`, the raw data of a sample; `None` if it is too short for the required fields without
-            /// their dynamic data.
+            /// Reads the event from `raw`, the raw data of a sample; `None` if it is too short for the required fields. Of a
+            /// dynamic field (`__data_loc`), only the word with its offset and size must be there.
             #[inline]
             #[must_use]
             pub fn read<'r>(&'r self, raw: &'r [u8]) -> Option<$event<'r>> {
@@ -160,8 +160,8 @@ macro_rules! typed_events {
                 Ok(None)
             }
 
-            /// Reads the event from `raw`, the raw data of a sample; `None` if it is too short for the required fields without
-            /// their dynamic data.
+            /// Reads the event from `raw`, the raw data of a sample; `None` if it is too short for the required fields. Of a
+            /// dynamic field (`__data_loc`), only the word with its offset and size must be there.
             #[inline]
             #[must_use]
             pub fn read<'r>(&'r self, raw: &'r [u8]) -> Option<TypedEvent<'r>> {
