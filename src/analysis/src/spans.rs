@@ -194,7 +194,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn an_end_finds_the_begin_of_its_key() {
+    fn an_end_finds_the_start_of_its_key() {
         let mut spans = Spans::default();
         spans.begin((7, 'r'), 10, "read");
         spans.begin((8, 'r'), 12, "read");
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_repeated_start_restarts_continues_or_nests() {
-        for (repeated, ends) in [
+        for (repeated, expected) in [
             (RepeatedStart::Restarts, [Some(10), None]),
             (RepeatedStart::Continues, [Some(20), None]),
             (RepeatedStart::Nests, [Some(10), Some(25)]),
@@ -222,7 +222,7 @@ mod tests {
             spans.begin(1, 0, ());
             spans.begin(1, 10, ());
             let durations = [20, 25].map(|time| spans.end(&1, time).map(|span| span.duration()));
-            assert_eq!(durations, ends, "{repeated:?}");
+            assert_eq!(durations, expected, "{repeated:?}");
             assert_eq!(spans.counts().repeated, 1);
             assert_eq!(spans.counts().open, 0);
         }
@@ -253,24 +253,29 @@ mod tests {
     /// Whether it is a start (otherwise an end), and its key, one of few.
     type Step = (bool, u8);
 
-    /// Searches all previous steps for the start of each end.
+    /// The indices of the start and the end of each span, found by searching all steps before each end.
     fn oracle(steps: &[Step], repeated: RepeatedStart) -> Vec<(usize, usize)> {
         let mut pairs: Vec<(usize, usize)> = Vec::new();
-        for (end, (_, key)) in steps.iter().enumerate().filter(|(_, (begins, _))| !begins) {
-            let same: Vec<usize> = (0..end).filter(|at| steps[*at].1 == *key).collect();
+        for (end, (_, key)) in steps
+            .iter()
+            .enumerate()
+            .filter(|(_, (is_start, _))| !is_start)
+        {
+            let earlier: Vec<usize> = (0..end).filter(|at| steps[*at].1 == *key).collect();
+            // `earlier` are the steps with the same key before this end.
             let ended = |at: usize| pairs.iter().any(|(begin, _)| *begin == at);
             let begin = match repeated {
                 // The latest start, unless an end came after it.
-                RepeatedStart::Restarts => same.last().copied().filter(|at| steps[*at].0),
+                RepeatedStart::Restarts => earlier.last().copied().filter(|at| steps[*at].0),
                 // The first start after the previous end.
                 RepeatedStart::Continues => {
-                    let run = same.iter().rev().take_while(|at| steps[**at].0);
-                    run.last().copied()
+                    let starts = earlier.iter().rev().take_while(|at| steps[**at].0);
+                    starts.last().copied()
                 }
                 // The latest start without an end.
                 RepeatedStart::Nests => {
-                    let mut begins = same.iter().rev().copied();
-                    begins.find(|at| steps[*at].0 && !ended(*at))
+                    let mut latest_first = earlier.iter().rev().copied();
+                    latest_first.find(|at| steps[*at].0 && !ended(*at))
                 }
             };
             pairs.extend(begin.map(|begin| (begin, end)));
@@ -286,8 +291,8 @@ mod tests {
         ) {
             let mut spans = Spans::new(repeated);
             let mut pairs = Vec::new();
-            for (at, (begins, key)) in steps.iter().enumerate() {
-                if *begins {
+            for (at, (is_start, key)) in steps.iter().enumerate() {
+                if *is_start {
                     spans.begin(*key, at as u64, at);
                 } else if let Some(span) = spans.end(key, at as u64) {
                     pairs.push((span.data, at));
@@ -296,13 +301,14 @@ mod tests {
             let expected = oracle(&steps, repeated);
             prop_assert_eq!(&pairs, &expected);
             let counts = spans.counts();
-            let begins = steps.iter().filter(|(begins, _)| *begins).count() as u64;
-            let ends = steps.len() as u64 - begins;
+            let starts = steps.iter().filter(|(is_start, _)| *is_start).count() as u64;
+            let ends = steps.len() as u64 - starts;
             prop_assert_eq!(counts.complete, expected.len() as u64);
             prop_assert_eq!(counts.complete + counts.without_begin, ends);
             prop_assert_eq!(counts.open, spans.open_spans().count() as u64);
+            // A repeated start that does not nest replaces a start, or is ignored.
             let dropped = if repeated == RepeatedStart::Nests { 0 } else { counts.repeated };
-            prop_assert_eq!(counts.complete + counts.open + dropped, begins);
+            prop_assert_eq!(counts.complete + counts.open + dropped, starts);
         }
     }
 }

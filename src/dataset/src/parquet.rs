@@ -1,4 +1,5 @@
-//! Apache Parquet: one file per table and recording, in folders that name the partition.
+//! Apache Parquet: one file per table and recording, in folders that name the partition. The file name is the id of the
+//! recording: host, time of its first sample and size of its data.
 //!
 //! ```text
 //! DIR/samples/host=web1/date=2026-11-23/web1-5120034-83121.parquet
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_stay_distinct() {
+    fn long_names_are_truncated_and_end_with_a_hash() {
         assert_eq!(escaped(&"x".repeat(200)), "x".repeat(200));
         let long = ["a", "b"].map(|end| escaped(&("x".repeat(300) + end)));
         assert_ne!(long[0], long[1]);

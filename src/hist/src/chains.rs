@@ -17,8 +17,8 @@ pub(crate) struct ChainResolver {
     /// Whether the sample's branches precede its callchain.
     leads_with_branches: bool,
     cache: ChainCache,
-    /// Buffer for the result.
-    frames: Vec<u32>,
+    /// Buffer for the result of [`ChainResolver::resolve`]: site numbers.
+    result: Vec<u32>,
 }
 
 impl ChainResolver {
@@ -30,12 +30,13 @@ impl ChainResolver {
             direction: options.direction,
             leads_with_branches: options.leads_with_branches(),
             cache: ChainCache::default(),
-            frames: Vec::new(),
+            result: Vec::new(),
         }
     }
 
-    /// The site numbers of `chain` in call graph order. If the sample's branches precede its callchain, `chain` is the output of
-    /// [`branch_chain::encode`]. The frames of a corrupted callchain are dropped, but not those of the branches.
+    /// The site numbers of `chain` in call graph order: outermost first for [`Direction::Caller`], otherwise innermost first.
+    /// If the sample's branches precede its callchain, `chain` is the output of [`branch_chain::encode`]. The frames of a
+    /// corrupted callchain are dropped, but not those of the branches.
     pub(crate) fn resolve(
         &mut self,
         sample_key: &SampleKey,
@@ -43,8 +44,9 @@ impl ChainResolver {
         finder: &mut SiteFinder<'_, '_, '_>,
     ) -> &mut Vec<u32> {
         let cache = &mut self.cache;
+        // The epoch is the state of the mappings, which determines the sites.
         cache.begin(sample_key.epoch, sample_key.event);
-        // If call graphs start with the outermost caller, perf counts the limit from there.
+        // If call graphs start with the outermost caller, perf counts `max_stack` from there: the sites are truncated below.
         let max_frames = match self.direction {
             Direction::Caller => usize::MAX,
             Direction::Callee => self.max_stack,
@@ -69,19 +71,20 @@ impl ChainResolver {
             // The callchain is corrupted: drops the frames pushed so far.
             cache.begin(sample_key.epoch, sample_key.event);
         }
+        // The outermost site is the first.
         let sites = cache.resolve(|mode, ip, sites| finder.append(mode, ip, sites));
-        self.frames.clear();
-        self.frames.extend_from_slice(sites);
+        self.result.clear();
+        self.result.extend_from_slice(sites);
         match self.direction {
-            Direction::Caller => self.frames.truncate(self.max_stack),
-            Direction::Callee => self.frames.reverse(),
+            Direction::Caller => self.result.truncate(self.max_stack),
+            Direction::Callee => self.result.reverse(),
         }
         if !branches.is_empty() {
             let steps = branch_chain::steps(&branches, self.direction, self.max_stack);
             let ends = steps.iter().flat_map(ChainBranch::frames);
             let ends = ends.filter_map(|(ip, mark)| finder.branch_end(ip, mark));
-            self.frames.splice(..0, ends.collect::<Vec<_>>());
+            self.result.splice(..0, ends.collect::<Vec<_>>());
         }
-        &mut self.frames
+        &mut self.result
     }
 }

@@ -55,8 +55,9 @@ impl Folder {
         filled
     }
 
-    /// Writes a file that gets its name, and replaces an older file, when it is complete. Until then it is unnamed if
-    /// the file system supports that (`O_TMPFILE`, open(2)), so that a killed process leaves nothing.
+    /// Writes a file, which gets its name only when it is complete, and then replaces an older file. Until then it is unnamed if
+    /// the file system supports that (`O_TMPFILE`, open(2)), so that a killed process leaves nothing; otherwise it has a
+    /// temporary name.
     ///
     /// # Errors
     /// Errors of `write`, and of creating, linking and renaming the file.

@@ -53,7 +53,8 @@ pub struct EventCall {
     /// The bytes of its `struct perf_event_attr`.
     pub(crate) attr: Vec<u8>,
     pub(crate) fields: Vec<CallField>,
-    /// The arguments that are sent as columns; `None` if they are sent as tuples.
+    /// The arguments of a handler that are sent as columns, each with its values for several events; `None` if the arguments of
+    /// each call are sent as a tuple.
     pub(crate) columns: Option<Vec<ArgumentColumn>>,
     /// Whether the dict of the sample is the last argument.
     pub(crate) has_sample_dict: bool,
@@ -217,18 +218,19 @@ impl ScriptCalls {
         let dicts = reads(|call| call.has_sample_dict);
         let large = [
             (SampleType::CALLCHAIN, chains),
+            // Callchains are unwound from registers and stack copies if samples have these.
             (SampleType::REGS_USER, chains || dicts),
             (SampleType::STACK_USER, chains),
             (SampleType::REGS_INTR, dicts),
             (SampleType::BRANCH_STACK, dicts),
         ];
         let unread = large.iter().filter(|(_, read)| !read);
-        unread.fold(SampleType::ALL, |fields, (field, is_read)| {
-            fields.with(*field, *is_read)
+        unread.fold(SampleType::ALL, |fields, (field, _)| {
+            fields.with(*field, false)
         })
     }
 
-    /// The description of all calls for the shim, in the order of the calls' numbers.
+    /// The description of all calls for the shim (rperf's program in the interpreter), in the order of the calls' numbers.
     #[must_use]
     pub fn description(&self) -> Vec<u8> {
         match self.language {
@@ -480,7 +482,7 @@ fn has_stack_copies(attr: &Attr) -> bool {
 
 /// The fields in the order in which the handler gets them: the tracepoint's order if the number of parameters fits.
 /// Otherwise the handler was written for another kernel: each parameter gets the field of its name, and the last parameter
-/// may be the sample's dict. If another parameter is not the name of a field, the tracepoint's order is kept, too.
+/// may be the sample's dict. If any other parameter is not the name of a field, the order is the tracepoint's.
 fn fields_for_handler(fields: Vec<CallField>, function: &ScriptFunction) -> Vec<CallField> {
     let usual = COMMON_PARAMETERS + fields.len();
     // An unknown number, -1, counts as one that fits.
@@ -538,12 +540,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn source_lines_and_instructions_need_objects() {
+    fn source_lines_and_instructions_need_resolved_addresses() {
         let function = ScriptFunction {
             keys: Some(BTreeMap::new()),
             ..ScriptFunction::default()
         };
         let event = EventDesc::new(Attr::default(), Vec::new());
+        // Without the sample's dict, which always needs resolved addresses.
         let call = call_of(&event, None, &function, CallKind::Direct, Endian::Little);
         let call = EventCall {
             has_sample_dict: false,

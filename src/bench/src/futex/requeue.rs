@@ -50,8 +50,8 @@ impl Requeue {
             scope: self.scope,
             pi: self.pi,
         };
-        thread::scope(|scope| {
-            let waiters = Waiters::start(scope, self.threads, place, wait)?;
+        thread::scope(|thread_scope| {
+            let waiters = Waiters::start(thread_scope, self.threads, place, wait)?;
             let start = Instant::now();
             let reached = waiters.until_all(|| {
                 let (from, to) = (&words.wait_word, &words.target);
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_threads_are_moved() {
+    fn all_threads_are_moved_or_acquire_the_lock() {
         for (pi, at_once, expected) in [(false, 2, (3, 0)), (true, 1, (2, 1))] {
             let bench = Requeue {
                 threads: 3,

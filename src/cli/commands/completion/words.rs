@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use super::candidates::{Candidate, Completion, ShellCandidates, commands};
 use crate::cli::config;
-use crate::cli::shared::built_in_scripts::SCRIPTS;
+use crate::cli::shared::built_in_scripts;
 
 /// The kinds that `list` accepts, without their synonyms.
 const KINDS: [(&str, &str); 8] = [
@@ -18,11 +18,13 @@ const KINDS: [(&str, &str); 8] = [
     ("metricgroup", "metric groups"),
 ];
 
-/// Returns candidates for the argument of `command` that follows `before` others; `typed` is its typed part.
+/// Returns candidates for an argument of `command`. `before` is the number of arguments before it, without options; `typed` is
+/// its typed part. In all [`ShellCandidates::Files`] here, the whole argument is the file name, so that no text precedes it.
 pub(super) fn of(command: &str, before: usize, typed: &str) -> Completion {
     match (command, before) {
         ("archive", 0) => ShellCandidates::Files(String::new()).into(),
         ("completion", 0) => {
+            // The completion scripts, one per shell.
             let shells = super::SCRIPTS.iter();
             let candidate = |shell: &str| Candidate::new(shell, format!("the script for {shell}"));
             shells
@@ -65,7 +67,7 @@ pub(super) fn of(command: &str, before: usize, typed: &str) -> Completion {
 /// Candidates for the last of `words`. `words` are the arguments of `script` from the first that is not an option: a script, or
 /// `record` or `report` with a script, then the script's arguments, for which files are offered.
 pub(super) fn of_script(words: &[OsString]) -> Completion {
-    let mut scripts: Vec<Candidate> = SCRIPTS
+    let mut scripts: Vec<Candidate> = built_in_scripts::SCRIPTS
         .iter()
         .map(|script| Candidate::new(script.name, script.description))
         .collect();

@@ -1,4 +1,4 @@
-//! The functions to annotate, for each table of events.
+//! The functions to annotate, for each table of a report. The events of a group share a table.
 
 use rperf_disasm::{HitCount, SampledFunction, SampledFunctions};
 use rperf_perfdata::Metadata;
@@ -11,20 +11,20 @@ use crate::cli::error::CliError;
 use crate::cli::event_tables::tables;
 use crate::cli::input::Input;
 
-/// Functions with samples of the same events.
+/// The functions of one table.
 pub(crate) struct ChosenFunctions {
-    /// The events, the leader first.
+    /// The events of the table, the leader first; with `--skip-empty` only those that have samples.
     pub(crate) events: Vec<EventIndex>,
-    /// The name of the events.
+    /// The names of the events in the heading.
     pub(crate) name: String,
-    /// Whether the heading says "events".
+    /// Whether the heading says "events", not "event".
     pub(crate) plural: bool,
     /// The displayed functions, hottest first.
     pub(crate) functions: Vec<SampledFunction>,
 }
 
-/// Returns the functions to show, for each table of events. A table is empty if its events have no samples in the requested
-/// function, or if all of its functions are below the minimum percentage.
+/// Returns the functions to show, for each table of a report. A table is empty if its events have no samples, or none in the
+/// requested function, or if all of its functions are below the minimum percentage.
 ///
 /// # Errors
 ///
@@ -76,6 +76,7 @@ pub(crate) fn choose(
     for table in &mut tables {
         let events = table.events.iter();
         let totals: Vec<HitCount> = events.map(|event| functions.total(*event)).collect();
+        // The sums of a function are in the order of the table's events.
         let is_hot = |function: &SampledFunction| {
             let mut by_event = function.sums.iter().zip(&totals);
             by_event.any(|(sum, total)| sum.share_of(*total) >= request.min_percent)

@@ -53,7 +53,8 @@ pub fn write_metadata(
     Ok(())
 }
 
-/// Declares the aliases of integers and text, and the layout of the packet headers that [`super::CtfWriter`] writes.
+/// Declares the aliases of integers (unsigned `u`, signed `s`, hexadecimal `x`) and text, and the layout of the
+/// packet headers that [`super::CtfWriter`] writes.
 fn write_types_and_trace(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "/* CTF 1.8 */\n")?;
     for size in [8, 16, 32, 64] {
@@ -86,6 +87,7 @@ fn write_environment(environment: &CtfEnvironment<'_>, out: &mut dyn Write) -> i
     for (name, text) in &environment.properties {
         writeln!(out, "\t{name} = {};", quoted(text))?;
     }
+    // The domain is that which perf writes, also for events of user space.
     writeln!(
         out,
         "\tdomain = \"kernel\";\n\ttracer_name = {};\n}};",

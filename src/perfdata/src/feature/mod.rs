@@ -1,6 +1,6 @@
 //! The header's feature sections: metadata about the machine and the run.
 //!
-//! One file per family of features, with decoder and encoder.
+//! One file per family of features, with decoder and encoder; `id`, `sections`, `set` and `text` serve all features.
 
 mod aux_index;
 mod bpf;

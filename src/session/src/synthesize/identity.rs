@@ -65,7 +65,8 @@ pub(crate) fn cpu_map(to: &mut RecordBuffer, cpu_tasks: &CpuTasks) {
         for cpu in cpus {
             to.u16(number(*cpu));
         }
-        // The record's size must be a multiple of eight. The header has eight bytes, so only the body is counted.
+        // The record's size must be a multiple of eight. The header has eight bytes, so only the body is counted: type and number
+        // of CPUs, then the CPUs.
         let written = 4 + 2 * cpus.len();
         to.zeros(written.next_multiple_of(8) - written);
     });
@@ -77,7 +78,7 @@ const SCALE: u64 = 1;
 const NAME: u64 = 2;
 /// `PERF_EVENT_UPDATE__CPUS`.
 const CPUS: u64 = 3;
-/// Minimum size of a unit with its NUL, or of a scale, with padding, in bytes, as in perf.
+/// Minimum size in bytes of a unit (including its NUL) or of a scale in the record, including the padding, as in perf.
 const VALUE_SIZE: usize = 24;
 
 /// Appends EVENT_UPDATE for unit and scale of each event that has them. With `with_names`, also appends the name of each event:
@@ -108,6 +109,7 @@ pub(crate) fn name(to: &mut RecordBuffer, id: u64, name: &str) {
 /// milliseconds; clocks that the user did not type have neither unit nor scale.
 pub(crate) fn unit_and_scale(to: &mut RecordBuffer, id: u64, spec: &EventSpec) {
     let is_clock = spec.attr.is_clock();
+    // The position is the byte range in the text that the user typed.
     let is_typed = !spec.position.is_empty();
     let (unit, scale) = match &spec.scale {
         Some(scale) => (scale.unit.as_str(), scale.factor),
@@ -142,6 +144,7 @@ pub(crate) fn event_cpus(to: &mut RecordBuffer, id: u64, cpus: &[u32]) {
         to.u64(CPUS);
         to.u64(id);
         map.encode(to);
+        // As in `cpu_map`. The type of the update and the id have 16 bytes.
         let written = 4 + 2 * map.cpus().len();
         to.zeros(written.next_multiple_of(8) - written);
     });

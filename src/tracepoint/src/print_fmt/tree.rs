@@ -116,7 +116,7 @@ pub(super) fn number_prefix(text: &str) -> u64 {
 }
 
 /// The bits of a number that a cast to `type_name` keeps. As in perf, a cast to a type of at most 32 bits has an effect only
-/// if the type is named as here, and a cast to a signed type does not extend the sign.
+/// if the type has one of the names below, and a cast to a signed type does not extend the sign.
 pub(super) fn cast_mask(type_name: &str) -> u64 {
     let plain = type_name.strip_prefix("unsigned ").unwrap_or(type_name);
     match (type_name, plain) {
@@ -178,7 +178,8 @@ pub(super) fn constant(node: &Node) -> Option<i64> {
     }
 }
 
-/// The value of an operation on constants; `None` for the operators that perf doesn't evaluate in constants (`*`, `/`, `?`, …).
+/// The value of an operation; `None` if an operand is not constant, and for the operators that perf doesn't evaluate in constants
+/// (`*`, `/`, `?`, …).
 fn constant_operation(operation: &Operation) -> Option<i64> {
     let right = constant(&operation.right)?;
     let operator = operation.operator.as_str();

@@ -71,6 +71,7 @@ pub(super) fn write(registers: &Regs<'_>, architecture: Architecture, out: &mut 
         return;
     }
     out.extend_from_slice(b" ABI:");
+    // Width 0: the numbers are not padded.
     digits::decimal(out, registers.abi.raw(), 0);
     out.push(b' ');
     let mask = registers.mask;

@@ -42,6 +42,7 @@ pub(in crate::cli::commands) fn command() -> Command {
             symbol_args::kallsyms(),
             symbol_args::symfs(),
         ])
+        // The common options of `sched`, except -D.
         .args(without_dump())
         .arg(jobs::option())
 }
