@@ -80,7 +80,7 @@ pub struct Series {
     pub mean: f64,
     /// The standard error of the mean, in percent of the mean; 0 for fewer than two runs, or if the mean is 0.
     pub deviation_percent: f64,
-    /// The values in the order of the runs.
+    /// The samples: the value of each run, in the order of the runs.
     pub samples: Vec<f64>,
 }
 
@@ -154,7 +154,8 @@ mod tests {
 
     #[test]
     fn quantiles_beyond_the_table_approach_the_normal_distribution() {
-        // Quantiles of 60 and 120 degrees of freedom from printed tables.
+        // 1 and 30 degrees of freedom are the ends of the table; the quantiles of 60 and 120 are from printed tables. The
+        // tolerance is the error of less than 0.001, plus the rounding of the printed quantiles.
         for (freedom, quantile) in [(1, 12.706), (30, 2.042), (60, 2.000), (120, 1.980)] {
             assert!((t_95(freedom) - quantile).abs() < 2e-3, "{freedom}");
         }

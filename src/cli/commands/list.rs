@@ -80,7 +80,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     } = machine.find_all(&words, &catalogue, context);
     let unit = unit(matches)?;
     rows.retain(|row| {
-        // Only events of the event tables have a description.
+        // Only events of the event tables have a description; all others are kept.
         row.description.as_ref().is_none_or(|described| {
             let has_unit = unit.as_ref().is_none_or(|unit| *unit == described.pmu);
             has_unit && (is_set("deprecated") || !described.deprecated)
@@ -94,6 +94,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         descriptions,
         terms: descriptions && (is_set("details") || is_set("long-desc")),
         verbose: descriptions && is_set("long-desc"),
+        // Only for events that were asked for by kind or pattern.
         examples: descriptions && !words.is_empty(),
     };
     let events = rows.into_iter().map(|row| details.event_row(row));

@@ -209,9 +209,9 @@ impl Profile {
     /// The mean period of an event's samples; 0 without samples.
     pub(crate) fn mean_period(&self, event: u32) -> i64 {
         let tracks = self.tracks.iter().filter(|track| track.event == event);
-        let rows = || tracks.clone().flat_map(|track| &track.samples);
-        let sum: u128 = rows().map(|row| u128::from(row.period)).sum();
-        let mean = sum.checked_div(rows().count() as u128);
+        let samples = || tracks.clone().flat_map(|track| &track.samples);
+        let sum: u128 = samples().map(|sample| u128::from(sample.period)).sum();
+        let mean = sum.checked_div(samples().count() as u128);
         mean.map_or(0, |mean| i64::try_from(mean).unwrap_or(i64::MAX))
     }
 
@@ -238,10 +238,10 @@ impl Profile {
         let tracks = || self.tracks.iter();
         let first = tracks()
             .filter_map(|track| track.samples.first())
-            .map(|row| row.time);
+            .map(|sample| sample.time);
         let last = tracks()
             .filter_map(|track| track.samples.last())
-            .map(|row| row.time);
+            .map(|sample| sample.time);
         (
             first.min().unwrap_or_default(),
             last.max().unwrap_or_default(),

@@ -215,6 +215,7 @@ impl Fold for Blocks<'_, '_> {
         let mut previous_target: Option<Frame> = None;
         for branch in branches.iter().rev() {
             let possible_start = previous_target;
+            // A branch has no CPU modes: its addresses are searched in those of kernel, user and guests.
             previous_target = Some(locate_anywhere(self.resolver, at, branch.to));
             let cycles = branch.cycles();
             let end = self.end(locate_anywhere(self.resolver, at, branch.from));

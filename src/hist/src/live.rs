@@ -1,9 +1,10 @@
-//! Histograms for live views: samples of ring buffers are folded and resolved with a World that grows. A round is folded only
-//! after the next round has ended, since records of the next round may be older than samples of this one.
+//! Histograms for live views: samples of ring buffers are resolved with the World (the processes and mappings at a time), which
+//! grows meanwhile, and added to the histograms ("folded"). A round has the records of one draining of all rings. It is folded
+//! only after the next round has ended, since records of the next round may be older than samples of this one.
 //!
 //! ```text
-//! add_records: round 1 | round 2 | round 3 ...
-//! fold:                  round 1 | round 2 ...
+//! add_records: round 1 | round 2 | round 3 | round 4 ...
+//! fold:                            round 1 | round 2 ...
 //! ```
 
 use std::num::NonZeroUsize;
@@ -89,6 +90,7 @@ impl LiveHistograms {
         let groups = setup.source.groups.iter();
         let tables = groups.map(|_| DecayingHistogram::new(&setup.options));
         let tables = tables.collect();
+        // From here on for the new samples of each fold, which are added to `tables`.
         setup.options = DecayingHistogram::addable_options(&setup.options);
         Self {
             live_world,
@@ -145,13 +147,13 @@ impl LiveHistograms {
         std::mem::take(&mut self.counts)
     }
 
-    /// The modes whose samples are hidden.
+    /// The CPU modes (kernel, user) whose samples are hidden.
     #[must_use]
     pub fn hidden(&self) -> HiddenSamples {
         self.hidden
     }
 
-    /// The modes whose samples are hidden, mutable.
+    /// Like [`Self::hidden`], mutable.
     pub fn hidden_mut(&mut self) -> &mut HiddenSamples {
         &mut self.hidden
     }
@@ -217,26 +219,27 @@ impl LiveHistograms {
             };
             let naming = NamingContext::new(&setup.options, &setup.source, &resolver, one_thread);
             let stacks = UserStacks::new(&resolver, setup.stacks.clone());
-            let mut samples = stacks.fold(naming.sample_fold(Some(&filter)));
+            let mut fold = stacks.fold(naming.sample_fold(Some(&filter)));
             let mut position = self.position;
-            for (raw, record) in RawRecord::all(&self.ready, self.live_world.endian()) {
+            for (raw, bytes) in RawRecord::all(&self.ready, self.live_world.endian()) {
                 if raw.kind == RecordKind::SAMPLE {
                     match self.live_world.sample(&raw, position) {
                         Ok(Some(sample)) => {
                             let world = self.live_world.world();
-                            samples.sample(world, &sample);
+                            fold.sample(world, &sample);
                             if filter.sample(world, &sample) == SampleTreatment::Counted {
                                 let watched = self.watched.iter_mut();
                                 watched.for_each(|watched| watched.sample(&resolver, &sample));
                             }
                         }
+                        // Its event is unknown.
                         Ok(None) => {}
                         Err(_) => self.counts.damaged += 1,
                     }
                 }
-                position += record.len() as u64;
+                position += bytes.len() as u64;
             }
-            let folded = samples.into_inner().finish(one_thread);
+            let folded = fold.into_inner().finish(one_thread);
             self.stacks.merge(stacks.summary());
             for (table, more) in self.tables.iter_mut().zip(naming.histograms(folded)) {
                 table.add(more);
@@ -246,6 +249,7 @@ impl LiveHistograms {
         self.position += self.ready.len() as u64;
         self.ready.clear();
         objects.discard_jit_code(self.live_world.world());
+        // True if the World was pruned.
         if self.live_world.forget() {
             objects.discard_after_prune(self.live_world.world());
             self.watched
@@ -256,7 +260,7 @@ impl LiveHistograms {
     }
 }
 
-/// The filter `select`, which accepts all samples if `None`, after hidden samples are dropped.
+/// Ignores hidden samples, and passes the others to the filter `select`; `None` accepts all of them.
 struct VisibleSamples<'a> {
     hidden: HiddenSamples,
     select: Option<&'a dyn SelectSamples>,

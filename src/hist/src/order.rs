@@ -1,9 +1,10 @@
 //! The order of rows.
 //!
-//! perf puts rows into a red-black tree. With children and call graphs its comparison is not a
-//! strict order: rows of equal total are compared by depth if their first samples are of one
-//! thread, otherwise by own weight and names, so three rows can form a cycle. Then the result
-//! depends on the shape of the tree. [`by_insertion`] builds the same tree to get the same order.
+//! perf puts rows into a red-black tree. With `--children` and call graphs its comparison is not a
+//! strict order: rows of equal total are compared by the depth of their call graphs if their first
+//! samples are of one thread, otherwise by own weight and names, so three rows can form a cycle.
+//! Then the result depends on the shape of the tree. [`by_insertion`] builds the same tree to get
+//! the same order.
 
 const NO_NODE: u32 = u32::MAX;
 
@@ -30,7 +31,7 @@ pub(crate) fn by_insertion<T: Copy>(
 #[derive(Clone, Copy)]
 struct Node<T> {
     parent: u32,
-    /// The nodes before and after it, by side: 0 and 1.
+    /// By side: at 0 the root of the nodes before it, at 1 that of the nodes after it.
     child: [u32; 2],
     red: bool,
     item: T,
@@ -196,6 +197,7 @@ mod tests {
             depth
         };
         let deepest = (0..1024).map(depth).max();
+        // A red-black tree of n nodes has at most 2 log2(n + 1) levels.
         assert!(deepest.is_some_and(|depth| depth <= 20), "{deepest:?}");
     }
 }

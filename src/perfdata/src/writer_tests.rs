@@ -43,7 +43,7 @@ fn events() -> Vec<EventDesc> {
         sample_type: SampleType::IP | SampleType::IDENTIFIER,
         ..Attr::default()
     };
-    // `config3` is only in longer layouts: the file has both attrs in the size of this one.
+    // Only later, larger versions of the attr have `config3`: the file then has both attrs in the larger size.
     let with_config3 = Attr {
         config3: 7,
         ..attr.clone()
@@ -77,7 +77,7 @@ fn record(number: u64, endian: Endian) -> Vec<u8> {
     bytes
 }
 
-fn chunk(count: u64) -> Vec<u8> {
+fn records(count: u64) -> Vec<u8> {
     (0..count)
         .flat_map(|number| record(number, Endian::NATIVE))
         .collect()
@@ -119,7 +119,7 @@ fn written_files_are_read_back_in_both_byte_orders() {
 #[test]
 fn a_killed_recording_reads_to_its_end() {
     let mut writer = Writer::new(Cursor::new(Vec::new()), &events()).unwrap();
-    writer.write_data(&chunk(3)).unwrap();
+    writer.write_data(&records(3)).unwrap();
     // A killed recorder doesn't get to `finish`.
     let bytes = writer.data.output.into_inner();
     let file = PerfData::parse(&bytes).unwrap();
@@ -130,8 +130,9 @@ fn a_killed_recording_reads_to_its_end() {
 #[test]
 fn records_after_the_data_size_in_the_header_are_read() {
     let mut writer = Writer::new(Cursor::new(Vec::new()), &events()).unwrap();
-    writer.write_data(&chunk(5)).unwrap();
-    // Without `finish`; the header then gets the size of only three records, as if more were written after a checkpoint.
+    writer.write_data(&records(5)).unwrap();
+    // Without `finish`; the header then gets the size of only three records, as if its last update were before
+    // the other two.
     let mut bytes = writer.data.output.into_inner();
     let at = usize::try_from(FileHeader::DATA_SIZE_OFFSET).unwrap();
     assert_eq!(bytes[at..at + 8], [0; 8]);
@@ -159,8 +160,8 @@ fn a_full_disk_keeps_complete_records() {
         };
         let mut writer = Writer::new(disk, &events()).unwrap();
         // Fails if not even one record fits; the next call then returns `Ended`.
-        writer.write_data(&chunk(1)).ok();
-        let error = writer.write_data(&chunk(4)).unwrap_err();
+        writer.write_data(&records(1)).ok();
+        let error = writer.write_data(&records(4)).unwrap_err();
         let complete = (capacity - start) / 24;
         assert_eq!(writer.data_bytes(), complete * 24);
         match error {
@@ -190,6 +191,7 @@ fn a_full_disk_keeps_complete_records() {
 fn a_disk_too_small_for_the_header_is_an_error() {
     let disk = Disk {
         memory: Cursor::new(Vec::new()),
+        // Enough for the fixed header of 104 bytes, but not for ids and attrs, which are written with it.
         capacity: 200,
     };
     assert!(matches!(

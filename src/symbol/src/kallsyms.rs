@@ -123,8 +123,8 @@ fn eight_digits(text: [u8; 8]) -> Option<u64> {
     // must not have a byte with its top bit set.
     let reaches = |bytes: u64, least: u64| ((bytes | TOP) - least * EACH) & TOP;
     let decimal = reaches(bytes & !TOP, 0x30) & !reaches(bytes & !TOP, 0x3a);
-    let lower = (bytes | (0x20 * EACH)) & !TOP;
     // Setting bit 0x20 turns upper-case letters into lower-case ones, and no other bytes into letters.
+    let lower = (bytes | (0x20 * EACH)) & !TOP;
     let letter = reaches(lower, 0x61) & !reaches(lower, 0x67);
     // A byte with its top bit set is not a digit.
     if (decimal | letter) & !bytes != TOP {
@@ -330,7 +330,8 @@ impl<'r> Collector<'r> {
             let run = started_runs.checked_sub(1).and_then(|last| runs.get(last));
             run.map_or(0, |(_, number)| *number)
         };
-        // As in perf, all modules are one region, and the kernel is another.
+        // As in perf, all modules are one region, and the kernel is another: a symbol ends at the next one of its region, even if
+        // that is in another module.
         self.builder
             .fix_ends(|position, next| (module(position) == 0) != (module(next) == 0));
         self.builder.drop_duplicates();
@@ -365,7 +366,7 @@ mod tests {
 
     use super::*;
 
-    fn names(table: &SymbolTable) -> Vec<(u64, u64, String)> {
+    fn named_ranges(table: &SymbolTable) -> Vec<(u64, u64, String)> {
         let named = table
             .iter()
             .map(|(at, symbol)| (symbol.start, symbol.end, table.name(at).into_owned()));
@@ -377,7 +378,7 @@ mod tests {
         let text = b"1000 T _text\n1010 t last\n100000 t one\t[mod_a]\n100010 T two\t[mod_a]\n200000 t three\t[mod_b]\n";
         let parsed = parse(text, None);
         assert_eq!(
-            names(&parsed.kernel),
+            named_ranges(&parsed.kernel),
             [
                 (0x1000, 0x1010, "_text".into()),
                 (0x1010, 0x3000, "last".into())
@@ -388,13 +389,16 @@ mod tests {
         };
         assert_eq!((&*a.name, &*b.name), ("mod_a", "mod_b"));
         assert_eq!(
-            names(&a.table),
+            named_ranges(&a.table),
             [
                 (0x10_0000, 0x10_0010, "one".into()),
                 (0x10_0010, 0x20_0000, "two".into())
             ]
         );
-        assert_eq!(names(&b.table), [(0x20_0000, 0x20_1000, "three".into())]);
+        assert_eq!(
+            named_ranges(&b.table),
+            [(0x20_0000, 0x20_1000, "three".into())]
+        );
     }
 
     #[test]
@@ -436,13 +440,14 @@ mod tests {
         let parse = |line: &str| {
             let (address, rest) = line.split_once(' ')?;
             let (kind, name) = rest.split_once(' ')?;
-            let hexadecimal = address.len() <= 16 && address.chars().all(|c| c.is_ascii_hexdigit());
+            let is_hexadecimal =
+                address.len() <= 16 && address.chars().all(|c| c.is_ascii_hexdigit());
             let &[kind] = kind.as_bytes() else {
                 return None;
             };
             let address = u64::from_str_radix(address, 16)
                 .ok()
-                .filter(|_| hexadecimal)?;
+                .filter(|_| is_hexadecimal)?;
             (!name.is_empty()).then(|| (address, kind, name.to_owned()))
         };
         text.split('\n').filter_map(parse).collect()
@@ -469,11 +474,11 @@ mod tests {
         let parsed = parse(text.as_bytes(), None);
         for limit in [7, 4096, usize::MAX] {
             let read = read(&mut SmallReads(text.as_bytes(), limit), None).unwrap();
-            assert_eq!(names(&read.kernel), names(&parsed.kernel));
+            assert_eq!(named_ranges(&read.kernel), named_ranges(&parsed.kernel));
             assert_eq!(read.modules.len(), 1);
             assert_eq!(
-                names(&read.modules[0].table),
-                names(&parsed.modules[0].table)
+                named_ranges(&read.modules[0].table),
+                named_ranges(&parsed.modules[0].table)
             );
         }
         assert_eq!(parsed.kernel.len() + parsed.modules[0].table.len(), 9002);

@@ -35,7 +35,8 @@ pub(crate) fn load_kernel(
     }
     let Some(path) = listing::find(files, paths, request) else {
         if let Some(mut loaded) = fetch_image(files, paths, request, &mut findings) {
-            // The faults of a file that the user named are reported, those of candidates are not.
+            // If the user named a vmlinux, its faults are reported. If not, the fetched file makes up for the
+            // unusable candidates.
             if paths.vmlinux.is_some() {
                 loaded.findings = findings;
             }
@@ -228,6 +229,7 @@ fn read_kernel_image(
         ET_REL => TableBuilder::new(demangle),
         _ => TableBuilder::of_file(demangle, bytes.clone()),
     };
+    // An image has the symbols and the segments, so it is both of the files.
     let source = SymbolSource {
         symbols: &image,
         runtime: &image,

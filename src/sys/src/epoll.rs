@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signalled_eventfd_is_reported_with_its_number_and_mode() {
+    fn a_signalled_eventfd_is_reported_with_its_data_and_in_its_mode() {
         let (epoll, event) = (Epoll::new().unwrap(), EventFd::new().unwrap());
         let oneshot = EpollMode {
             edge: false,

@@ -27,7 +27,7 @@ tasks, and the CPU time of each task without the interrupts and softirqs that ra
 const SORT: &str =
     "sort keys: rate and runtime (highest first), tid (lowest first); default: rate,runtime";
 
-/// The classes that are read if `-k` is not given.
+/// The classes that are read if `-k` is not given, as far as the recording has their events.
 const DEFAULT: [KworkClass; 3] = [KworkClass::Sched, KworkClass::Irq, KworkClass::Softirq];
 
 /// Returns the command with its options.
@@ -58,6 +58,7 @@ pub(in crate::cli::commands) fn run(
     let data = input.parse(context)?;
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
     let recording = KworkRecording::new(&analysis, NeededEvents::Runs, requested, &DEFAULT)?;
+    // Without `-k`, classes that lack events are omitted, but this one is needed.
     if !recording.classes.contains(&KworkClass::Sched) {
         return Err(no_event(&analysis, "sched:sched_switch"));
     }

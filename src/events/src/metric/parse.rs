@@ -48,6 +48,7 @@ impl Expr {
             .parse_all()
         });
         parsed.map_err(|FormulaFault { position, reason }| MetricError::Syntax {
+            // A caller that parses the formula of a metric adds its name.
             metric: String::new(),
             formula: formula.to_owned(),
             position,
@@ -128,7 +129,7 @@ impl Parser {
         Ok(Expr::Negative(Box::new(inner)))
     }
 
-    /// Parses a number, a literal, an expression in brackets, a name or a function call.
+    /// Parses a number, a literal such as `#smt_on`, an expression in brackets, a name or a function call.
     fn value(&mut self) -> Result<Expr, FormulaFault> {
         let PlacedToken { token, position } = self.placed();
         match token {

@@ -30,13 +30,13 @@ pub struct VendorMetric {
     pub scale: Option<UnitScale>,
     /// Condition, a formula, that marks a result as notable.
     pub threshold: Option<String>,
-    /// Whether the events of the metric can be counted in one group.
+    /// Whether the events of the metric can be counted in one event group (unrelated to `groups`, those of metrics).
     pub grouping: MetricGrouping,
     /// The topic of its file.
     pub topic: String,
 }
 
-/// Whether the events of a metric can be grouped (`MetricConstraint`).
+/// Whether the events of a metric can be in one event group (`MetricConstraint`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum MetricGrouping {
@@ -111,7 +111,7 @@ fn grouping(constraint: Option<&str>) -> MetricGrouping {
     }
 }
 
-/// Returns the groups, sorted by name, with their metrics in the order of `metrics`.
+/// Returns the groups of metrics, sorted by name, with their metrics in the order of `metrics`.
 #[must_use]
 pub fn metric_groups<'t>(
     metrics: impl IntoIterator<Item = &'t VendorMetric>,

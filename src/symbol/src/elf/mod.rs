@@ -86,8 +86,8 @@ impl CodeLayout {
         self.converted(offset, |segment| (segment.offset, segment.address))
     }
 
-    /// The file offset of `address`, for zero-filled data an offset after the segment's bytes in the file; `None` if no segment
-    /// contains it.
+    /// The file offset of `address`; `None` if no segment contains it. Zero-filled data (`.bss`) is not in the file: its offset
+    /// is after those of the segment's bytes.
     #[must_use]
     pub fn offset(&self, address: u64) -> Option<u64> {
         self.converted(address, |segment| (segment.address, segment.offset))

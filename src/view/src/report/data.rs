@@ -95,14 +95,15 @@ impl ReportData<'_> {
             ReportField::Number(number) => number.name(),
             ReportField::Key(key) => key.name,
         });
-        let values = self
+        let constant_names = self
             .constant_columns
             .iter()
-            .map(|(key, _)| (*key).to_owned());
+            .map(|(name, _)| (*name).to_owned());
         let columns = std::iter::once("event").chain(names).map(Column::left);
-        let columns: Vec<Column> = columns.chain(values.map(Column::left)).collect();
+        let columns: Vec<Column> = columns.chain(constant_names.map(Column::left)).collect();
         let mut rows = Table::new(columns);
         for table in self.tables {
+            // In a group of events, the first one decides whether a row is shown.
             let whole = table.totals.first().copied().unwrap_or_default().period;
             let is_shown = |row: &&HistogramRow| {
                 !Percent::of(row.weights.total, whole).below(self.min_percent)
@@ -118,6 +119,7 @@ impl ReportData<'_> {
 
     /// The cells of a row for one of its events: `index` is that of the event in `table.events`.
     fn row(&self, table: &Histogram, row: &HistogramRow, index: usize) -> Vec<Cell> {
+        // `row.cells` has the texts of the keys only.
         let mut keys = row.cells.iter();
         let event = table.events.get(index).copied().unwrap_or(usize::MAX);
         let mut cells = vec![self.event_cell(event)];

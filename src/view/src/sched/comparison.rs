@@ -175,14 +175,14 @@ fn mean_estimate(delays: &LogHistogram) -> Option<Estimate> {
     (delays.count() > 1).then(|| Estimate::of_squares(delays.count() as f64, mean, squares.sum()))
 }
 
-/// Returns the confidence interval of a percentile: from one wait to another, whose ranks are the bounds of 95 % of a binomial
-/// distribution, which is approximated by a normal one. `None` if there are too few waits: 8 are enough for the median, some 570
-/// for the 99th percentile.
+/// Returns the confidence interval of a percentile. Its bounds are the waits at two ranks, between which the number of waits up
+/// to the true percentile is with a probability of 95 %; this number has a binomial distribution, approximated by a normal one.
+/// `None` if there are too few waits: 8 are enough for the median, some 570 for the 99th percentile.
 fn percentile_interval(delays: &LogHistogram, per_mille: u32) -> Option<DelayInterval> {
-    let (count, part) = (delays.count() as f64, f64::from(per_mille) / 1000.0);
-    let spread = NORMAL_QUANTILE * (count * part * (1.0 - part)).sqrt();
-    let low = (count * part - spread).floor();
-    let high = (count * part + spread).ceil() + 1.0;
+    let (count, fraction) = (delays.count() as f64, f64::from(per_mille) / 1000.0);
+    let spread = NORMAL_QUANTILE * (count * fraction * (1.0 - fraction)).sqrt();
+    let low = (count * fraction - spread).floor();
+    let high = (count * fraction + spread).ceil() + 1.0;
     if low < 1.0 || high > count {
         return None;
     }
@@ -267,13 +267,13 @@ pub fn write_diff_json(out: &mut dyn Write, rows: &[ComparedDelay]) -> io::Resul
     write!(out, "{{\"version\":{SCHED_DIFF_JSON_VERSION},\"rows\":[")?;
     for (number, row) in rows.iter().enumerate() {
         out.write_all(if number == 0 { b"\n" } else { b",\n" })?;
-        let [before, after] = row.waits;
+        let [baseline_waits, new_waits] = row.waits;
         let [baseline, new] = row.estimates.map(estimate);
         let row = serde_json::json!({
             "comm": row.comm,
             "number": row.statistic.title(),
-            "baseline_waits": before,
-            "new_waits": after,
+            "baseline_waits": baseline_waits,
+            "new_waits": new_waits,
             "baseline": baseline,
             "new": new,
             "delta_ns": row.difference(),

@@ -11,14 +11,14 @@ use crate::sched::{LostStretches, SchedTasks, TaskIndex};
 pub struct LatencyTable {
     /// The tasks or names with at least one wait, sorted.
     pub rows: Vec<LatencyRow>,
-    /// Counts of inconsistencies; 0 for waits that were summed elsewhere.
+    /// Counts of inconsistencies; 0 for waits that were summed in the kernel (`--live`).
     pub checks: LatencyChecks,
     /// The stretches of time in which records were lost.
     pub losses: LostStretches,
 }
 
 impl LatencyTable {
-    /// Creates a table of tasks whose waits were summed elsewhere, one row each; for `merge_names` and `keys` see
+    /// Creates a table of tasks whose waits were summed in the kernel (`--live`), one row each; for `merge_names` and `keys` see
     /// [`SchedLatency::finish`](super::SchedLatency::finish).
     #[must_use]
     pub fn of_tasks(mut rows: Vec<LatencyRow>, merge_names: bool, keys: &[LatencySortKey]) -> Self {
@@ -59,7 +59,7 @@ pub enum LatencySortKey {
     Average,
     /// Maximum delay.
     Maximum,
-    /// Number of waits.
+    /// Number of waits, each ended by a switch.
     Switches,
     /// Run time.
     Runtime,
@@ -112,8 +112,8 @@ impl LatencyRow {
     }
 }
 
-/// Merges tasks of one name if `merge_names`, drops rows without a wait, and sorts. Rows that are equal by all keys are in descending
-/// order of their names if `merge_names`, otherwise of their thread ids.
+/// Merges tasks of one name if `merge_names`, drops rows without a wait, and sorts. Rows that are equal by all keys are in
+/// descending order of their names if `merge_names`, otherwise of their thread ids.
 pub(super) fn merge_and_sort(
     rows: &mut Vec<LatencyRow>,
     merge_names: bool,
