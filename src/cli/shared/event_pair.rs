@@ -37,6 +37,7 @@ fn keyed(event: usize, key: &[String], recording: Metadata<'_>) -> Result<KeyedE
     Ok(KeyedEvent {
         event: EventIndex(u32::try_from(event).unwrap_or(u32::MAX)),
         key: match key {
+            // Without key fields, the event need not be a tracepoint.
             [] => Vec::new(),
             key => fields(event, key, recording)?,
         },

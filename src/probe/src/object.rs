@@ -46,7 +46,7 @@ pub struct ObjectInputs<'a> {
     pub files: &'a dyn Files,
     /// The object's path, for messages.
     pub path: &'a Path,
-    /// The contents of the executed file, which may differ from that with the debug information.
+    /// The contents of the executed file. The debug information may come from another file.
     pub bytes: &'a [u8],
     /// Provides the object's symbols, whose addresses are file offsets.
     pub symbols: &'a dyn Symbols,
@@ -176,8 +176,8 @@ impl<'a> ProbeObject<'a> {
     /// function's name: cold parts are placed elsewhere (`vfs_read.cold`), and variants are created for some callers
     /// (`do_execveat_common.isra.0`). `None` if the symbol has another name, such as the function's own.
     pub(crate) fn variant_symbol(&self, probe: &Probe) -> Option<(String, u64)> {
-        let variants = format!("{}.", probe.symbol);
-        if !self.inputs.symbols.may_have_name_with(&variants) {
+        let variant_prefix = format!("{}.", probe.symbol);
+        if !self.inputs.symbols.may_have_name_with(&variant_prefix) {
             return None;
         }
         let table = self.symbol_table();
@@ -212,7 +212,8 @@ impl<'a> ProbeObject<'a> {
         })
     }
 
-    /// Returns the display names of functions for which `may_be` accepts one of the [`SymbolTable::name_beginnings`].
+    /// Returns the display names of functions for which `may_be` accepts one of the [`SymbolTable::name_beginnings`], two
+    /// texts: the display name starts with at least one of them. Names of other functions are not demangled.
     pub(crate) fn function_names(
         &self,
         may_be: &dyn Fn(&str) -> bool,
@@ -322,7 +323,7 @@ pub(crate) fn all_or_nearest(name: &str, names: Vec<String>) -> Vec<String> {
 }
 
 /// Returns the up to three `names` that are most similar to `name`, the most similar first, without duplicates and without
-/// names of a very different length.
+/// names whose length differs by more than half of that of `name` (and by more than 2).
 pub(crate) fn nearest(name: &str, names: &[String]) -> Vec<String> {
     let limit = name.chars().count().div_ceil(2).max(2);
     let close = names.iter().map(String::as_str).filter(|other| {

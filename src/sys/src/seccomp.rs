@@ -98,7 +98,7 @@ impl GetppidListener {
         Self::owned(unsafe { libc::syscall(libc::SYS_pidfd_getfd, pidfd, number, 0) })
     }
 
-    /// From now on, the kernel wakes the task that receives a call or an answer on the CPU of the sending task, if possible.
+    /// From now on, a task that waits for a call or an answer is woken on the CPU of the task that sends it, if possible.
     ///
     /// # Errors
     /// What ioctl(2) reports: `EINVAL` before Linux 6.6.

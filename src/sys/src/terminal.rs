@@ -17,13 +17,13 @@ pub struct KeyInput {
 }
 
 impl KeyInput {
-    /// Changes the mode of the terminal `input`.
+    /// Puts the terminal `input` into unbuffered mode without echo.
     ///
     /// # Errors
     /// `ENOTTY` if `input` is not a terminal; what fcntl(2) and tcsetattr(3) report.
     pub fn begin(input: &impl AsFd) -> io::Result<Self> {
         let fd = input.as_fd().try_clone_to_owned()?;
-        // The screen is not changed.
+        // Key input does not change the screen, so there is no text that restores it.
         let restoring_text = Vec::new();
         let backup = TerminalBackup::save(&fd, &fd, restoring_text)?;
         let mut modes = MaybeUninit::<libc::termios>::uninit();
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_have_no_keys_and_no_window_size() {
+    fn a_file_that_is_no_terminal_has_no_keys_and_no_window_size() {
         let file = std::fs::File::open("/dev/null").unwrap();
         assert!(KeyInput::begin(&file).is_err());
         assert_eq!(window_size(&file), None);

@@ -8,7 +8,8 @@ use crate::{Elements, Field, Value};
 /// Reads one field from raw data.
 ///
 /// Methods that read return `None` if the data is truncated before the end of the field or of its dynamic part. A field of
-/// unknown length (declared with size 0, or a string of very old kernels) extends to the end of the data.
+/// unknown length (declared with size 0, or a dynamic field of very old kernels, whose location word has no size) extends to
+/// the end of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FieldReader {
     offset: u32,

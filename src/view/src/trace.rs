@@ -6,7 +6,7 @@ use rperf_analysis::trace::{CallStatistics, CallSummary, CallText, TraceLine};
 use rperf_syscalls::{SyscallTable, error_name, error_number, write_name};
 use serde_json::{Map, Value, json};
 
-/// The default column of ` = ` in the text of a call.
+/// The default column of `=`, counted from the start of the call's text.
 pub const RESULT_COLUMN: usize = 70;
 
 /// How lines are printed.
@@ -22,7 +22,7 @@ pub struct TraceLayout {
     pub shows_time: bool,
     /// Whether durations are printed. Only system calls and page faults have one.
     pub shows_duration: bool,
-    /// The column of ` = `.
+    /// The column of `=`, like [`RESULT_COLUMN`].
     pub result_column: usize,
     /// Whether the caller writes lines with [`write_json`] instead of [`write_line`]; neither of them reads this field. The
     /// other fields do not apply to JSON.
@@ -79,7 +79,7 @@ fn write_first_line(
             write_result(to, &text, result, layout.result_column)
         }
         CallText::Begun(text) => {
-            // The dots end before the column of ` = `.
+            // The dots end before the column of `=`.
             let width = layout.result_column.saturating_sub(" ...".len());
             writeln!(to, "{} ...", padded(&format!("{text})"), width))
         }
@@ -120,7 +120,7 @@ fn write_time(
     }
 }
 
-/// Writes `text` with a closing parenthesis, then ` = ` at `column` and the result.
+/// Writes `text` with a closing parenthesis, then `=` at `column` (after a blank) and the result.
 fn write_result(to: &mut dyn Write, text: &str, result: &str, column: usize) -> io::Result<()> {
     let text = padded(&format!("{text})"), column.saturating_sub(1));
     writeln!(to, "{text} = {result}")
@@ -202,7 +202,7 @@ pub enum SummaryMode {
     Cgroup,
 }
 
-/// Writes a table for each thread or cgroup that has events, with the names of `syscalls`. For [`SummaryMode::Total`],
+/// Writes a table for each thread or cgroup that has events; `syscalls` has the names of the calls. For [`SummaryMode::Total`],
 /// `summary` must be the result of [`CallSummary::total`], which has a single entry for all threads.
 ///
 /// # Errors
@@ -245,6 +245,7 @@ pub fn write_summary(
     Ok(())
 }
 
+/// perf's heading. The numbers below its `stddev` are standard errors of the mean, in percent of the mean.
 const HEADING: &str = "   \
 syscall            calls  errors  total       min       avg       max       stddev
                                      (msec)    (msec)    (msec)    (msec)        (%)
@@ -351,6 +352,7 @@ mod tests {
     fn lines_as_json() {
         let details = LineDetails {
             process: 7,
+            // Not written: `time` of the line is.
             moment: 6,
             directory: None,
             name: "openat".to_owned(),

@@ -1,4 +1,5 @@
-//! Waits for locks of user programs: calls of futex(2) that wait, and those that wake.
+//! Waits for locks of user programs: calls of futex(2) that wait, and those that wake. With `lock record --user`, BPF also writes
+//! a capture record for each wait, with the memory of the futex, from which its holder is read (`NewWait`).
 
 use rustc_hash::FxHashMap;
 
@@ -66,7 +67,7 @@ struct UserWait {
     /// When it began, in ns.
     begin: u64,
     holder: Option<u32>,
-    /// Whether the record with the captured memory of the futex was observed: before the call, or since then.
+    /// Whether the capture record of the wait has been observed, be it before or after the begin of the call.
     is_captured: bool,
     /// How long the thread had waited for CPUs when the wait began, in ns.
     queued: u64,
@@ -80,7 +81,7 @@ pub(super) struct BegunWait {
     pub(super) row: usize,
     /// The thread that holds the futex, if known.
     pub(super) holder: Option<u32>,
-    /// Whether the record with the captured memory of the futex, from which `holder` is read, preceded the call.
+    /// Whether the capture record of the wait, from which `holder` is read, preceded the call.
     pub(super) is_captured: bool,
     /// How long the thread has waited for CPUs so far, in ns.
     pub(super) queued: u64,
@@ -138,19 +139,19 @@ impl UserWaits {
         self.open.insert(at.task.tid, wait);
     }
 
-    /// Returns the row of the open wait that a record belongs to; `None` if the thread does not wait for that address, or if its
-    /// wait already has a record.
-    pub(super) fn uncaptured_row(&self, wait: &NewWait) -> Option<usize> {
-        let open = self.open.get(&wait.tid)?;
-        let is_uncaptured = !open.is_captured && open.lock.address == wait.address;
+    /// Returns the row of the open wait that the capture record `captured` belongs to; `None` if the thread does not wait for
+    /// that address, or if its wait already has a capture record.
+    pub(super) fn uncaptured_row(&self, captured: &NewWait) -> Option<usize> {
+        let open = self.open.get(&captured.tid)?;
+        let is_uncaptured = !open.is_captured && open.lock.address == captured.address;
         is_uncaptured.then_some(open.row)
     }
 
-    /// Sets the holder and the row of an open wait, from its record.
-    pub(super) fn set_captured(&mut self, wait: &NewWait, row: usize) {
-        if let Some(open) = self.open.get_mut(&wait.tid) {
+    /// Sets the row of an open wait, and its holder from its capture record.
+    pub(super) fn set_captured(&mut self, captured: &NewWait, row: usize) {
+        if let Some(open) = self.open.get_mut(&captured.tid) {
             open.is_captured = true;
-            open.holder = wait.holder.map(|holder| holder.tid);
+            open.holder = captured.holder.map(|holder| holder.tid);
             open.row = row;
         }
     }

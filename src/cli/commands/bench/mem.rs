@@ -44,7 +44,8 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
 /// The factor between successive units of speed.
 const KILO: f64 = 1024.0;
 
-/// The options of all benchmarks but `find_bit`.
+/// The options of all benchmarks but `find_bit`. As in perf, the help shows the default in place of the name of a
+/// value that is a text.
 fn common() -> [Arg; 5] {
     [
         lettered_switch("cycles", 'c', "count processor cycles instead of time"),
@@ -94,6 +95,7 @@ fn block(
         loops: options.positive("nr_loops", 1)?,
         pages: PageOptions {
             huge_bits: huge_bits(options)?,
+            // `Block` makes the pages exist before it measures.
             populate: false,
         },
     };

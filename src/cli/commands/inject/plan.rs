@@ -85,6 +85,7 @@ impl<'c> InjectPlan<'c> {
             || self.has("jit")
     }
 
+    /// Whether a switch is on.
     fn has(&self, option: &str) -> bool {
         flag(self.matches, option) == Some(true)
     }
@@ -144,12 +145,12 @@ impl<'c> InjectPlan<'c> {
             let message = "inject --jit: the recording has no times of mappings";
             return Err(CliError::message(255, message).hint("record with -k CLOCK_MONOTONIC"));
         }
-        let objects = JitDumpFiles {
+        let dump_files = JitDumpFiles {
             context: self.context,
             is_verbose: self.context.verbosity(self.matches) > 0,
         };
         let is_monotonic = is_monotonic(events);
-        let injector = JitInjector::new(metadata.endian, events, is_monotonic, objects);
+        let injector = JitInjector::new(metadata.endian, events, is_monotonic, dump_files);
         pipeline.add(injector);
         Ok(())
     }

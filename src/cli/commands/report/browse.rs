@@ -1,4 +1,4 @@
-//! The report in the browser: runs sessions, with a thread that reads the recording.
+//! The report in the browser: runs sessions, each with one recording, which a thread reads.
 
 mod requests;
 
@@ -68,6 +68,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     loop {
         let next = session(&job, path.as_ref())?;
         match next {
+            // The user quit: nothing is shown next.
             SessionEnd::Nothing => return Ok(ExitStatus::Ok),
             SessionEnd::Open(name) => path = Some(PathBuf::from(name)),
             SessionEnd::Verbose(is_verbose) => job.settings.set_verbose(is_verbose),
@@ -79,6 +80,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
 /// chose in an earlier session; `None` for the one that the options name.
 fn session(job: &ReportJob<'_>, path: Option<&PathBuf>) -> Result<SessionEnd, CliError> {
     let mut display = BrowserTerminal::open(job.context)?;
+    // The screen writes to it what the user wants next.
     let outcome = SharedSessionEnd::default();
     let (request_sender, requests) = channel();
     let (message_sender, messages) = channel();
@@ -148,6 +150,7 @@ impl RecordingReader<'_> {
                 OpenedInput::named(Some(path.clone()), force, context)?.complete(context)?
             }
         };
+        // A hardware trace is decoded to samples first.
         let decoded = super::with_trace(matches, context, &input)?;
         let input = decoded.unwrap_or(input);
         let data = input.parse(context)?;
@@ -176,11 +179,11 @@ impl RecordingReader<'_> {
         partial: Option<f64>,
     ) -> Result<(), CliError> {
         let progress = ProgressDisplay::silent();
-        let walked = progress.bytes_read.clone();
+        let bytes_read = progress.bytes_read.clone();
         let is_done = AtomicBool::new(false);
         thread::scope(|scope| {
             // If the thread can't be started, no progress is shown.
-            let send_progress = || self.send_progress(&walked, data.data().len(), &is_done);
+            let send_progress = || self.send_progress(&bytes_read, data.data().len(), &is_done);
             let _ = thread::Builder::new().spawn_scoped(scope, send_progress);
             let result = self.count(input, data, progress, partial);
             is_done.store(true, Ordering::Release);
@@ -213,10 +216,10 @@ impl RecordingReader<'_> {
         Ok(())
     }
 
-    /// Sends the progress of two passes over `size` bytes until they are done.
-    fn send_progress(&self, walked: &BytesRead, size: usize, is_done: &AtomicBool) {
+    /// Sends progress until `is_done`. An analysis reads the recording twice, so `2 * size` bytes in all.
+    fn send_progress(&self, bytes_read: &BytesRead, size: usize, is_done: &AtomicBool) {
         while !is_done.load(Ordering::Acquire) {
-            let done = walked.bytes() as f64 / (2.0 * size.max(1) as f64);
+            let done = bytes_read.bytes() as f64 / (2.0 * size.max(1) as f64);
             if self
                 .messages
                 .send(ReaderMessage::Progress(done.min(1.0)))

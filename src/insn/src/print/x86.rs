@@ -12,6 +12,7 @@ use crate::MAX_LEN;
 
 /// Prints instructions of one mode in one syntax.
 pub(super) struct X86 {
+    /// The mode: 64 or 32.
     bits: u32,
     style: Box<dyn Style>,
     /// Buffers for the mnemonic and the operands, reused.
@@ -104,6 +105,7 @@ fn flow(insn: &Instruction) -> InsnFlow {
         FlowControl::ConditionalBranch
         | FlowControl::UnconditionalBranch
         | FlowControl::IndirectBranch => InsnFlow::Jump,
+        // The decoder counts instructions such as `syscall` as calls, too.
         FlowControl::Call | FlowControl::IndirectCall if insn.mnemonic() == Mnemonic::Call => {
             InsnFlow::Call
         }
@@ -152,10 +154,11 @@ fn padding(insn: &Instruction, bytes: &[u8]) -> Option<String> {
         .iter()
         .take_while(|byte| [OPERAND_SIZE, CS].contains(byte));
     let (sizes, segments): (Vec<u8>, Vec<u8>) = prefixes.partition(|byte| **byte == OPERAND_SIZE);
-    // One operand size prefix is not redundant: it makes a longer nop 16 bits wide, and the one-byte nop `xchg %ax,%ax`.
-    let superfluous = sizes.len().saturating_sub(1);
+    // One operand size prefix is not redundant: it makes a longer nop 16 bits wide, and turns the one-byte nop into
+    // `xchg %ax,%ax`.
+    let redundant = sizes.len().saturating_sub(1);
     let segment = if segments.is_empty() { "" } else { "cs " };
-    Some("data16 ".repeat(superfluous) + segment)
+    Some("data16 ".repeat(redundant) + segment)
 }
 
 /// Whether the opcode implies the operand 1, in shifts and rotations.
@@ -219,7 +222,7 @@ pub(super) fn is_string_operation(insn: &Instruction) -> bool {
     (0..insn.op_count()).any(|index| is_string_operand(insn.op_kind(index)))
 }
 
-/// Whether the instruction is x87 arithmetic that pops the stack.
+/// Whether the instruction is x87 arithmetic with a result in place of an operand, after which the register stack is popped.
 pub(super) fn pops_in_place(insn: &Instruction) -> bool {
     use Mnemonic as M;
     let popping = [M::Faddp, M::Fmulp, M::Fsubp, M::Fsubrp, M::Fdivp, M::Fdivrp];

@@ -1,5 +1,6 @@
-//! The oracle: perf's queue, and a machine updated record by record in the order of that queue. The machine keeps lists
-//! of mappings that are trimmed and split by newer ones, and copies them at fork.
+//! The oracle, which replay's results must equal: perf's queue ([`NaiveQueue`]), and a machine ([`NaiveMachine`]) that is updated
+//! record by record in the order of that queue. The machine keeps lists of mappings that are trimmed and split by newer ones, and
+//! copies them at fork.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -46,7 +47,8 @@ pub(crate) struct NaiveMachine {
     kernel: Vec<Piece>,
 }
 
-/// Removes the range from `start` to `end` from all pieces, splitting those that extend beyond both ends.
+/// Removes the range from `start` to `end` from all pieces, splitting those that extend beyond both ends. Empty parts are
+/// not kept.
 fn punch(pieces: &mut Vec<Piece>, start: u64, end: u64) {
     let mut outside = Vec::new();
     for piece in pieces.drain(..) {
@@ -71,7 +73,7 @@ fn punch(pieces: &mut Vec<Piece>, start: u64, end: u64) {
 fn find(pieces: &[Piece], address: u64) -> Option<(String, u64)> {
     let mut hits = pieces
         .iter()
-        .filter(|at| at.start <= address && address < at.end);
+        .filter(|piece| piece.start <= address && address < piece.end);
     let hit = hits.next()?;
     assert_eq!(hits.next(), None, "pieces never overlap");
     Some((hit.name.clone(), address - hit.start + hit.pgoff))
@@ -106,6 +108,7 @@ impl NaiveMachine {
         thread.has_task_records = true;
     }
 
+    /// Handles a FORK record; `exec` is its flag `PERF_RECORD_MISC_FORK_EXEC`: the child does not inherit the parent's mappings.
     pub(crate) fn fork(&mut self, parent: (u32, u32), child: (u32, u32), exec: bool) {
         let (ppid, ptid) = parent;
         // A parent known with another process is a different thread with the same id.
@@ -133,14 +136,14 @@ impl NaiveMachine {
         }
     }
 
-    /// Maps the kernel, a module or registered code.
+    /// Maps the kernel, a module or code that a KSYMBOL record registers.
     pub(crate) fn map_kernel(&mut self, piece: Piece) {
         punch(&mut self.kernel, piece.start, piece.end);
         self.kernel.push(piece);
     }
 
-    /// Handles a KSYMBOL record that registers code. The code replaces registered code at its start; a record for code within the
-    /// kernel or a module is ignored.
+    /// Handles a KSYMBOL record that registers code. Code that is already registered at the new code's start is removed
+    /// completely. The record is ignored if the new code starts within the kernel or a module.
     pub(crate) fn register_code(&mut self, piece: Piece) {
         let here = find(&self.kernel, piece.start);
         // Only the names of the kernel and of modules are in brackets.
@@ -153,9 +156,9 @@ impl NaiveMachine {
 
     /// Handles a KSYMBOL record that unregisters code: removes the code at `address`, also a module, but not the kernel.
     pub(crate) fn unregister_code(&mut self, address: u64) {
-        self.kernel.retain(|at| {
-            let is_kernel = at.name == "[kernel.kallsyms]";
-            is_kernel || !(at.start <= address && address < at.end)
+        self.kernel.retain(|piece| {
+            let is_kernel = piece.name == "[kernel.kallsyms]";
+            is_kernel || !(piece.start <= address && address < piece.end)
         });
     }
 
@@ -197,7 +200,7 @@ impl NaiveMachine {
     }
 }
 
-/// perf's queue: records with a time are delivered by rounds, others at once.
+/// perf's queue: records with a time are delivered at the ends of rounds (FINISHED_ROUND records), others at once.
 #[derive(Debug)]
 pub(crate) struct NaiveQueue<T> {
     /// Records with their times, by ascending time.

@@ -22,7 +22,7 @@ const FORM_LIMIT: u16 = gimli::DW_FORM_addrx4.0 + 1;
 /// Name of attributes that are skipped.
 pub(super) const SKIPPED: DwAt = DwAt(0);
 
-/// Whether the scanner reads an attribute.
+/// Whether the scanner of a unit (`DieScanner`) reads an attribute.
 fn is_read(name: DwAt) -> bool {
     matches!(
         name,
@@ -171,8 +171,8 @@ pub(super) struct Abbreviation {
 /// How to skip entries with a one-byte code.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SkipStep {
-    /// Size of the entry including its code; `u32::MAX` if it isn't fixed, if the code is unknown or longer, or if the entry
-    /// is wanted, or if its children are skipped with it.
+    /// Size of the entry including its code; `u32::MAX` if it isn't fixed, if the code is unknown or longer than one byte, if
+    /// the entry is wanted, or if its children are skipped with it.
     pub(super) size: u32,
     /// Change of depth at the next entry.
     pub(super) depth_change: i32,
@@ -242,7 +242,7 @@ impl AbbreviationTable {
             let tag = DwTag(u16::try_from(leb::unsigned(table, &mut at)?).ok()?);
             let has_children = *table.get(at)? == gimli::DW_CHILDREN_yes.0;
             at += 1;
-            let position = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
+            let spec_index = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
             let first = result.specs.len();
             let mut abbreviation = Abbreviation {
                 tag,
@@ -253,11 +253,12 @@ impl AbbreviationTable {
                 size: None,
                 sibling: None,
                 fixed: None,
-                specs: (position(first), position(first)),
+                specs: (spec_index(first), spec_index(first)),
             };
             result.add_specs(table, &mut at, &sizes, &mut abbreviation)?;
+            // An unwanted entry of a fixed size is skipped without its attributes.
             match abbreviation.is_wanted || abbreviation.size.is_none() {
-                true => abbreviation.specs.1 = position(result.specs.len()),
+                true => abbreviation.specs.1 = spec_index(result.specs.len()),
                 false => result.specs.truncate(first),
             }
             result.add(code, abbreviation)?;
@@ -312,7 +313,7 @@ impl AbbreviationTable {
     }
 
     /// Lets the scanner skip entries with a tag accepted by `is_skippable` together with their children, except those of wanted
-    /// abbreviations and those without `DW_AT_sibling`.
+    /// abbreviations and those without a `DW_AT_sibling` at a fixed distance.
     pub(super) fn skip_children_of(&mut self, is_skippable: &dyn Fn(DwTag) -> bool) {
         for abbreviation in &mut self.abbreviations {
             let may_skip = abbreviation.sibling.is_some()
@@ -360,10 +361,10 @@ impl AbbreviationTable {
 
     /// How to skip an entry that begins with this byte.
     #[inline]
-    pub(super) fn step(&self, first: u8) -> SkipStep {
+    pub(super) fn step(&self, first_byte: u8) -> SkipStep {
         // The table has an entry for each byte.
         self.steps
-            .get(usize::from(first))
+            .get(usize::from(first_byte))
             .copied()
             .unwrap_or(SkipStep::UNKNOWN)
     }
@@ -529,7 +530,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_end_at_the_end_of_the_unit() {
+    fn values_of_variable_size_must_end_within_the_unit() {
         let encoding = Encoding {
             format: Format::Dwarf32,
             version: 5,

@@ -190,7 +190,7 @@ fn put_padded(out: &mut Vec<u8>, value: u64, spec: &IntegerSpec, star: Option<u6
         ),
         Base::Unsigned => (Digits::decimal(truncated), b""),
         Base::Octal => (Digits::octal(truncated), b""),
-        // Those of `UpperHex` become upper-case below, the prefix too.
+        // For `UpperHex`, digits and prefix become upper-case below.
         Base::Hex | Base::UpperHex => (
             Digits::hex(truncated),
             if has_hex_prefix { b"0x" } else { b"" },

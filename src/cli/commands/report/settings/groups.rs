@@ -1,4 +1,4 @@
-//! The settings of a report by subject: callchains, filters, events, cells.
+//! The settings of a report, grouped by subject: callchains, filters, events, cells.
 
 use clap::ArgMatches;
 use regex::Regex;
@@ -65,9 +65,9 @@ impl SymbolFilters {
 
 /// How several events are shown.
 pub(super) struct EventDisplay {
-    /// Whether groups of events share a table, if given.
+    /// Whether the events of a group share a table; `None` if neither the option nor the configuration says so.
     pub(super) group: Option<bool>,
-    /// The event of a group that rows are sorted by; 0 is the leader.
+    /// The position in its group of the event by which rows are sorted; 0 is the leader.
     pub(super) sort_event: usize,
     /// Whether events without samples are skipped.
     pub(super) skip_empty: bool,

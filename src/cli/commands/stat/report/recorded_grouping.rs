@@ -34,6 +34,7 @@ pub(super) fn aggregation_rules(
         Aggregation::Global => recorded_by,
         requested => requested,
     };
+    // By CPU, or by a set of CPUs such as a core or a node.
     if is_per_cpu_or_set(by) && !recorded.is_per_cpu() {
         context.note("warning: processing task data, aggregation mode not set");
         by = match is_per_cpu_or_set(recorded_by) {
@@ -43,6 +44,7 @@ pub(super) fn aggregation_rules(
     }
     let topology = machine::topology(data.features());
     AggregationRules {
+        // For caches without a level, the last level is used.
         by: at_last_level(by, &topology),
         topology,
         unscaled: recorded.setting(StatConfig::SCALE) == Some(0),

@@ -1,4 +1,7 @@
 //! Memory, locks, block devices.
+//!
+//! `variants` are the formats of a tracepoint in several synthetic kernels, and in the running one. `resolve` fails if a format
+//! lacks a required field, and returns `None` for a tracepoint with another name.
 
 use super::kernels::{
     Content, NO_PRINT_FMT, assert_truncation_is_detected, raw, variants, variants_with,
@@ -38,6 +41,7 @@ fn allocation_events_of_old_and_new_kernels_are_read() {
             assert_eq!(got.gfp_flags().to_string(), "__GFP_IO");
             let has_node = tracepoint.format.field("node").is_some();
             assert_eq!(got.node(), has_node.then_some(-1));
+            // The last required field: `node` is optional.
             assert_truncation_is_detected(&raw, "gfp_flags", &tracepoint, |raw| {
                 layout.read(raw).is_some()
             });
