@@ -1,4 +1,4 @@
-//! Writing records only: the data section of a file, or a file of a directory.
+//! Writing a part of a recording that has only records: the data section of a file, or a file of a `perf.data` directory.
 
 use std::io;
 
@@ -7,8 +7,8 @@ use rperf_wire::Endian;
 use crate::header::Section;
 use crate::{Output, Records, WriteError};
 
-/// Writes a file of records. If a write fails, often because the disk is full, [`PartWriter::finish`] ends the file at a
-/// record boundary.
+/// Writes a part of a recording that has only records. If a write fails, often because the disk is full,
+/// [`PartWriter::finish`] ends the file at a record boundary.
 #[derive(Debug)]
 pub struct PartWriter<W> {
     pub(crate) output: W,
@@ -46,9 +46,9 @@ impl<W: Output> PartWriter<W> {
     pub fn write_data(&mut self, records: &[u8]) -> Result<(), WriteError> {
         self.check()?;
         if let Err((written, source)) = self.put(records) {
-            let written = records.get(..written).unwrap_or(records);
-            let complete = complete_bytes(written, self.endian);
-            return Err(self.end(written.len() as u64, complete, source));
+            let written_records = records.get(..written).unwrap_or(records);
+            let complete = complete_bytes(written_records, self.endian);
+            return Err(self.end(written_records.len() as u64, complete, source));
         }
         self.section.size += records.len() as u64;
         Ok(())
@@ -197,13 +197,13 @@ mod tests {
 
     #[test]
     fn a_record_with_an_incomplete_payload_is_dropped() {
-        let mut trace = vec![0; 48];
-        trace[..4].copy_from_slice(&RecordKind::AUXTRACE.0.to_ne_bytes());
-        trace[6..8].copy_from_slice(&48_u16.to_ne_bytes());
-        trace[8..16].copy_from_slice(&16_u64.to_ne_bytes());
-        trace.extend([0xff; 16]);
+        let mut auxtrace = vec![0; 48];
+        auxtrace[..4].copy_from_slice(&RecordKind::AUXTRACE.0.to_ne_bytes());
+        auxtrace[6..8].copy_from_slice(&48_u16.to_ne_bytes());
+        auxtrace[8..16].copy_from_slice(&16_u64.to_ne_bytes());
+        auxtrace.extend([0xff; 16]);
         let mut part = PartWriter::new(SmallDisk(Cursor::default(), 60));
-        let full = part.write_data(&trace);
+        let full = part.write_data(&auxtrace);
         assert!(matches!(
             full,
             Err(WriteError::Data {

@@ -10,7 +10,7 @@ use rperf_wire::PERF_CONTEXT_MAX;
 use crate::frame::{Frame, Level, SymbolId};
 use crate::object::LoadedObject;
 
-/// The object of the markers, which is not in the World.
+/// The object of the markers, which is not in the World (the processes and mappings at a time).
 pub(crate) const MARKER_DSO: DsoId = DsoId(u32::MAX);
 /// The first of the addresses used for causes: just below the context markers of callchains, where
 /// there is no code.
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_cause_has_a_mark() {
+    fn every_cause_has_a_marker() {
         let markers = marker_object();
         for cause in TruncationCause::ALL {
             let frame = marker_frame(&markers, marker_address(cause)).unwrap();

@@ -202,8 +202,8 @@ fn end(stages: &mut [Stage<'_>], output: PieceOutput<'_>) -> Result<(), WriteErr
 mod tests {
     use super::*;
 
-    /// Writes, after the records that it rewrites, the records that it has noted so far in parentheses, with a dot if they are
-    /// all; and `!` at the end.
+    /// Copies records, followed in parentheses by the records that it has noted so far, with a dot after the last of the
+    /// recording. Writes `!` at the end.
     struct Watcher {
         is_ordered: bool,
         noted: Vec<u8>,
@@ -237,7 +237,7 @@ mod tests {
     const ORDERED: bool = true;
     const UNORDERED: bool = false;
 
-    /// The output of three rounds, passed through a watcher for each of `stages`, which says whether it is ordered.
+    /// The output of three rounds, passed through a watcher for each of `stages`: whether the watcher is ordered.
     fn result(stages: &[bool]) -> String {
         let mut pipeline = Pipeline::new();
         for is_ordered in stages {

@@ -61,6 +61,7 @@ impl CpuTasks {
                 }
                 (online, unique_tids(tids))
             }
+            // Each existing thread has its own counters, unlike with `Target::Cpus`.
             Target::Everyone => (online, unique_tids(threads_of(proc, |_any_pid| true)?)),
             Target::Threads(tids) => {
                 if let Some(missing) = tids.iter().find(|tid| proc.process_of(**tid).is_err()) {

@@ -108,9 +108,9 @@ pub(crate) unsafe fn bpf<T>(command: libc::c_int, attr: &mut T) -> io::Result<i3
 pub struct BpfMap {
     fd: OwnedFd,
     key_size: usize,
-    /// Size in bytes of the value that [`BpfMap::get`] returns and [`BpfMap::set`] takes: for maps per CPU, the values of all
-    /// possible CPUs, each padded to 8 bytes.
-    result_size: usize,
+    /// Size in bytes of what [`BpfMap::get`] returns and [`BpfMap::set`] takes: of one value, or for maps per CPU of the values
+    /// of all possible CPUs, each padded to 8 bytes.
+    full_value_size: usize,
 }
 
 impl BpfMap {
@@ -132,14 +132,14 @@ impl BpfMap {
         let fd = unsafe { OwnedFd::from_raw_fd(bpf(MAP_CREATE, &mut attr)?) };
         let size = |bytes: u32| usize::try_from(bytes).map_err(io::Error::other);
         let value_size = size(shape.value_size)?;
-        let result_size = match shape.kind.is_per_cpu() {
+        let full_value_size = match shape.kind.is_per_cpu() {
             true => value_size.next_multiple_of(8).saturating_mul(possible_cpus),
             false => value_size,
         };
         Ok(Self {
             fd,
             key_size: size(shape.key_size)?,
-            result_size,
+            full_value_size,
         })
     }
 
@@ -161,7 +161,7 @@ impl BpfMap {
     /// # Errors
     /// What bpf(2) reports; [`io::ErrorKind::InvalidInput`] for a key of another size.
     pub fn get(&self, key: &[u8]) -> io::Result<Option<Vec<u8>>> {
-        let mut value = vec![0; self.result_size];
+        let mut value = vec![0; self.full_value_size];
         let mut attr = self.element(key)?;
         attr.value = value.as_mut_ptr().addr() as u64;
         // SAFETY: the key has the map's size, and the kernel writes no more than the size of `value`.
@@ -178,7 +178,7 @@ impl BpfMap {
     /// What bpf(2) reports: `E2BIG` if the map is full, or the key of an array is not below its size;
     /// [`io::ErrorKind::InvalidInput`] for other sizes than the map's.
     pub fn set(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
-        if value.len() != self.result_size {
+        if value.len() != self.full_value_size {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let mut attr = self.element(key)?;
@@ -190,7 +190,8 @@ impl BpfMap {
     /// Removes a key; nothing happens if there is none.
     ///
     /// # Errors
-    /// What bpf(2) reports: `EINVAL` for arrays of values; [`io::ErrorKind::InvalidInput`] for a key of another size.
+    /// What bpf(2) reports: `EINVAL` for arrays of values (`Array` and `PerCpuArray`), whose keys always exist;
+    /// [`io::ErrorKind::InvalidInput`] for a key of another size.
     pub fn remove(&self, key: &[u8]) -> io::Result<()> {
         let mut attr = self.element(key)?;
         // SAFETY: the key has the map's size and is only read.

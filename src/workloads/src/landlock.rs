@@ -47,6 +47,7 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
 #[inline(never)]
 pub(crate) extern "C" fn landlock() {
     let frame = StackFrame::new();
+    // The kernel refuses the flags before it reads the rules, so the descriptor and the port are arbitrary numbers.
     let path = PathBeneath {
         allowed_access: ACCESS_FS_READ_FILE,
         parent_fd: 14,

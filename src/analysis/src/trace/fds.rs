@@ -60,8 +60,8 @@ pub struct ProcessFiles {
 #[derive(Debug)]
 pub(super) struct FileTables {
     tables: FxHashMap<u32, ProcessFiles>,
-    /// Processes that never have a table, since calls that are not seen, or calls of another process, can change their
-    /// descriptors. `None` if no process has a table.
+    /// Processes that never have a table, since their descriptors can be changed by calls that are not seen, or by calls of
+    /// another process. `None` if no process ever has a table.
     excluded: Option<FxHashSet<u32>>,
 }
 
@@ -98,7 +98,7 @@ impl ReturnedCall<'_> {
     }
 
     /// Returns the two `int`s in the captured memory of an argument; `None` unless all of it was copied.
-    fn pair(&self, argument: usize) -> Option<[i32; 2]> {
+    fn fd_pair(&self, argument: usize) -> Option<[i32; 2]> {
         let (first, rest) = self.memory(argument)?.split_first_chunk()?;
         let second = rest.first_chunk()?;
         Some([i32::from_ne_bytes(*first), i32::from_ne_bytes(*second)])
@@ -199,7 +199,8 @@ impl FileTables {
         }
     }
 
-    /// Removes the descriptors that a successful execve(2) closes.
+    /// Removes the descriptors that a successful execve(2) closes, for a call whose begin was not seen; for other calls,
+    /// [`Self::returned`] does so.
     pub(super) fn exec(&mut self, process: u32) {
         if let Some(files) = self.tables.get_mut(&process) {
             files.exec();
@@ -252,12 +253,12 @@ impl FileTables {
             "ioctl" => files.ioctl(call),
             "pipe" | "pipe2" => {
                 let has_flags = call.name == "pipe2";
-                files.pair(call, 0, "pipe", has_flags);
+                files.name_pair(call, 0, "pipe", has_flags);
             }
             "socketpair" => {
                 // The flags are in the type of the socket.
                 let has_flags = true;
-                files.pair(call, 3, "socket: pair", has_flags);
+                files.name_pair(call, 3, "socket: pair", has_flags);
             }
             "chdir" => {
                 let path = call.memory(0).and_then(|path| files.absolute(CWD, path));
@@ -275,6 +276,7 @@ impl FileTables {
 
 /// Whether received messages may carry descriptors: `msg_controllen` of a `struct user_msghdr` is unknown or not 0.
 fn has_descriptors(call: &ReturnedCall<'_>) -> bool {
+    // Argument 1 has the messages. The captured items of message n begin at n times `MESSAGE_ITEMS`.
     let is_header = |captured: &&CapturedArgument| {
         let item = captured.item % usize::from(MESSAGE_ITEMS);
         captured.argument == 1 && item == usize::from(HEADER_ITEM) && !captured.is_unreadable
@@ -393,8 +395,8 @@ impl ProcessFiles {
 
     /// Names the two descriptors that the call wrote to the memory of `argument`. If they are unknown, all names of the process
     /// are removed. If `has_flags`, argument 1 has the close-on-exec flag.
-    fn pair(&mut self, call: &ReturnedCall<'_>, argument: usize, name: &str, has_flags: bool) {
-        let Some(pair) = call.pair(argument) else {
+    fn name_pair(&mut self, call: &ReturnedCall<'_>, argument: usize, name: &str, has_flags: bool) {
+        let Some(pair) = call.fd_pair(argument) else {
             self.open.clear();
             return;
         };

@@ -9,15 +9,15 @@ use crate::stacks::USER_STACK;
 use crate::tasks::{TASK, current_task, look_up, set_map_and_key};
 use crate::{Error, Helper, Label, ProgramBuilder, Register};
 
-use super::programs::{self, ENDED, NO_STACK, WAIT, WAIT_KEY, WAITS, wait};
+use super::programs::{self, NO_STACK, SCRATCH, WAIT, WAIT_KEY, WAITS, wait};
 use super::{ContentionKey, ContentionOptions, FUTEX, FUTEX_PI};
 use super::{lock_names, thread_ids};
 
-// Offsets on the stack, below those of the programs for locks of the kernel.
+// Offsets on the stack, below those of [`programs`], of which [`SCRATCH`] is the lowest.
 /// The operation of the call.
-pub(super) const OPERATION: i16 = ENDED - 16;
+pub(super) const OPERATION: i16 = SCRATCH - 8;
 /// The value of the call, which its futex is expected to have.
-pub(super) const VALUE: i16 = ENDED - 12;
+pub(super) const VALUE: i16 = SCRATCH - 4;
 /// The memory around the futex.
 const MEMORY: i16 = OPERATION - memory::SIZE;
 /// The saved registers, at most 288 bytes.
@@ -28,7 +28,7 @@ const _: () = assert!(SHARED_KIND == PRIVATE);
 
 /// The memory around a futex, which tells its owner: offsets and sizes in bytes.
 pub(super) mod memory {
-    /// The offset of the futex.
+    /// The offset of the futex; not the flag [`super::FUTEX`].
     pub(in super::super) const FUTEX: i16 = 16;
     pub(in super::super) const SIZE: i16 = 64;
     /// The size of the part from the futex on that tells the owner of a mutex of glibc.
@@ -45,7 +45,7 @@ pub(super) struct CallPlace {
     pub(super) memory: i16,
 }
 
-/// The call on the stack.
+/// The place on this program's stack.
 const ON_STACK: CallPlace = CallPlace {
     base: R10,
     operation: OPERATION,
@@ -98,13 +98,15 @@ pub(super) fn enter(options: &ContentionOptions, number: u32) -> Result<ProgramB
     programs::select_task(&mut b, &options.tasks, options.excluded_process, out);
     programs::filter(&mut b, options, out);
     if let Some(locks) = &options.locks {
+        // Only locks of the kernel have names.
         let no_names = None;
         lock_names::select(&mut b, locks, no_names, out);
     }
     sum_key(&mut b, options);
     process(&mut b);
     wait_key(&mut b);
-    programs::add_wait(&mut b, options.run_queue_task_pid.is_some());
+    let with_run_queue = options.run_queue_task_pid.is_some();
+    programs::add_wait(&mut b, with_run_queue);
     b.place(out);
     b.exit();
     Ok(b)
@@ -137,6 +139,7 @@ pub(super) fn exit(options: &ContentionOptions) -> ProgramBuilder {
         b.operate(Or, R2, R1);
         b.store(Double, R7, wait::PROCESS_AND_STACK, R2);
     }
+    // Only locks of the kernel have names.
     let no_names = None;
     programs::finish_wait(&mut b, options, no_names, out);
     b.place(out);
@@ -144,8 +147,9 @@ pub(super) fn exit(options: &ContentionOptions) -> ProgramBuilder {
     b
 }
 
-/// Leaves the address of the futex in `R7`, [`FUTEX`] or [`FUTEX_PI`] in `R8`, and operation and value on the stack. Jumps to
-/// `out` if the operation does not wait, and for 32-bit programs.
+/// Leaves the address of the futex in `R7`, the flag [`FUTEX`] or [`FUTEX_PI`] in `R8`, and operation and value on the stack.
+/// `R6` must point to the arguments of the tracepoint `sys_enter`. Jumps to `out` if the operation does not wait, and for 32-bit
+/// programs.
 pub(super) fn arguments(b: &mut ProgramBuilder, registers: RegisterLayout, out: Label) {
     b.address(R1, R10, i32::from(REGISTERS));
     b.set(R2, i32::from(registers.size));
@@ -262,10 +266,10 @@ pub(super) fn owner(b: &mut ProgramBuilder, place: CallPlace) {
     b.place(rwlock);
     b.jump_if(NotEqual, R3, WAITED_FOR, unknown);
     for is_writers_futex in [false, true] {
-        let other = b.label();
-        writer(b, place, is_writers_futex, other);
+        let no_match = b.label();
+        writer(b, place, is_writers_futex, no_match);
         b.jump_if(NotEqual, R0, 0, done);
-        b.place(other);
+        b.place(no_match);
     }
     b.place(unknown);
     b.set(R0, -1);
@@ -273,8 +277,8 @@ pub(super) fn owner(b: &mut ProgramBuilder, place: CallPlace) {
 }
 
 /// Decides whether a word with [`WAITERS`] has the owner's id: this is so if the call is private, or if the word is that of a
-/// robust mutex of glibc, or of a musl mutex that processes share and that is not a normal one. If so, continues or goes to
-/// `has_id`, otherwise goes to `unknown`.
+/// robust mutex of glibc, or of a musl mutex that processes share and that is not a normal one. If so, goes to `has_id` or
+/// continues after the emitted code, where the caller must place `has_id`; otherwise goes to `unknown`.
 fn check_owner_in_word(b: &mut ProgramBuilder, place: CallPlace, has_id: Label, unknown: Label) {
     let musl = b.label();
     b.load(Word, R1, place.base, place.operation);
@@ -308,7 +312,7 @@ fn owner_of_mutex(b: &mut ProgramBuilder, place: CallPlace, unknown: Label) {
     b.set(R2, R1);
     b.operate(And, R2, OTHER_KINDS);
     b.jump_if(NotEqual, R2, 0, unknown);
-    // Either processes share the mutex or the call is private, not both.
+    // Exactly one must be set: the mutex's bit for sharing by processes, or the call's private bit.
     b.set(R2, R1);
     b.load(Word, R0, place.base, place.operation);
     b.operate(Xor, R2, R0);
@@ -329,37 +333,37 @@ fn owner_of_mutex(b: &mut ProgramBuilder, place: CallPlace, unknown: Label) {
 }
 
 /// Leaves the writer that holds a `pthread_rwlock_t` of glibc in `R0`, 0 if there is none. The futex is the lock's
-/// `__writers_futex` if `is_writers_futex`, otherwise its `__wrphase_futex`. Goes to `other` if the memory is not such a lock, or
-/// it is not in a write phase.
-fn writer(b: &mut ProgramBuilder, place: CallPlace, is_writers_futex: bool, other: Label) {
+/// `__writers_futex` if `is_writers_futex`, otherwise its `__wrphase_futex`. Goes to `no_match` if the memory is not such a lock,
+/// or it is not in a write phase.
+fn writer(b: &mut ProgramBuilder, place: CallPlace, is_writers_futex: bool, no_match: Label) {
     // `__wrphase_futex` is at the offset 8, `__writers_futex` at 12. The call waits for the first of this pair.
-    let (waited_for, other_futex) = if is_writers_futex { (12, 8) } else { (8, 12) };
-    let lock = place.memory + memory::FUTEX - waited_for;
+    let (own_futex, other_futex) = if is_writers_futex { (12, 8) } else { (8, 12) };
+    let lock = place.memory + memory::FUTEX - own_futex;
     // The other futex is 1, or 3 if threads wait for it, too.
     b.load(Word, R1, place.base, lock + other_futex);
     b.operate(And, R1, !2);
-    b.jump_if(NotEqual, R1, 1, other);
+    b.jump_if(NotEqual, R1, 1, no_match);
     // `__pad3`, `__pad4`, `__rwelision`, `__pad1`, `__pad2`.
     b.set(R1, 0);
     for offset in [16, 20, 32, 36, 40, 44] {
         b.load(Word, R2, place.base, lock + offset);
         b.operate(Or, R1, R2);
     }
-    b.jump_if(NotEqual, R1, 0, other);
+    b.jump_if(NotEqual, R1, 0, no_match);
     // `__readers`, whose lowest bit is set in a write phase.
     b.load(Word, R1, place.base, lock);
     b.operate(And, R1, 1);
-    b.jump_if(Equal, R1, 0, other);
+    b.jump_if(Equal, R1, 0, no_match);
     // `__flags`.
     b.load(Word, R1, place.base, lock + 48);
-    b.jump_if(Above, R1, 2, other);
+    b.jump_if(Above, R1, 2, no_match);
     // `__shared`: 0 if the call is private, otherwise 1.
     b.load(Word, R1, place.base, lock + 28);
     b.load(Word, R2, place.base, place.operation);
     b.operate(ShiftRight, R2, 7);
     b.operate(And, R2, 1);
     b.operate(Xor, R2, 1);
-    b.jump_if(NotEqual, R1, R2, other);
+    b.jump_if(NotEqual, R1, R2, no_match);
     // `__cur_writer`.
     b.load(Word, R0, place.base, lock + 24);
 }
@@ -379,9 +383,9 @@ fn process(b: &mut ProgramBuilder) {
 #[cfg(test)]
 pub(super) fn owner_of_call(b: &mut ProgramBuilder, from: crate::Register) {
     let words = (0..memory::SIZE / 4).map(|word| (MEMORY + 4 * word, 8 + 4 * word));
-    for (place, at) in [(OPERATION, 0), (VALUE, 4)].into_iter().chain(words) {
-        b.load(Word, R2, from, at);
-        b.store(Word, R10, place, R2);
+    for (stack_offset, offset) in [(OPERATION, 0), (VALUE, 4)].into_iter().chain(words) {
+        b.load(Word, R2, from, offset);
+        b.store(Word, R10, stack_offset, R2);
     }
     owner(b, ON_STACK);
 }

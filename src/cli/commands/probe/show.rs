@@ -43,6 +43,7 @@ pub(super) fn list_functions(
         OpenedObject::Kernel(kernel) => {
             let names = match kernel.given_image() {
                 Some(image) => of_binary(image)?,
+                // Names need no debug information, so no image of the running kernel is searched.
                 None => kernel.with_symbols(|kernel| kernel.functions(filter.as_ref())),
             };
             (names, kernel.module().unwrap_or("the kernel").to_owned())
@@ -79,6 +80,7 @@ pub(super) fn list_lines(
         OpenedObject::Program(binary) => of_binary(&binary)?,
         OpenedObject::Kernel(kernel) => match kernel.given_image() {
             Some(image) => of_binary(image)?,
+            // No file is given: the image of the running kernel is searched.
             None => match kernel.image() {
                 Some(image) => of_binary(&image)?,
                 None => return Err(kernel.no_image(doing)),
@@ -100,9 +102,9 @@ pub(super) fn list_lines(
     Ok(ExitStatus::Ok)
 }
 
-/// `-V`: lists the variables available at the locations of definitions.
+/// `-V`: lists the variables available at the locations of definitions, each given with its object.
 pub(super) fn list_variables(
-    definitions: &[ProbeSpec],
+    specs: &[ProbeSpec],
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
@@ -111,8 +113,8 @@ pub(super) fn list_variables(
         ranges: is_on(matches, "range"),
         filter: filter(matches)?,
     };
-    for given in definitions {
-        for search in ProbeSearch::all(given, matches, context)? {
+    for spec in specs {
+        for search in ProbeSearch::all(spec, matches, context)? {
             list_at(search, &variable_options, context)?;
         }
     }

@@ -31,7 +31,8 @@ use crate::cli::live::{events, explain};
 /// The maximum time between two reads of the rings. Lines are printed one read later, so that earlier records of other
 /// CPUs can arrive.
 const MAX_READ_INTERVAL: Duration = Duration::from_millis(50);
-/// The maximum time between two reads of the rings if memory is read without BPF: memory that is read earlier has changed less.
+/// The maximum time between two reads of the rings if the memory of arguments is read without BPF: late, when the record of a
+/// call arrives. The shorter this time, the less the memory has changed.
 const LATE_READ_INTERVAL: Duration = Duration::from_millis(1);
 /// The input of [`Observation::wait`]: a trace reads no commands.
 const NO_INPUT: Option<BorrowedFd<'static>> = None;
@@ -97,8 +98,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     Ok(status(stopped, command_status))
 }
 
-/// Returns the status of the command if it has ended and the trace with it. Otherwise, a traced command continues to run; one
-/// that only sets the duration is ended when `observation` is dropped.
+/// Returns the status of the command, if there is one, after a trace that ended because its tasks or the command ended.
+/// Otherwise, a traced command continues to run; one that only sets the duration is ended when `observation` is dropped.
 fn end_command(
     observation: &mut Observation,
     request: &RecordRequest,
@@ -292,9 +293,11 @@ impl LiveTrace<'_> {
         observation.drain(&mut |records| feed.add_records(records));
         feed.end_round();
         let delivered = feed.deliver(&self.pass, &mut self.observer);
+        // The live World, the processes and mappings by time, was pruned.
         if delivered.invalidates_mapping_ids {
             self.pass.preparation().forget_mappings(self.feed.world());
         }
+        // Shows returns that waited for memory: it cannot follow any more.
         self.observer.release();
         self.observer.sink_mut().flush();
     }
@@ -364,8 +367,8 @@ fn enumerations(request: &RecordRequest) -> BTreeSet<String> {
     names
 }
 
-/// Returns the formats of the requested tracepoints, which are all open: `events` are the opened events, the requested ones
-/// first.
+/// Returns the formats of the requested tracepoints. `events` are the opened events: all requested ones, which come first, and
+/// those that were added.
 fn formats(request: &RecordRequest, events: &[EventDesc]) -> Formats {
     let mut formats = Formats::default();
     let tracefs: &Tracefs = &request.roots.tracefs;

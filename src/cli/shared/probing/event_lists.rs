@@ -45,7 +45,8 @@ impl EventLists {
         self.read().map_err(|error| self.unreadable(&error))
     }
 
-    /// Returns how often events were hit while enabled, from the kernel's profiles: by path (empty for the kernel) and event.
+    /// Returns how often events were hit while enabled, from the kernel's profiles. The key is the path of the program (empty for
+    /// the kernel) and the name of the event.
     pub(crate) fn hits(&self) -> HashMap<(String, String), u64> {
         let text = |profile| {
             let bytes = self.0.read(profile).unwrap_or_default();
@@ -99,8 +100,8 @@ impl EventLists {
         Ok(text)
     }
 
-    /// Locks the first list that can be locked until the result is dropped, so that two runs of rperf do not choose the same
-    /// event name; `None` if neither can be locked.
+    /// Locks one list, the first that can be locked, so that two runs of rperf do not choose the same event name. The lock is
+    /// held until the result is dropped; `None` if neither list can be locked.
     pub(crate) fn lock(&self) -> Option<File> {
         let mut locks = [UPROBE_EVENTS, KPROBE_EVENTS]
             .into_iter()
@@ -112,6 +113,7 @@ impl EventLists {
     pub(crate) fn write(&self, list: &str, line: &str) -> Result<(), CliError> {
         self.try_write(list, line)
             .map_err(|error| match error.raw_os_error() {
+                // If the list can be read, the kernel has refused the event, for example an unknown symbol with ENOENT.
                 Some(libc::EACCES | libc::EPERM | libc::ENOENT) if !self.has(list) => {
                     self.refused(&error, list)
                 }
@@ -247,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn profiles_count_hits() {
+    fn profile_lines_are_parsed() {
         let key = |path: &str, event: &str| (path.to_owned(), event.to_owned());
         let line = "  /opt/my program middle                                              12";
         assert_eq!(

@@ -34,14 +34,14 @@ pub struct MetricPlan {
 pub struct MetricResult {
     /// The scaled value; NaN if undefined.
     pub value: f64,
-    /// Events and literals that are missing, if the value is undefined because of them.
+    /// Events, and literals such as `#num_cpus`, that are missing, if the value is undefined because of them.
     pub missing: Vec<String>,
     /// Whether the threshold condition holds; `None` without one, or if it can't be evaluated.
     pub meets_threshold: Option<bool>,
 }
 
 impl MetricPlan {
-    /// The plans of all metrics that `word` of `-M`, the name of a metric or of a group, selects.
+    /// The plans of all metrics that a word of `-M` selects: the name of a metric or of a group.
     ///
     /// # Errors
     /// [`MetricError::Unknown`] if there is none; otherwise those of [`MetricPlan::new`].

@@ -24,7 +24,7 @@ pub(super) fn write(
         LeftAligned(options.column.title(), numbers_width - 1)
     );
     let object = base(annotation.object);
-    // Of the first event.
+    // The samples of the first event.
     let samples = annotation
         .function
         .sums
@@ -35,7 +35,7 @@ pub(super) fn write(
         annotation.events.name, annotation.percent_type
     );
     writeln!(out, "{title} |\t{text}")?;
-    // As long as the line above with its newline, where the tab is one character, and as in perf 4 more.
+    // As in perf, 4 characters more than the line above, in which the tab and the newline count as one character each.
     writeln!(out, "{}", "-".repeat(title.len() + 8 + text.len()))?;
     let mut printer = FunctionPrinter {
         out,
@@ -54,6 +54,7 @@ pub(super) fn write(
     for line in hottest_instructions::lines(annotation, options) {
         match line {
             Some(line) => printer.line(line)?,
+            // Hidden instructions.
             None => printer.note("", "...")?,
         }
     }
@@ -149,7 +150,7 @@ impl<'a> FunctionPrinter<'_, 'a> {
             code.push_str(&format!("{:<24}", hex(first)));
         }
         code.push_str(&line.full_text());
-        let color = |code| Sgr::new(self.options.colors, code);
+        let color = |sgr_code| Sgr::new(self.options.colors, sgr_code);
         let (magenta, blue, plain) = (color(Sgr::MAGENTA), color(Sgr::BLUE), color(Sgr::RESET));
         write!(
             self.out,
@@ -157,8 +158,8 @@ impl<'a> FunctionPrinter<'_, 'a> {
         )
     }
 
-    /// An address, padded to the width of the last one, and the number of blanks after it (at least one), which would end at a
-    /// tab stop without the padding.
+    /// An address, padded to the width of the last one, and the number of blanks after it: as many as a tab takes after the
+    /// address without padding, at least one.
     fn address(&self, address: u64) -> (String, usize) {
         let text = format!("{address:x}:");
         let blanks = (text.len() + 1).next_multiple_of(8) - text.len();

@@ -151,7 +151,7 @@ fn write_histogram(
     rows.write_text(out, TextStyle::PLAIN)
 }
 
-/// Returns the mean, rounded down.
+/// Returns the mean as an integer, rounded down, for [`Quantity::text`].
 fn mean(values: &LogHistogram) -> u64 {
     let mean = values.sum().checked_div(values.count().into());
     u64::try_from(mean.unwrap_or_default()).unwrap_or(u64::MAX)
@@ -162,13 +162,12 @@ fn write_rates(out: &mut dyn Write, rates: &[AllocationRate], end: u64) -> io::R
     let mut rows = Table::new(Vec::from(titles.map(Column::right)));
     let begin = rates.first().map_or(0, |rate| rate.from);
     for rate in rates {
-        // The last interval ends with the last event, at `end`; the others end there at the latest.
+        // The last interval ends early, with the last event at `end`, but lasts at least a nanosecond.
         let to = rate.to.min(end.max(rate.from.saturating_add(1)));
-        let width = to.saturating_sub(rate.from);
+        let duration = to.saturating_sub(rate.from);
         let per_second = |number: u64| {
-            let rate =
-                u128::from(number) * u128::from(NANOSECONDS_PER_SECOND) / u128::from(width.max(1));
-            u64::try_from(rate).unwrap_or(u64::MAX)
+            let scaled = u128::from(number) * u128::from(NANOSECONDS_PER_SECOND);
+            u64::try_from(scaled / u128::from(duration.max(1))).unwrap_or(u64::MAX)
         };
         let micros = rate.from.saturating_sub(begin) / 1000;
         rows.push([
