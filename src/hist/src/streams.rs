@@ -63,8 +63,8 @@ impl Stream {
     /// has no line; streams without frames to compare are different.
     fn has_lines_of(&self, other: &Self) -> bool {
         let frames = self.frames.iter().zip(&other.frames);
-        let lines = frames.filter_map(|(one, other)| one.line.as_ref().zip(other.line.as_ref()));
-        let mut lines = lines.map(|(one, other)| one == other).peekable();
+        let lines = frames.filter_map(|(own, theirs)| own.line.as_ref().zip(theirs.line.as_ref()));
+        let mut lines = lines.map(|(own, theirs)| own == theirs).peekable();
         self.frames.len() == other.frames.len()
             && lines.peek().is_some()
             && lines.all(|is_same| is_same)
@@ -77,13 +77,13 @@ impl HotStreams {
     pub fn pairs(&self, other: &Self) -> StreamPairs {
         let mut pairs = StreamPairs::default();
         for (index, stream) in self.streams.iter().enumerate() {
-            let mut others = other.streams.iter();
-            match others.position(|other| stream.has_lines_of(other)) {
-                Some(other) => pairs.matched.push((index, other)),
+            let mut candidates = other.streams.iter();
+            match candidates.position(|candidate| stream.has_lines_of(candidate)) {
+                Some(partner) => pairs.matched.push((index, partner)),
                 None => pairs.only_first.push(index),
             }
         }
-        let is_matched = |index: &usize| pairs.matched.iter().any(|(_, other)| other == index);
+        let is_matched = |index: &usize| pairs.matched.iter().any(|(_, partner)| partner == index);
         let all = 0..other.streams.len();
         pairs.only_second = all.filter(|index| !is_matched(index)).collect();
         pairs
@@ -139,7 +139,7 @@ pub(crate) fn hot_streams(
     // By entry, its heaviest streams and the total of all its streams.
     let mut by_entry: Vec<Option<(Vec<Stream>, u64)>> = streams.into_iter().map(Some).collect();
     // The order of rows decides which of equally heavy streams are kept.
-    let direction = None; // Rows of callers, if any, are ordered like other rows.
+    let direction = None; // The rows that callers have with `options.children` are ordered like other rows.
     let rows = RowLines::new(vec![entries.list()], &identity).ordered(&rank, options, direction);
     let mut hot = HotStreams::default();
     for row in rows.iter() {
@@ -178,8 +178,8 @@ mod tests {
 
     #[test]
     fn a_heavier_stream_replaces_the_first_of_the_lightest() {
-        let periods = [3, 1, 2, 1, 4, 1, 2].map(|period| stream(&["a.c:1"], period));
-        let hot = hot(&periods);
+        let streams = [3, 1, 2, 1, 4, 1, 2].map(|period| stream(&["a.c:1"], period));
+        let hot = hot(&streams);
         let kept: Vec<u64> = hot.streams.iter().map(|stream| stream.period).collect();
         assert_eq!((kept, hot.total), (vec![3, 2, 2, 1, 4], 14));
     }
@@ -194,14 +194,17 @@ mod tests {
             let pairs = all(first).pairs(&all(second));
             (pairs.matched, pairs.only_first, pairs.only_second)
         };
-        let (one, two) = (["a.c:1", "b.c:2"], ["a.c:1", "0x20"]);
+        let (known, partly_known) = (["a.c:1", "b.c:2"], ["a.c:1", "0x20"]);
         // Two streams can have the same partner; then another one has none.
         assert_eq!(
-            pairs(&[&one, &one], &[&one, &one]),
+            pairs(&[&known, &known], &[&known, &known]),
             (vec![(0, 0), (1, 0)], vec![], vec![1])
         );
-        assert_eq!(pairs(&[&one], &[&two]), (vec![(0, 0)], vec![], vec![]));
-        assert_eq!(pairs(&[&one], &[&one[..1]]), (vec![], vec![0], vec![0]));
+        assert_eq!(
+            pairs(&[&known], &[&partly_known]),
+            (vec![(0, 0)], vec![], vec![])
+        );
+        assert_eq!(pairs(&[&known], &[&known[..1]]), (vec![], vec![0], vec![0]));
         assert_eq!(
             pairs(&[&["0x20"]], &[&["0x20"]]),
             (vec![], vec![0], vec![0])

@@ -58,6 +58,7 @@ struct Callback {
 pub(crate) struct PySession {
     recording: Arc<RecordingFile>,
     options: AnalysisOptions,
+    /// The events of the recording as in `perf record -e`. Elsewhere, an event is a record that a function gets.
     evsels: Vec<Py<Evsel>>,
     callbacks: Vec<Callback>,
     threads: Mutex<CurrentThreads>,
@@ -267,7 +268,8 @@ fn jobs_of(given: Option<usize>) -> PyResult<NonZeroUsize> {
     NonZeroUsize::new(given).ok_or_else(|| value_error("jobs must be at least 1"))
 }
 
-/// Whether `itrace` requests samples of branches: it is empty or contains `b`. The letter `e` has no effect; others are errors.
+/// Whether `itrace` requests samples of branches: it is empty or contains `b`. The letter `e` (errors) has no effect; other
+/// letters are refused.
 fn wants_branches(itrace: Option<&str>) -> PyResult<bool> {
     let Some(letters) = itrace else {
         return Ok(false);
@@ -318,14 +320,15 @@ fn callbacks_of(
     Ok(callbacks)
 }
 
-/// Passes decoded events to the functions.
+/// Creates a Python object for each record, and passes it to the functions for records of its type.
 struct Delivery<'a> {
     resolver: &'a Resolver<'a>,
     endian: Endian,
+    /// The symbols, objects and comms of samples.
     names: PythonNames,
-    /// By event: its Python object and its tracepoint.
+    /// By index of the event in the recording: its Python object and its tracepoint.
     events: Vec<(Py<Evsel>, Option<Arc<Tracepoint>>)>,
-    /// Names of events by event id.
+    /// Names of these events by event id, for records of `stat record`.
     names_by_id: HashMap<u64, String>,
     /// Types of records with their functions.
     functions: Vec<(RecordKind, Py<PyAny>)>,
@@ -365,7 +368,7 @@ impl<'a> Delivery<'a> {
     }
 
     fn wants(&self, kind: RecordKind) -> bool {
-        self.functions.iter().any(|(own, _)| *own == kind)
+        self.functions.iter().any(|(taken, _)| *taken == kind)
     }
 
     /// The types of records other than samples that have a function.
@@ -419,7 +422,7 @@ impl<'a> Delivery<'a> {
         let Some(created) = created else {
             return Ok(());
         };
-        let mut functions = self.functions.iter().filter(|(own, _)| *own == kind);
+        let mut functions = self.functions.iter().filter(|(taken, _)| *taken == kind);
         functions
             .try_for_each(|(_, function)| function.call1(py, (created.clone_ref(py),)).map(drop))
     }
@@ -436,7 +439,7 @@ impl<'a> Delivery<'a> {
         };
         let name = id.and_then(|id| self.names_by_id.get(&id));
         let mut functions = self.functions.iter();
-        functions.try_for_each(|(own, function)| match *own == record.kind {
+        functions.try_for_each(|(taken, function)| match *taken == record.kind {
             true => function.call1(py, (created.clone_ref(py), name)).map(drop),
             false => Ok(()),
         })
@@ -457,12 +460,12 @@ impl<'a> Delivery<'a> {
             comm: Some(comm),
         };
         let event = self.events.get(sample.index.0 as usize);
-        let own = SampleEvent {
+        let sample_event = SampleEvent {
             evsel: event.map(|(evsel, _)| evsel.clone_ref(py)),
             tracepoint: event.and_then(|(_, tracepoint)| tracepoint.clone()),
             fields: sample.fields,
             names: sample_names,
         };
-        derived_event(py, PyClassInitializer::from(sample.event), own)
+        derived_event(py, PyClassInitializer::from(sample.event), sample_event)
     }
 }

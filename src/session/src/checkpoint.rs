@@ -72,7 +72,7 @@ impl Drop for Checkpoint {
         self.shared.ended.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // The thread doesn't panic, and there is no way to report it.
+            // An error would mean that the thread panicked, which it doesn't; it could not be reported here.
             let _ = thread.join();
         }
     }
@@ -103,8 +103,10 @@ mod tests {
         writer.write_data(&record).unwrap();
         checkpoint.set_size(writer.data_bytes());
         let began = Instant::now();
+        // At `FileHeader::DATA_SIZE_OFFSET`.
         let size = |bytes: &[u8]| Endian::NATIVE.u64_at(bytes, 48);
         while size(&std::fs::read(&path).unwrap()) != Some(16) {
+            // Far longer than `EVERY`, as the thread may be slow on a busy machine.
             assert!(began.elapsed() < Duration::from_secs(20));
             thread::sleep(Duration::from_millis(5));
         }

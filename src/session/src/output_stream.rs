@@ -1,4 +1,4 @@
-//! The output of a recording: a file that is completed at the end, a file of a directory, or a pipe.
+//! The output of a recording: a file that is completed at the end, a pipe, or a file in the directory of a recording.
 
 use std::fs::File;
 use std::io;
@@ -14,24 +14,24 @@ use crate::output::OutputFile;
 /// An open output.
 #[derive(Debug)]
 pub(crate) enum OutputStream {
-    /// A file or device, with the thread that updates its header, if it could be started.
+    /// A file or device, with the thread that updates the data size in its header, if it could be started.
     File(Writer<OutputFile>, Option<Checkpoint>),
-    /// A file of a directory: the records of one ring.
+    /// A file in the directory of a recording, with the records of one ring.
     Part(PartWriter<File>),
     /// Pipe mode.
     Pipe(PipeModeOutput),
 }
 
-/// A stream: a pipe or socket, or a file written like one.
+/// An output in the format of pipe mode: a pipe or socket, or a file written like one.
 #[derive(Debug)]
 pub(crate) struct PipeModeOutput {
     writer: PipeWriter<Arc<File>>,
-    /// Whether it is a pipe or socket, whose reader may close it.
+    /// Whether the output is a pipe or socket, whose reader may close it.
     is_pipe: bool,
 }
 
 impl OutputStream {
-    /// Writes the header to the new file `to`, and starts the thread that updates it.
+    /// Writes the header to the new file `to`, and starts the thread that updates the data size in it.
     pub(crate) fn file(to: OutputFile, events: &[EventDesc]) -> Result<Self, WriteError> {
         let duplicate = to.duplicate();
         let writer = Writer::new(to, events)?;
@@ -39,7 +39,7 @@ impl OutputStream {
         Ok(Self::File(writer, checkpoint))
     }
 
-    /// Starts a stream into `to` with the metadata of the recording.
+    /// Starts the output of pipe mode to `to` with the metadata of the recording.
     pub(crate) fn pipe(
         to: Arc<File>,
         events: &[EventDesc],
@@ -112,7 +112,7 @@ impl OutputStream {
         !matches!(self, Self::Part(_))
     }
 
-    /// Completes the output; a file gets `features`. Returns the error if these could not be written.
+    /// Completes the output. [`Self::File`] gets `features`; if only they could not be written, that error is returned in `Ok`.
     pub(crate) fn finish(self, features: &FeatureSet) -> Result<Option<io::Error>, WriteError> {
         match self {
             Self::File(writer, checkpoint) => {

@@ -55,6 +55,7 @@ impl AuxMap {
         control
             .control_field(AUX_SIZE)
             .store(size as u64, Ordering::Relaxed);
+        // The kernel overwrites an area that is mapped without PROT_WRITE.
         let protection = match overwrite {
             true => libc::PROT_READ,
             false => libc::PROT_READ | libc::PROT_WRITE,
@@ -112,7 +113,7 @@ impl Memory for AuxMap {
 
     /// The bytes between two positions of an area without overwrite; none unless `tail <= from <= to <= head`.
     fn bytes(&self, from: u64, to: u64) -> (&[u8], &[u8]) {
-        /// The whole area is circular.
+        /// Where the circular part of the mapping begins: the whole area is circular.
         const CIRCULAR_OFFSET: usize = 0;
         let Some(length) = byte_distance(self, from, to) else {
             return (&[], &[]);

@@ -56,6 +56,7 @@ impl Memory for RingMap {
         self.memory.tail()
     }
 
+    /// The bytes between two positions, in two pieces if they wrap around; none unless `tail <= from <= to <= head`.
     fn bytes(&self, from: u64, to: u64) -> (&[u8], &[u8]) {
         let Some(length) = byte_distance(self, from, to) else {
             return (&[], &[]);
@@ -79,11 +80,12 @@ mod tests {
     use rperf_wire::{AttrFlags, Endian, RawRecord, RecordKind};
 
     #[test]
-    fn mappings_of_this_process_are_recorded() {
+    fn records_can_be_read_until_they_are_released() {
         let Some(counter) = Counter::open_dummy(AttrFlags::MMAP | AttrFlags::MMAP_DATA) else {
             return;
         };
         let mut ring = RingMap::new(&counter, 2).unwrap();
+        // The mapping is recorded.
         drop(crate::map_file(std::path::Path::new("/proc/self/exe")).unwrap());
         let head = ring.head();
         let (first, second) = ring.bytes(0, head);

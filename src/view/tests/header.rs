@@ -42,10 +42,10 @@ fn ours(path: &Path, full: bool) -> Option<String> {
 
 /// The text of perf; `None` if perf refuses the file.
 fn theirs(perf: &Path, path: &Path, full: bool) -> Option<String> {
-    let long = full.then_some("-I");
+    let full_option = full.then_some("-I");
     let run = Run::new(perf)
         .args(["report", "-f", "--header-only"])
-        .args(long)
+        .args(full_option)
         .args([Path::new("-i"), path]);
     let outcome = run.finish().unwrap();
     let refused = outcome.status != 0 || outcome.stderr.contains("incompatible file format");
@@ -71,8 +71,8 @@ fn known_lines(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Files whose texts differ, with the first pair of different lines; `None` if one text is only longer than the other.
-/// Panics if fewer than `least` texts can be compared.
+/// Messages about the files whose texts differ, with the first pair of different lines, or with `None` if one text only has more
+/// lines at its end. Panics if fewer than `least` texts can be compared.
 fn differences(perf: &Path, files: &[PathBuf], least: usize) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut compared = 0;
@@ -159,7 +159,7 @@ fn headers_of_the_corpus_match() {
         };
         files.extend(entries.filter_map(Result::ok).map(|entry| entry.path()));
     }
-    // Some files are not compared, see `ours` and `theirs`.
+    // Fewer than the two texts of each of the 40 or so files: some files are not compared, see `ours` and `theirs`.
     let least = 20;
     let wrong = differences(&perf, &files, least);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

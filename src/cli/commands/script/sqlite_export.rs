@@ -55,11 +55,11 @@ pub(super) fn check(words: &[OsString]) -> Result<OsString, CliError> {
         return Err(usage_error("the name of a database is missing".to_owned()));
     };
     for (index, word) in rest.iter().enumerate() {
-        let known: &[&str] = match index {
+        let allowed: &[&str] = match index {
             0 => &["all", "branches"],
             _ => &["calls", "callchains"],
         };
-        if !known.iter().any(|known| word == known) {
+        if !allowed.iter().any(|allowed_word| word == allowed_word) {
             let word = word.to_string_lossy();
             return Err(usage_error(format!("unknown word '{word}'")));
         }

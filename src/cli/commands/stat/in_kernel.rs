@@ -16,8 +16,8 @@ pub(super) fn target(matches: &ArgMatches, target: Target) -> Result<Target, Cli
     if !matches.contains_id("bpf-prog") {
         return Ok(target);
     }
-    let excluded = ["pid", "tid", "uid", "cgroup", "for-each-cgroup"];
-    let excluded = excluded.into_iter().find(|id| matches.contains_id(id));
+    let excluded_ids = ["pid", "tid", "uid", "cgroup", "for-each-cgroup"];
+    let excluded = excluded_ids.into_iter().find(|id| matches.contains_id(id));
     if let Some(excluded) = excluded {
         let message = format!("--bpf-prog and --{excluded} exclude each other");
         return Err(CliError::usage(message).hint("use -C to count programs on some CPUs"));
@@ -64,6 +64,7 @@ pub(super) fn set_up_counting(
         ));
     }
     ungroup(row_events);
+    // Children of tasks are found by it. If it is unknown, tasks can only be counted without their children.
     let pid_offset = match target {
         Target::Cpus(_) => None,
         _ => member_offsets([("task_struct", "pid")]).ok(),

@@ -17,7 +17,7 @@ const DEFAULT_OUTPUT: &str = "output.svg";
 const DEFAULT_TASKS: u64 = 15;
 /// The largest value of `--proc-num`.
 const MAX_TASKS: u64 = 10_000;
-/// The width in pixels that determines the resolution if `--width` is not given.
+/// The width in pixels for which details are drawn if `--width` is not given: the width of the window is not known yet.
 const DEFAULT_WIDTH: u64 = 1200;
 const MIN_WIDTH: u64 = 400;
 const MAX_WIDTH: u64 = 100_000;
@@ -179,6 +179,7 @@ impl TimechartRequest {
         let processes = matches.get_many::<String>("process").unwrap_or_default();
         Ok(Self {
             options: TimechartOptions {
+                // Cells of time: states shorter than a cell are merged.
                 cells: width.unwrap_or(DEFAULT_WIDTH),
                 range: time_range(text("time"))?,
                 highlight: text("highlight").map(highlight),
@@ -247,6 +248,7 @@ fn time_range(text: Option<&str>) -> Result<ChartRange, CliError> {
         "" => Some(u64::MAX),
         end => parse_seconds(end),
     };
+    // The start of an empty text is 0.
     let bounds = parse_seconds(start).zip(end);
     let range = bounds.map(|(first, last)| ChartRange { first, last });
     range

@@ -11,7 +11,7 @@ use crate::Format;
 ///
 /// ```text
 /// REC->prev_state & 0xff ? __print_flags(REC->prev_state & 0xff, "|", { 1, "S" }, …) : "R",  REC->prev_state & 0x100 ? "+" : ""
-///                   mask                                          delimiter, entries   zero                      suffix
+///                   zero.bits                              mask  delimiter, entries    zero.text               suffix.bits, text
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueNames {
@@ -19,9 +19,9 @@ pub struct ValueNames {
     delimiter: Option<String>,
     mask: u64,
     entries: Vec<Entry>,
-    /// Text in place of the names for values in which none of its `bits` is set.
+    /// Its `text` replaces the names of a value in which none of its `bits` is set.
     zero: Option<BitsText>,
-    /// Text after the names for values in which at least one of its `bits` is set.
+    /// Its `text` follows the names of a value in which at least one of its `bits` is set.
     suffix: Option<BitsText>,
 }
 

@@ -12,7 +12,7 @@ use crate::padding::RightAligned;
 /// Width of each file's column.
 const WIDTH: usize = 35;
 
-/// The rule above the frames of a matched stream in the first file's column.
+/// The rule above the frames of a matched stream in the first file's column: as in perf, one character longer than [`RULE`].
 const PAIR_RULE: &str = "---------------------------";
 /// The rule above the frames of all other streams.
 const RULE: &str = "--------------------------";
@@ -111,18 +111,18 @@ pub fn write_streams_json(
     let document = json!({
         "version": DIFF_JSON_VERSION,
         "files": files,
-        "streams": events.iter().map(object).collect::<Vec<_>>(),
+        "streams": events.iter().map(event_value).collect::<Vec<_>>(),
     });
     serde_json::to_writer_pretty(&mut *out, &document)?;
     writeln!(out)
 }
 
-/// Returns an event with its streams. Each is an array of two values, the stream in the first and in the second file; null for a
-/// file that does not have the stream.
-fn object(event: &StreamsEvent<'_>) -> Value {
+/// Returns the JSON object of an event with its streams. Each stream is an array of two values: the stream in the first and in
+/// the second file, or null for a file that does not have it.
+fn event_value(event: &StreamsEvent<'_>) -> Value {
     let pairs = event.before.pairs(event.after);
-    let before = |index: &usize| value(event.before, *index);
-    let after = |index: &usize| value(event.after, *index);
+    let before = |index: &usize| stream_value(event.before, *index);
+    let after = |index: &usize| stream_value(event.after, *index);
     let matched = pairs.matched.iter();
     let matched = matched.map(|(first, second)| json!([before(first), after(second)]));
     let only_first = pairs.only_first.iter();
@@ -136,7 +136,7 @@ fn object(event: &StreamsEvent<'_>) -> Value {
     })
 }
 
-fn value(hot: &HotStreams, index: usize) -> Value {
+fn stream_value(hot: &HotStreams, index: usize) -> Value {
     let Some(stream) = hot.streams.get(index) else {
         return Value::Null;
     };

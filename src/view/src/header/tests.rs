@@ -14,6 +14,7 @@ const FULL: bool = true;
 fn domains(version: u32) -> SchedDomains {
     let domain = SchedDomain {
         number: 0,
+        // Domains have names since version 17 of `/proc/schedstat`.
         name: (version >= 17).then(|| "SMT".to_owned()),
         mask: "3".to_owned(),
         list: "0-1".to_owned(),
@@ -31,6 +32,7 @@ fn printed(features: &FeatureSet, full: bool) -> String {
     let bytes = test_recordings::file(Endian::Little, &events, features);
     let data = PerfData::parse(&bytes).unwrap();
     let options = HeaderOptions {
+        // Not printed by `write_features`.
         captured: 0,
         // UTC.
         zone: &|_| 0,
@@ -46,6 +48,7 @@ fn sections_of_newer_releases() {
     let mut features = FeatureSet::new(Endian::Little);
     features.hostname("machine");
     features.sched_domains(&domains(17)).cache_line(64);
+    // 62 is EM_X86_64.
     let (machine, flags) = (62, 0);
     features.elf_machine(ElfMachine { machine, flags });
     let before = "# hostname : machine\n";
@@ -55,6 +58,7 @@ fn sections_of_newer_releases() {
     let full = "# schedstat version\t: 17\n# Maximum sched domains\t: 1\n# cpu\t\t: 1\n# nr_domains\t: 1\n\
                 # Domain\t\t: 0\n# Domain name      : SMT\n# Domain cpu map   : 3\n# Domain cpu list  : 0-1\n";
     assert_eq!(printed(&features, FULL), format!("{before}{full}{after}"));
+    // Replaces the section of version 17.
     features.sched_domains(&domains(15));
     let unnamed = full
         .replace("# Domain name      : SMT\n", "")

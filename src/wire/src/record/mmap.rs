@@ -86,23 +86,25 @@ const IDENTITY_SIZE: usize = 24;
 /// Whether the identity in a record with `PERF_RECORD_MISC_MMAP_BUILD_ID` is a build-id. If only some events request build-ids,
 /// the kernel may leave the flag set in the records of the other events, which have device and inode.
 ///
-/// A build-id follows its size, which is not 0, and three zeros. The bytes of device and inode look so, too, if the major number
-/// is at most 20. No device with files has a major number of 16 to 20. With a lower one, the minor number is where the build-id
-/// begins: the last three of its four bytes are 0 if it is below 256, and in one of 16 million build-ids of such a size.
+/// A build-id is preceded by its size (1 to 20) and three zeros. Device and inode begin in the same way if the major number is
+/// 1 to 20 (in little endian); then the minor number is where the first four bytes of a build-id are, and the inode number where
+/// the next eight are. The first byte decides what else is checked:
+/// - 16 to 20: nothing. No device with files has such a major number.
+/// - 5 to 15: the last three bytes of the minor number. They are 0 if it is below 256, but in only one of 16 million build-ids.
+/// - 1 to 4: the bytes after a build-id of this size. They are 0, but an inode number is not.
 fn is_build_id(identity: &[u8; IDENTITY_SIZE]) -> bool {
     let is_zero = |range: Range<usize>| {
         let mut part = identity.iter().take(range.end).skip(range.start);
         part.all(|byte| *byte == 0)
     };
     let size = identity[0];
-    let is_content = match size {
+    let has_build_id = match size {
         0 => false,
-        // Zeros follow a build-id of less than five bytes, where the inode number would be.
         1..=4 => is_zero(4 + usize::from(size)..IDENTITY_SIZE),
         5..=15 => !is_zero(5..8),
         _ => size <= MAX_BUILD_ID,
     };
-    is_content && is_zero(1..4)
+    has_build_id && is_zero(1..4)
 }
 
 pub(super) fn mmap2<'a>(at: &mut Cursor<'a>, misc: Misc) -> Result<Mmap2<'a>, DecodeError> {
