@@ -4,6 +4,9 @@
 //! Profile + records --> Dataset --TABLES: rows of cells--> ndjson | parquet
 //! ```
 //!
+//! The profile (`rperf_export::Profile`) has the samples with their stacks, the records ([`RecordRows`]) have the mappings,
+//! threads and losses.
+//!
 //! [`TABLES`] is the schema: each table has its columns and the function that makes its rows. Both
 //! formats have the same tables, columns and values; docs/dataset.md describes them for users.
 //!

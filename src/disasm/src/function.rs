@@ -104,7 +104,8 @@ impl FunctionHits {
 /// The functions with samples, and totals by event.
 pub struct SampledFunctions {
     pub(crate) functions: FxHashMap<SymbolId, FunctionHits>,
-    /// Samples with an address, except those that the filters ignore.
+    /// Samples with an address, accepted by the filters or rejected but counted in totals. A filter may also ignore samples
+    /// altogether (`SampleTreatment::Ignored`).
     pub(crate) totals: FxHashMap<EventIndex, HitCount>,
     /// Samples that have an address and are accepted by the filters, in any function or none.
     pub(crate) accepted: FxHashMap<EventIndex, HitCount>,
@@ -159,7 +160,8 @@ impl SampledFunctions {
         self.accepted.get(&event).copied().unwrap_or_default()
     }
 
-    /// The divisor of an event's percentages: all of its samples with an address, except those that the filters ignore.
+    /// The divisor of an event's percentages: all of its samples with an address, also those that the filters reject
+    /// (`SampleTreatment::Filtered`), but not those that they ignore (`SampleTreatment::Ignored`).
     #[must_use]
     pub fn total(&self, event: EventIndex) -> HitCount {
         self.totals.get(&event).copied().unwrap_or_default()

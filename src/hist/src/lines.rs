@@ -1,5 +1,5 @@
-//! Rows without text: the entries of an event, or of the events of a group merged into rows, in
-//! order.
+//! Rows without text, in order. A row has the entries of one event, or of all events of a group, that the sort keys do not
+//! distinguish.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -11,7 +11,7 @@ use crate::options::{Direction, HistogramOptions};
 use crate::order;
 use crate::ranks::RankTable;
 
-/// A row without text: the entries of all events that share it.
+/// A row without text: at most one entry of each event.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowLine {
     /// The first event with an entry in this row.
@@ -34,8 +34,10 @@ pub(crate) struct RowLines<'a> {
 }
 
 impl<'a> RowLines<'a> {
-    /// Creates the lines of events with these entries, in the order of the keys' identities.
+    /// Merges the entries of the events into lines, in the order of `identity`: the ranks of the keys' values by which entries
+    /// share a row.
     pub(crate) fn new(entries_by_event: Vec<&'a [Entry]>, identity: &RankTable) -> Self {
+        // Event and index of each entry.
         let positions = entries_by_event
             .iter()
             .zip(0u32..)
@@ -44,13 +46,13 @@ impl<'a> RowLines<'a> {
                 numbers.map(move |entry| (event, entry))
             });
         let positions: Vec<(u32, u32)> = positions.collect();
-        let first = |(event, entry): &(u32, u32)| -> (usize, &FirstAppearance) {
+        let appearance = |(event, entry): &(u32, u32)| -> (usize, &FirstAppearance) {
             (
                 *event as usize,
                 &entries_by_event[*event as usize][*entry as usize].first,
             )
         };
-        let sorted = identity.codes(positions.iter().map(first)).sorted();
+        let sorted = identity.codes(positions.iter().map(appearance)).sorted();
         let other_events = entries_by_event.len().saturating_sub(1);
         let mut list = Vec::with_capacity(sorted.len());
         let mut others = Vec::new();
@@ -66,6 +68,7 @@ impl<'a> RowLines<'a> {
             });
             let start = others.len();
             others.resize(start + other_events, None);
+            // `members` still has the peeked entry, which is skipped here if it is the leader's.
             for (event, entry) in members.filter(|(event, _)| *event > 0) {
                 others[start + event as usize - 1] = Some(entry);
             }
@@ -77,8 +80,8 @@ impl<'a> RowLines<'a> {
         }
     }
 
-    /// The lines in display order. `direction` is that of call graphs if callers have rows with call graphs, otherwise
-    /// `None`.
+    /// The lines in display order. `direction` is that of the call graphs if callers have rows too (`--children`) and rows have
+    /// call graphs, otherwise `None`.
     pub(crate) fn ordered(
         mut self,
         rank: &RankTable,
@@ -157,7 +160,7 @@ struct ComparedLine {
     before: u32,
     /// The rank by the fields after the total.
     after: u32,
-    /// The total of the leader of a group.
+    /// The total of the only event, or of the leader of a group.
     total: u64,
     /// Process and thread of the first sample.
     thread: (u32, u32),
@@ -184,10 +187,11 @@ impl SortColumns<'_, '_> {
 
     /// Adds the sort column of a key; `key` is its index among the keys of all fields.
     fn push_key(&self, key: usize, codes: &mut RankCodes) {
-        let first = |line: &RowLine| -> (usize, &FirstAppearance) {
+        let appearance = |line: &RowLine| -> (usize, &FirstAppearance) {
             (line.event as usize, &self.lines.entry(line).first)
         };
-        self.rank.push(key, self.lines.iter().map(first), codes);
+        self.rank
+            .push(key, self.lines.iter().map(appearance), codes);
     }
 
     /// Adds sort columns of a number, in descending order.
@@ -201,8 +205,8 @@ impl SortColumns<'_, '_> {
         }
     }
 
-    /// The order with children: the order of perf's tree. `total_index` is the index of the total
-    /// among the fields.
+    /// The order with `--children`: that of perf's red-black tree, because [`ComparedLine::compare`] is not a strict order.
+    /// `total_index` is the index of the total among the fields.
     fn with_callers(&self, direction: Direction, total_index: usize) -> Vec<u32> {
         let before = self.codes(0..total_index).dense().ranks;
         let after = self.codes(total_index + 1..self.fields.len()).dense().ranks;

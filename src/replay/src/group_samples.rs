@@ -3,7 +3,7 @@
 //!
 //! As in perf, each member gets a sample whose period is the increase of its counter since the
 //! previous sample in order of time; members without an increase get none. The order of time differs from
-//! file order, so pass 1 computes the increases and keeps them, some bytes per member and sample.
+//! file order, so the first pass over the file (pass 1) computes the increases and keeps them, some bytes per member and sample.
 
 use rperf_wire::ReadValues;
 use rustc_hash::FxHashMap;
@@ -21,7 +21,7 @@ pub(crate) struct GroupSample {
 /// The shares of all samples with counter values.
 #[derive(Debug, Default)]
 pub(crate) struct GroupSamples {
-    /// File offset of each sample with counter values, ascending, and the end index of its shares.
+    /// File offset ([`Order::position`]) of each sample with counter values, ascending, and the end index of its shares.
     samples: Vec<(u64, usize)>,
     shares: Vec<GroupSample>,
 }
@@ -41,7 +41,7 @@ impl GroupSamples {
         }
         let index = self
             .samples
-            .binary_search_by_key(&position, |(position, _)| *position)
+            .binary_search_by_key(&position, |(offset, _)| *offset)
             .ok()?;
         let start = match index.checked_sub(1) {
             Some(before) => self.samples.get(before)?.1,
@@ -71,7 +71,7 @@ pub(crate) type LastValues = FxHashMap<u64, u64>;
 /// Counter values in file order, collected by pass 1.
 #[derive(Debug, Default)]
 pub(crate) struct GroupCounts {
-    /// Position of each sample in the order, and the end index of its values.
+    /// Time and file offset of each sample, and the end index of its values.
     samples: Vec<(Order, usize)>,
     /// Counter id, event and value; [`GroupCounts::finish`] replaces the value by its increase.
     values: Vec<(u64, EventIndex, u64)>,
@@ -97,8 +97,8 @@ impl GroupCounts {
         unknown
     }
 
-    /// Computes the increases of each counter. `last` has the last values of counters in earlier parts of a stream, and gets
-    /// those of this part.
+    /// Computes the increases of each counter. A stream is processed part by part: `last` has the last values of counters in the
+    /// earlier parts, and gets those of this part. For a file it is empty.
     pub(crate) fn finish(mut self, last: &mut LastValues) -> GroupSamples {
         let mut by_time: Vec<usize> = (0..self.samples.len()).collect();
         by_time.sort_by_key(|index| self.samples.get(*index).map(|(order, _)| *order));
@@ -148,25 +148,25 @@ mod tests {
 
     /// The shares of samples, each given by its time and the values by counter id. The last digit of an id is its event.
     fn shares(samples: &[(u64, &[(u64, u64)])]) -> GroupSamples {
-        let mut values = GroupCounts::default();
+        let mut counts = GroupCounts::default();
         for (position, (time, read)) in (0..).zip(samples) {
             for (id, value) in *read {
                 let event = EventIndex(u32::try_from(*id % 10).unwrap());
-                values.values.push((*id, event, *value));
+                counts.values.push((*id, event, *value));
             }
             let order = Order {
                 time: *time,
                 position,
             };
-            values.samples.push((order, values.values.len()));
+            counts.samples.push((order, counts.values.len()));
         }
-        values.finish(&mut LastValues::default())
+        counts.finish(&mut LastValues::default())
     }
 
     /// Event and period of each share of the sample at `position`.
-    fn plain(shares: &GroupSamples, position: u64) -> Option<Vec<(u32, u64)>> {
-        let plain = |share: &GroupSample| (share.event.0, share.period);
-        Some(shares.of(position)?.iter().map(plain).collect())
+    fn event_periods(shares: &GroupSamples, position: u64) -> Option<Vec<(u32, u64)>> {
+        let event_period = |share: &GroupSample| (share.event.0, share.period);
+        Some(shares.of(position)?.iter().map(event_period).collect())
     }
 
     #[test]
@@ -177,10 +177,10 @@ mod tests {
             (10, &[(1, 100), (2, 7)]),
             (15, &[(11, 5)]),
         ]);
-        assert_eq!(plain(&shares, 0), Some(vec![(1, 50)]));
-        assert_eq!(plain(&shares, 1), Some(vec![(1, 100), (2, 7)]));
-        assert_eq!(plain(&shares, 2), Some(vec![(1, 5)]));
-        assert_eq!(plain(&shares, 3), None);
+        assert_eq!(event_periods(&shares, 0), Some(vec![(1, 50)]));
+        assert_eq!(event_periods(&shares, 1), Some(vec![(1, 100), (2, 7)]));
+        assert_eq!(event_periods(&shares, 2), Some(vec![(1, 5)]));
+        assert_eq!(event_periods(&shares, 3), None);
         let mut counts = [0; 3];
         shares.add_counts(&mut counts);
         assert_eq!(counts, [0, 3, 1]);
@@ -188,6 +188,6 @@ mod tests {
 
     #[test]
     fn a_sample_without_values_has_no_shares() {
-        assert_eq!(plain(&GroupSamples::default(), 0), None);
+        assert_eq!(event_periods(&GroupSamples::default(), 0), None);
     }
 }

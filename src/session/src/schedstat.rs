@@ -29,7 +29,7 @@ pub struct SchedstatRequest {
     pub cpus: Option<CpuList>,
     /// The command to run; without one a signal ends the observation.
     pub workload: Option<Program>,
-    /// The file to which the recording is also written, if given.
+    /// The file to write the recording to, if given. [`SchedstatSummary::recording`] contains it in any case.
     pub output: Option<SchedstatOutput>,
     /// The version for the header.
     pub version: String,
@@ -58,7 +58,7 @@ pub struct SchedstatSummary {
 }
 
 /// Reads the statistics, waits until the workload exits or a signal is received, reads them again, and makes a recording of
-/// both readings. Counters that are disabled are enabled before the first reading, and disabled after the last.
+/// both readings. Statistics that are disabled are enabled before the first reading, and disabled after the last.
 ///
 /// SIGINT, SIGTERM, SIGHUP and SIGCHLD are handled as by [`crate::count`].
 ///
@@ -68,7 +68,7 @@ pub struct SchedstatSummary {
 pub fn observe_schedstat(request: &SchedstatRequest) -> Result<SchedstatSummary, Error> {
     let blocked = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
     let signals = Signals::block(&blocked).map_err(Error::system("block signals"))?;
-    // This reading is only checked, before a file is created and the counters are enabled.
+    // This reading is only checked, before a file is created and the statistics are enabled.
     let reading = request.read()?;
     request.check_cpus(&reading)?;
     let output = request.output.as_ref();
@@ -92,6 +92,7 @@ pub fn observe_schedstat(request: &SchedstatRequest) -> Result<SchedstatSummary,
     let mut waiting = WaitConditions {
         signals: &signals,
         workload: workload.as_mut(),
+        // There are no other observed tasks, and no control commands.
         tasks: None,
         control: None,
     };
@@ -159,6 +160,7 @@ fn write(
     written.map_err(|cause| Error::Write {
         // Set by the caller.
         path: PathBuf::new(),
+        // An incomplete recording is not kept.
         kept: 0,
         cause,
     })?;
@@ -189,7 +191,7 @@ impl EnabledStatistics {
 impl Drop for EnabledStatistics {
     fn drop(&mut self) {
         if let Some(sysctl) = &self.disable {
-            // A destructor cannot return the error; enabled counters cost little.
+            // A destructor cannot return the error; enabled statistics cost little.
             let _ = sysctl.set_sched_schedstats(false);
         }
     }

@@ -112,15 +112,16 @@ impl Syscall {
         self.capture_plan_with(None)
     }
 
-    /// Like [`Syscall::capture_plan`], and also copies structures that only `structures`, the kernel's types, describe.
+    /// Like [`Syscall::capture_plan`], but the plan also has structures that are not known to this crate, only to the kernel's
+    /// types in `structures`.
     #[must_use]
     pub fn capture_plan_with(&self, structures: Option<&dyn StructureTexts>) -> CapturePlan {
         let mut plan = CapturePlan::default();
         let arguments = self.arguments.as_deref().unwrap_or_default();
         for (argument, index) in arguments.iter().zip(0_u8..) {
             let name = argument.name;
-            // The argument points to a size: when the call begins, that of the buffer; when it returns, that of the value, which
-            // the kernel stored there.
+            // The argument points to a size, which is copied twice: at the beginning of the call it is the buffer's, at the return
+            // it is the value's, stored by the kernel.
             if points_to_length(self.name, name) {
                 let capture = Capture {
                     argument: index,
@@ -150,7 +151,7 @@ impl Syscall {
         }
         for captures in [&mut plan.at_entry, &mut plan.at_return] {
             // A source with several items comes first.
-            captures.sort_by_key(|capture| !capture.is_list());
+            captures.sort_by_key(|capture| !capture.has_several_items());
             captures.truncate(MAX_CAPTURES);
         }
         plan
@@ -260,7 +261,7 @@ const MAX_STRUCTURE: u32 = 512;
 
 impl Capture {
     /// Whether its source has several items.
-    fn is_list(&self) -> bool {
+    fn has_several_items(&self) -> bool {
         matches!(
             self.source,
             CaptureSource::Texts
@@ -354,11 +355,13 @@ mod tests {
         }
     }
 
-    fn read(abi: Abi, name: &str) -> CaptureLength {
+    /// The length of what the kernel reads, copied when the call begins.
+    fn entry_length(abi: Abi, name: &str) -> CaptureLength {
         length(&plan(abi, name).at_entry)
     }
 
-    fn written(abi: Abi, name: &str) -> CaptureLength {
+    /// The length of what the kernel writes, copied when the call returns.
+    fn return_length(abi: Abi, name: &str) -> CaptureLength {
         length(&plan(abi, name).at_return)
     }
 
@@ -370,14 +373,17 @@ mod tests {
             (Abi::Arm64, 128, 16, 32),
             (Abi::Riscv64, 128, 16, 24),
         ] {
-            assert_eq!(written(abi, "fstat"), CaptureLength::Fixed(stat));
-            assert_eq!(read(abi, "epoll_ctl"), CaptureLength::Fixed(event));
+            assert_eq!(return_length(abi, "fstat"), CaptureLength::Fixed(stat));
+            assert_eq!(entry_length(abi, "epoll_ctl"), CaptureLength::Fixed(event));
             let events = CaptureLength::Result { unit: event };
-            assert_eq!(written(abi, "epoll_pwait"), events);
+            assert_eq!(return_length(abi, "epoll_pwait"), events);
             let action = CaptureLength::Fixed(action);
-            assert_eq!(read(abi, "rt_sigaction"), action);
-            assert_eq!(written(abi, "rt_sigaction"), action);
+            assert_eq!(entry_length(abi, "rt_sigaction"), action);
+            assert_eq!(return_length(abi, "rt_sigaction"), action);
         }
-        assert_eq!(read(Abi::I386, "epoll_ctl"), CaptureLength::Fixed(12));
+        assert_eq!(
+            entry_length(Abi::I386, "epoll_ctl"),
+            CaptureLength::Fixed(12)
+        );
     }
 }

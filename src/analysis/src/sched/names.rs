@@ -1,4 +1,4 @@
-//! Names of tasks, each stored once.
+//! Numbers for the names of tasks: equal names have the same number.
 
 use rustc_hash::FxHashMap;
 

@@ -1,4 +1,4 @@
-//! Records are delivered in time order, from files and from live rounds.
+//! Records are delivered in time order, from files and from live rounds (the records that one pass over all ring buffers reads).
 
 use std::num::NonZeroUsize;
 
@@ -104,7 +104,7 @@ fn of_file(file: &[u8], thread_count: usize) -> (Vec<(u64, String)>, DeliveredCo
     })
 }
 
-/// Returns the records that a file delivers if it is read as live rounds, and the counts.
+/// Returns the records that a file delivers if the records up to each FINISHED_ROUND are read as a live round, and the counts.
 fn live(data: &PerfData<'_>) -> (Vec<(u64, String)>, DeliveredCounts) {
     let formats = data.metadata().formats().expect("descriptions");
     let layouts = EventLayouts::new(data.endian(), data.events(), &formats);
@@ -130,9 +130,10 @@ fn live(data: &PerfData<'_>) -> (Vec<(u64, String)>, DeliveredCounts) {
     (log.lines, total)
 }
 
-/// Records of two CPUs, in time order for each CPU.
+/// Records of two CPUs, in time order for each CPU. A triple is the time, the CPU, and the thread that runs there.
 fn records_of_two_cpus(endian: Endian) -> Vec<u8> {
     let mut recording = Recording::new(endian);
+    // From thread 7, which was preempted (`TASK_REPORT_MAX`, shown as `R+`), to thread 8.
     recording.switch(50, 0, (7, 0x100), 8);
     recording.sample(CYCLES, (60, 0, 8), &[]);
     recording.lost((70, 0, 8), 3);
@@ -220,6 +221,7 @@ fn totals_of_losses_are_delivered_only_without_lost_records() {
         }
         recording.lost_samples(80, 1, 2);
         recording.sample(CYCLES, (90, 1, 8), &[]);
+        // The second round delivers the records above, so that they precede the next record.
         recording.round();
         recording.round();
         // With time 0, the record has the total that the recorder read at the end. It counts only in a file without LOST records.
@@ -248,6 +250,7 @@ fn delivery_stops_when_the_observer_is_done() {
         };
         let pass = ObserverPass::new(&layouts, AllSamples);
         pass.run(replay, threads(1), &mut log).expect("memory");
+        // The pass asks for `flow` once per block of at most 1024 samples.
         assert!((10..2000).contains(&log.lines.len()), "{}", log.lines.len());
     });
 }
@@ -277,16 +280,19 @@ proptest! {
                     now[slot] += step;
                     let at = (now[slot], cpu, 7);
                     match kind {
+                        // Thread 7 sleeps (`TASK_INTERRUPTIBLE`).
                         0 => recording.switch(at.0, cpu, (7, 1), 8),
                         1 => recording.wakeup(at.0, cpu, 7, 8),
                         2 => recording.lost(at, 1),
                         3 => recording.fork(at, 9),
+                        // Without `SWITCH_OUT`: switched in.
                         4 => recording.switch_record(at, Misc(0)),
                         _ => recording.sample(CYCLES, at, &[]),
                     }
                 }
             }
             recording.round();
+            // The records of the next round are later than all of this round.
             let latest = now[0].max(now[1]);
             now = [latest; 2];
         }

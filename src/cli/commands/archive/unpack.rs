@@ -23,10 +23,10 @@ use super::member::{ArchiveMember, ObjectFile, linked_object, member};
 /// The name of the nested archive with objects, in an archive with a recording.
 pub(super) const SYMBOLS_ARCHIVE: &str = "perf.symbols.tar.bz2";
 
-/// Maximum size of the headers before a member's content: long names are kept in memory.
+/// Maximum size of the headers before an entry's content: long names are kept in memory.
 const MAX_HEADERS: u64 = 1 << 20;
 
-/// The unpacked and the skipped members of an archive.
+/// The unpacked and the refused entries of an archive.
 #[derive(Debug, Default)]
 pub(super) struct ArchiveSummary {
     /// The names of the unpacked recordings in the current directory.
@@ -39,7 +39,7 @@ pub(super) struct ArchiveSummary {
 
 /// Why an entry is not unpacked.
 enum EntryFault {
-    /// The entry is skipped; the others are unpacked.
+    /// The entry is skipped, for this reason; the others are unpacked.
     Refused(&'static str),
     /// Reading the archive or writing failed.
     Io(io::Error),
@@ -63,7 +63,7 @@ impl From<&'static str> for EntryFault {
     }
 }
 
-/// The destinations of an archive.
+/// Where and how archives are unpacked.
 pub(super) struct ArchiveUnpacker<'a> {
     /// The build-id cache.
     pub(super) cache: &'a Folder,
@@ -86,7 +86,7 @@ impl ArchiveUnpacker<'_> {
     ///
     /// # Errors
     ///
-    /// Errors of reading and writing. Files that were unpacked before the error remain.
+    /// Errors of reading and writing. Files that were unpacked before the error remain, and get their links.
     pub(super) fn unpack(&self, archive: impl Read, done: &mut ArchiveSummary) -> io::Result<()> {
         let is_outer = true;
         self.unpack_level(&mut MultiBzDecoder::new(archive), done, is_outer)
@@ -132,6 +132,7 @@ impl ArchiveUnpacker<'_> {
             allowance.set(Some(MAX_HEADERS));
             Ok(())
         });
+        // Also after an error: some objects may be unpacked.
         for link in links {
             done.object_count += usize::from(self.link(&link)?);
         }
@@ -259,7 +260,7 @@ impl ArchiveUnpacker<'_> {
         }
     }
 
-    /// Creates the link from a build-id to its object if the object is in the cache. Returns whether it is.
+    /// Creates the link from a build-id to its object if the object is in the cache. Returns whether the object is there.
     fn link(&self, link: &PendingLink) -> io::Result<bool> {
         let object = self.cache.open_below(&link.folder);
         if !object.is_ok_and(|folder| folder.names().is_ok_and(|names| !names.is_empty())) {

@@ -39,6 +39,7 @@ impl TaskAnalyzer {
     /// Status 129: an unknown option, an invalid value, or options that exclude each other.
     pub(super) fn parse(words: &[String]) -> Result<Self, CliError> {
         let mut analyzer = Self::default();
+        // Lists of process ids, thread ids and thread names.
         let (mut only, mut except) = (None, None);
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
@@ -122,10 +123,11 @@ impl TaskAnalyzer {
         Ok(())
     }
 
+    /// Refuses CSV files that do not fit the requested tables.
     fn check(&self) -> Result<(), CliError> {
-        let only = self.runs.only_summary;
+        let only_summary = self.runs.only_summary;
         let conflict = match (&self.csv, &self.csv_summary) {
-            (Some(_), _) if only => "--csv: there are no runs with --summary-only",
+            (Some(_), _) if only_summary => "--csv: there are no runs with --summary-only",
             (Some(_), None) if self.summary => "--csv: no file for the summary, see --csv-summary",
             _ => return Ok(()),
         };
@@ -211,7 +213,7 @@ fn highlighted(word: &str) -> Result<(String, &'static str), CliError> {
     Ok((task.to_owned(), code))
 }
 
-/// Times in seconds: `FROM:TO`, `FROM:` or `:TO`.
+/// Parses times in seconds: `FROM:TO`, `FROM:` or `:TO`.
 fn window(value: &str) -> Result<TimeWindow, CliError> {
     let bad = |why: &str| usage_error(format!("--time-limit {value}: {why}"));
     let (first, last) = value

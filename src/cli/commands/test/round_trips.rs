@@ -58,7 +58,7 @@ pub(super) fn stat(run: &mut TestRun<'_>) -> TestResult {
 /// Checks that a sample in `text`, the output of `script -F ip,sym`, contains the callchain `chain`: function names separated
 /// by blanks, innermost first.
 fn expect_chain(run: &mut TestRun<'_>, text: &str, chain: &str) -> TestResult {
-    let names = |sample: &str| {
+    let joined_names = |sample: &str| {
         let names = sample
             .lines()
             .filter_map(|line| line.split_whitespace().nth(1));
@@ -66,8 +66,8 @@ fn expect_chain(run: &mut TestRun<'_>, text: &str, chain: &str) -> TestResult {
     };
     let has_chain = text
         .split("\n\n")
-        .map(names)
-        .any(|sample| sample.contains(chain));
+        .map(joined_names)
+        .any(|names| names.contains(chain));
     match has_chain {
         true => Ok(()),
         false => {
@@ -121,7 +121,7 @@ pub(super) fn lines(run: &mut TestRun<'_>) -> TestResult {
     )
 }
 
-/// Code generated at run time.
+/// Code generated at run time: `report` itself reads the workload's jitdump, whose times need the clock `mono`.
 pub(super) fn generated_code(run: &mut TestRun<'_>) -> TestResult {
     record(run, "-k mono", "jitdump 5000")?;
     let text = run.succeed("report --stdio -s symbol")?;
@@ -149,7 +149,8 @@ pub(super) fn annotation(run: &mut TestRun<'_>) -> TestResult {
 pub(super) fn probe(run: &mut TestRun<'_>) -> TestResult {
     require_events(run)?;
     match machine::uprobes(run) {
-        // If tracefs is not mounted, record uses the PMU. If this user may not read tracefs, record fails below.
+        // record does not need tracefs if the kernel has the uprobe PMU: it uses the PMU if tracefs is not mounted. If tracefs is
+        // mounted but this user may not read it, record fails below.
         Err(_) if machine::has_uprobe_pmu() => {}
         result => result?,
     }
@@ -215,7 +216,7 @@ pub(super) fn off_cpu(run: &mut TestRun<'_>) -> TestResult {
     let output = run.run(line)?;
     match output.status.success() {
         true => {}
-        // Kernel stacks and context switches are only recorded by events that include the kernel.
+        // `--off-cpu` records kernel stacks and context switches, which needs events that include the kernel.
         false if is_refused(&output.stderr) => {
             return skip(machine::why_refused(machine::OWN_KERNEL_LEVEL));
         }

@@ -33,13 +33,14 @@ impl CallchainOptions {
             return Ok(Self::default());
         }
         let setting = |name: &str| context.config.text(name);
-        let from = |name: &'static str| {
+        let in_setting = |name: &'static str| {
             move |error: CliError| error.detail(format!("(from the setting {name})"))
         };
         let configured = [command_setting, "call-graph.record-mode"].into_iter();
         let mut configured = configured.filter_map(|name| Some((name, setting(name)?)));
+        // `fp` is always valid, so the name beside it is not used.
         let (name, words) = configured.next().unwrap_or((command_setting, "fp"));
-        let mut chains = Self::parse(words).map_err(from(name))?;
+        let mut chains = Self::parse(words).map_err(in_setting(name))?;
         if let CallGraph::Dwarf {
             stack_size,
             with_data,
@@ -50,7 +51,7 @@ impl CallchainOptions {
             if let Some(size) = setting("call-graph.dump-size")
                 && !words.contains(',')
             {
-                *stack_size = parse_size(size).map_err(from("call-graph.dump-size"))?;
+                *stack_size = parse_size(size).map_err(in_setting("call-graph.dump-size"))?;
             }
         }
         Ok(chains)
@@ -99,14 +100,14 @@ impl CallchainOptions {
         for word in words.split(',') {
             match word {
                 "defer" => chains.mode = CallGraph::Deferred,
-                word => chains.max_stack = parse_depth(word)?,
+                word => chains.max_stack = parse_max_stack(word)?,
             }
         }
         Ok(chains)
     }
 }
 
-fn parse_depth(word: &str) -> Result<u16, CliError> {
+fn parse_max_stack(word: &str) -> Result<u16, CliError> {
     word.parse().map_err(|_| {
         CliError::usage(format!(
             "'{word}' is not a number of frames: use --call-graph fp,N or fp,defer"
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn modes_accept_a_depth_or_a_size() {
+    fn fp_accepts_a_number_of_frames_and_dwarf_a_size() {
         let parse = |words| CallchainOptions::parse(words).ok();
         let frames = |max_stack| {
             let mode = CallGraph::FramePointers;
@@ -162,6 +163,7 @@ mod tests {
             [parse("dwarf"), parse("dwarf,")],
             [dwarf(8192), dwarf(8192)]
         );
+        // Sizes are rounded up to a multiple of 8.
         assert_eq!(
             [parse("dwarf,100"), parse("dwarf,0x1000")],
             [dwarf(104), dwarf(4096)]

@@ -1,4 +1,5 @@
-//! `weight`, `ins_lat`, `retire_lat` and their variants for single samples: sample weights of the hardware.
+//! `weight`, `ins_lat` and `retire_lat`, and their variants `local_*`: sample weights of the hardware. Both variants sort rows by
+//! the weight of a single sample; `local_*` also show that weight, the others show the sum over the samples of the row.
 
 use super::{CellPadding, Key, KeyDependency, KeyValue, Property, label};
 
@@ -10,7 +11,7 @@ pub(super) static LOCAL_WEIGHT: Key = Key::plain(
     |input, names| names.properties(input).weight.total.to_string(),
 );
 
-/// Sum over the samples of a row, all of which have the same weight.
+/// Shows the sum over the samples of a row, all of which have the same weight.
 pub(super) static WEIGHT: Key = Key::plain(
     label("weight", "Weight"),
     KeyDependency::Property(Property::Weight),
@@ -31,7 +32,7 @@ pub(super) static LOCAL_INS_LAT: Key = Key::plain(
     |input, names| names.properties(input).weight.instruction.to_string(),
 );
 
-/// Sum over the samples of a row.
+/// Shows the sum over the samples of a row, all of which have the same latency.
 pub(super) static INS_LAT: Key = Key::plain(
     label("ins_lat", "INSTR Latency"),
     KeyDependency::Property(Property::Weight),
@@ -52,7 +53,7 @@ pub(super) static LOCAL_RETIRE_LAT: Key = Key::plain(
     |input, names| names.properties(input).weight.retirement.to_string(),
 );
 
-/// Sum over the samples of a row.
+/// Shows the sum over the samples of a row, all of which have the same latency.
 pub(super) static RETIRE_LAT: Key = Key::plain(
     label("retire_lat", "Retire Latency"),
     KeyDependency::Property(Property::Weight),

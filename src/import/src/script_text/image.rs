@@ -39,6 +39,7 @@ const NOTE: u64 = 12 + 4 + 20;
 const NAMES: &[u8] = b"\0.text\0.note.gnu.build-id\0.symtab\0.strtab\0.shstrtab\0";
 
 const ET_DYN: u16 = 3;
+/// The machine of all files, whatever the recording's architecture: they have no code to decode.
 const EM_X86_64: u16 = 62;
 const PT_LOAD: u32 = 1;
 const PT_NOTE: u32 = 4;
@@ -67,12 +68,13 @@ struct SectionHeader {
     link: u32,
     info: u32,
     align: u64,
-    entry: u64,
+    /// Size of an entry of a table, otherwise 0.
+    entry_size: u64,
 }
 
-/// Builds an ELF file (System V ABI, 64 bits, little-endian) with these functions: address, size, name. Mappings refer to a
-/// function by its address as file offset, although the file has no code: `.text` has no bytes (`SHT_NOBITS`). Returns the file
-/// and its build-id.
+/// Builds an ELF file (System V ABI, 64 bits, little-endian) with these functions: address, size, name. A function's address is
+/// also its file offset, to which mappings refer, although the file has no code: `.text` has no bytes (`SHT_NOBITS`). Returns
+/// the file and its build-id.
 pub(super) fn elf_file(functions: &[(u64, u64, &str)]) -> (Vec<u8>, [u8; 20]) {
     let mut strings = vec![0];
     let mut symbols = vec![0; SYMBOL as usize];
@@ -139,7 +141,7 @@ impl SectionPlaces {
             link: 0,
             info: 0,
             align: 1,
-            entry: 0,
+            entry_size: 0,
         };
         // The null section, `.text`, `.note.gnu.build-id`, `.symtab`, `.strtab` and `.shstrtab`.
         [
@@ -159,7 +161,7 @@ impl SectionPlaces {
                 link: 4,
                 info: 1,
                 align: 8,
-                entry: SYMBOL,
+                entry_size: SYMBOL,
                 ..section(26, SHT_SYMTAB, self.symbols)
             },
             section(34, SHT_STRTAB, self.strings),
@@ -219,5 +221,5 @@ fn put_section(file: &mut Vec<u8>, header: &SectionHeader) {
     to.u32(header.link);
     to.u32(header.info);
     to.u64(header.align);
-    to.u64(header.entry);
+    to.u64(header.entry_size);
 }

@@ -94,6 +94,7 @@ impl TypeShape for Die<'_, '_> {
 impl Die<'_, '_> {
     /// Returns the type that this entry refers to.
     fn type_of(&self) -> Option<Self> {
+        // The entry that has the attribute: this one or its origin.
         let (holder, _) = self.find(gimli::DW_AT_type)?;
         let found = holder.reference(gimli::DW_AT_type)?;
         // A type in a type unit is only declared here.
@@ -143,6 +144,7 @@ impl Die<'_, '_> {
                 bits: None,
             });
         };
+        // Before DWARF 4, a bit field itself states the size of its container; otherwise it is that of the field's type.
         let size = self.byte_size();
         let size = size.or_else(|| self.real_type()?.byte_size())?;
         let container = size.checked_mul(8).filter(|bits| *bits > 0)?;
@@ -191,6 +193,7 @@ impl Die<'_, '_> {
         }
     }
 
+    /// Formats this type; after `layers` nested types the rest is `void`.
     fn spelled(&self, layers: usize) -> String {
         let below = || match (self.type_of(), layers.checked_sub(1)) {
             (Some(found), Some(layers)) => found.spelled(layers),

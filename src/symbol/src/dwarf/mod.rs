@@ -53,19 +53,19 @@ use crate::files::Files;
 use crate::finding::SymbolFinding;
 pub(crate) use source::AddressMap;
 
-/// The name of a function in its [`LineIndex`].
+/// The number of a function's name in a [`LineIndex`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FunctionId(u32);
 
 impl FunctionId {
-    /// The number; names of one object are numbered from 0.
+    /// The number itself; the names of one object are numbered from 0.
     #[must_use]
     pub fn number(self) -> u32 {
         self.0
     }
 }
 
-/// The path of a source file in its [`LineIndex`].
+/// The number of a source file's path in a [`LineIndex`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileId(u32);
 
@@ -163,12 +163,14 @@ impl LineIndex {
             files: &self.files,
             demangle: self.demangle,
         };
+        // Only called for the first address, to build the index of address ranges.
         let dwarf = || Units::new(&self.object).main;
         for number in self.object.index.covering(address, dwarf) {
             let read = || self.read(files, number, &interners);
             let Some(unit) = self.units.get(number, read) else {
                 continue;
             };
+            // Ranges of units may overlap: the first unit with frames counts.
             if unit.frames(&self.object, number, &interners, address, frames) {
                 return;
             }

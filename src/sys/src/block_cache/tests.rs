@@ -8,6 +8,7 @@ fn layout(size: usize) -> Layout {
 fn every_size_has_the_smallest_class_that_is_large_enough() {
     let sizes: Vec<usize> = (0..CLASSES).map(class_size).collect();
     assert!(sizes.is_sorted_by(|a, b| a < b), "{sizes:?}");
+    // The largest sizes of blocks that are kept by threads only, by threads at all, and at all.
     assert_eq!(sizes[UNSHARED - 1], 4 << 10);
     assert_eq!(sizes[SMALL - 1], 32 << 10);
     assert_eq!(sizes[CLASSES - 1], 1 << 20);
@@ -22,6 +23,7 @@ fn every_size_has_the_smallest_class_that_is_large_enough() {
 
 #[test]
 fn a_freed_block_serves_the_next_request_of_its_class() {
+    // A size below 128 bytes, a larger one whose blocks are not shared by threads, and one whose blocks are.
     for size in [40, 1000, 20_000] {
         // SAFETY: sizes are not zero, and blocks are freed once, with their layouts.
         unsafe {

@@ -37,7 +37,7 @@ impl ReportLayout {
 
 /// Blanks before each line of a tree.
 const MARGIN: &str = "            ";
-/// Indentation per level: with a line to a later sibling, and without.
+/// Indentation per depth: with a bar that leads down to a later sibling, and without.
 const OPEN: &str = "|          ";
 const CLOSED: &str = "           ";
 
@@ -91,7 +91,7 @@ fn push_tree(text: &mut String, row: &HistogramRow, total: u64, layout: &ReportL
     let mut fork = ForkBranches {
         branches: &row.graph,
         total: if fractal { row.weights.total } else { total },
-        chains: row.chains,
+        samples: row.chains,
     };
     let mut lines = GraphLines {
         margin: MARGIN.to_owned(),
@@ -102,13 +102,14 @@ fn push_tree(text: &mut String, row: &HistogramRow, total: u64, layout: &ReportL
     if let [only] = fork.branches
         && only.all.period == row.weights.total
     {
+        // The first frame may be the row's own symbol.
         let skipped = usize::from(layout.skips_first_frame);
         let stem = only.frames.get(skipped..).unwrap_or_default();
         has_stem = !stem.is_empty();
         lines.push_stem(text, stem);
         // Below the stem, the percentages of a fractal graph are still of the row's total.
         fork.branches = &only.branches;
-        fork.chains = only.all.without(only.own).samples;
+        fork.samples = only.all.without(only.own).samples;
     }
     lines.push_fork(text, fork);
     if has_stem || !fork.branches.is_empty() {
@@ -122,15 +123,15 @@ struct ForkBranches<'a> {
     branches: &'a [Branch],
     /// The total for percentages.
     total: u64,
-    /// Number of samples whose chains continue here, shown or not.
-    chains: u64,
+    /// Number of samples whose chains continue here, in shown or hidden branches.
+    samples: u64,
 }
 
 /// The state while the lines of a graph are appended.
 struct GraphLines<'a> {
     /// The text before each line.
     margin: String,
-    /// For each depth, whether a line leads down to a later sibling.
+    /// For each depth, whether a bar leads down to a later sibling.
     open: Vec<bool>,
     layout: &'a ReportLayout,
 }
@@ -154,19 +155,20 @@ impl GraphLines<'_> {
     /// Appends branches and, recursively, those below them.
     fn push_fork(&mut self, text: &mut String, fork: ForkBranches<'_>) {
         let fractal = self.layout.graph_form == GraphForm::Fractal;
-        let mut rest = ColumnSum {
+        let mut remainder = ColumnSum {
             period: fork.total,
-            samples: fork.chains,
+            samples: fork.samples,
             latency: 0,
         };
-        // Of all branches: as in perf, the line of the last shown branch stays open if further ones are hidden.
+        // The last of all branches, shown or hidden: as in perf, the bar is still drawn beside the last shown branch if further
+        // ones are hidden.
         let last = fork.branches.len().saturating_sub(1);
         let branches = fork.branches.iter().take(self.layout.most_branches());
         for (index, branch) in branches.enumerate() {
-            rest = rest.without(branch.all);
+            remainder = remainder.without(branch.all);
             self.push_lead(text, self.open.len());
             text.push('\n');
-            if index == last && (!fractal || rest.period == 0) {
+            if index == last && (!fractal || remainder.period == 0) {
                 self.close();
             }
             self.push_frames(text, branch, fork.total);
@@ -177,26 +179,26 @@ impl GraphLines<'_> {
                 ForkBranches {
                     branches: &branch.branches,
                     total: if fractal { deeper.period } else { fork.total },
-                    chains: deeper.samples,
+                    samples: deeper.samples,
                 },
             );
             self.open.pop();
         }
-        // If no branch is shown, there is no remainder: `rest` is still the whole.
-        if fractal && rest.period > 0 && rest.period != fork.total {
-            self.push_rest(text, rest, fork.total);
+        // If `remainder` is still the whole, no branch is shown, and no remainder either.
+        if fractal && remainder.period > 0 && remainder.period != fork.total {
+            self.push_remainder(text, remainder, fork.total);
         }
     }
 
     /// Appends the sum of the branches that are not shown, so that percentages add up to the parent's.
-    fn push_rest(&mut self, text: &mut String, rest: ColumnSum, total: u64) {
-        if self.layout.graph_value != GraphValue::Count || rest.samples > 0 {
+    fn push_remainder(&mut self, text: &mut String, remainder: ColumnSum, total: u64) {
+        if self.layout.graph_value != GraphValue::Count || remainder.samples > 0 {
             self.close();
-            self.push_first_line(text, rest, total, HIDDEN_BRANCHES);
+            self.push_first_line(text, remainder, total, HIDDEN_BRANCHES);
         }
     }
 
-    /// Ends the line of the innermost depth: no sibling follows the next branch.
+    /// Ends the bar of the innermost depth: no sibling follows the next branch.
     fn close(&mut self) {
         if let Some(open) = self.open.last_mut() {
             *open = false;
@@ -223,7 +225,7 @@ impl GraphLines<'_> {
         push_line(text, "--", frame);
     }
 
-    /// Appends the margin and the lines of the first `depth` depths.
+    /// Appends the margin and, for each of the first `depth` depths, its bar or blanks.
     fn push_lead(&self, text: &mut String, depth: usize) {
         text.push_str(&self.margin);
         for open in self.open.iter().take(depth) {
