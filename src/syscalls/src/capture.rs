@@ -120,8 +120,8 @@ impl Syscall {
         let arguments = self.arguments.as_deref().unwrap_or_default();
         for (argument, index) in arguments.iter().zip(0_u8..) {
             let name = argument.name;
-            // The argument points to a size, which is copied twice: at the beginning of the call it is the buffer's, at the return
-            // it is the value's, stored by the kernel.
+            // The argument points to a size, which is copied twice: when the call begins it is the buffer's, when it returns it
+            // is the value's, stored by the kernel.
             if points_to_length(self.name, name) {
                 let capture = Capture {
                     argument: index,
