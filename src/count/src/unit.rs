@@ -42,7 +42,7 @@ impl Aggregation {
         const GLOBAL: u64 = 1;
         let mut known = Self::NUMBERS.iter();
         known
-            .find_map(|(number, by)| (*by == self).then_some(*number))
+            .find_map(|(number, mode)| (*mode == self).then_some(*number))
             .unwrap_or(GLOBAL)
     }
 
@@ -50,12 +50,12 @@ impl Aggregation {
     #[must_use]
     pub fn of_number(number: u64) -> Self {
         let mut known = Self::NUMBERS.iter();
-        let mode = known.find_map(|(listed, by)| (*listed == number).then_some(*by));
-        mode.unwrap_or_default()
+        let found = known.find_map(|(listed, mode)| (*listed == number).then_some(*mode));
+        found.unwrap_or_default()
     }
 }
 
-/// A unit of aggregation. Unknown numbers are -1.
+/// A unit of aggregation: what one sum is for. Unknown numbers are -1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AggregationUnit {
     /// Everything that was counted.
@@ -102,7 +102,7 @@ pub enum AggregationUnit {
     Socket(i32),
     /// A NUMA node.
     Node(i32),
-    /// A thread.
+    /// A thread, by its tid.
     Thread(u32),
 }
 
@@ -111,11 +111,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn aggregations_have_perfs_numbers() {
-        for by in [Aggregation::Cpu, Aggregation::Thread, Aggregation::Node] {
-            assert_eq!(Aggregation::of_number(by.number()), by);
+    fn modes_of_perf_survive_a_recording_and_others_become_global() {
+        for mode in [Aggregation::Cpu, Aggregation::Thread, Aggregation::Node] {
+            assert_eq!(Aggregation::of_number(mode.number()), mode);
         }
         assert_eq!(Aggregation::Cluster.number(), 1);
+        // `AGGR_UNSET`.
         assert_eq!(Aggregation::of_number(6), Aggregation::Global);
     }
 }

@@ -14,7 +14,7 @@ pub struct PipeWriter<W> {
     bytes: u64,
     /// Number of bytes written before the first [`PipeWriter::write_data`].
     head_bytes: u64,
-    /// Whether a write failed.
+    /// Whether a write failed: nothing more is written then.
     ended: bool,
 }
 
@@ -43,7 +43,7 @@ impl<W: Write> PipeWriter<W> {
             encode_attr_record(&mut head, event, endian);
         }
         for (feature, content) in features.sections() {
-            // These two have their own record types, which are written last.
+            // These two have record types of their own. Their records are written last.
             if feature != FeatureId::TRACING_DATA && feature != FeatureId::BUILD_ID {
                 encode_record(&mut head, RecordKind::HEADER_FEATURE, endian, |to| {
                     to.u64(u64::from(feature.0));

@@ -58,9 +58,10 @@ impl PatternNode {
     fn result_for_prefix(&self, start: &str) -> Option<bool> {
         match self {
             Self::Pattern(pattern) => {
-                let plain = pattern.split(['*', '?', '[', '\\']).next();
-                let plain = plain.unwrap_or_default();
-                let may_match = plain.starts_with(start) || start.starts_with(plain);
+                let literal_prefix = pattern.split(['*', '?', '[', '\\']).next();
+                let literal_prefix = literal_prefix.unwrap_or_default();
+                let may_match =
+                    literal_prefix.starts_with(start) || start.starts_with(literal_prefix);
                 (!may_match).then_some(false)
             }
             Self::Not(inner) => inner.result_for_prefix(start).map(|result| !result),
@@ -204,6 +205,7 @@ mod tests {
         for operator in ["|", "&"] {
             let many = vec!["*"; MAX_OPERATORS + 1].join(operator);
             assert!(NameFilter::parse(&many).is_ok_and(|filter| filter.matches("main")));
+            // So many nested nodes would overflow the stack without the limit.
             let more = vec!["*"; 200_000].join(operator);
             let fault = NameFilter::parse(&more).unwrap_err();
             assert!(fault.to_string().contains("more than 1000"), "{fault}");

@@ -20,7 +20,7 @@ use crate::loaded::LoadedObjects;
 use crate::object::{LoadInputs, LoadedObject};
 use crate::truncated;
 
-/// In unwinding, numbers from this one on identify JIT functions; lower ones are [`DsoId`]s of objects.
+/// [`ModuleId`]s, the numbers of modules in unwinding, identify JIT functions from this number on; lower ones are [`DsoId`]s.
 const FIRST_JIT: u32 = 1 << 31;
 
 /// A problem with an object's symbols.
@@ -48,7 +48,8 @@ impl<'w> Resolver<'w> {
         Self::resume(world, files, loaded)
     }
 
-    /// Creates a resolver that reuses the loaded data of another one for an earlier, smaller state of the same World.
+    /// Creates a resolver with the data loaded by an earlier resolver. Since then, `world` (the processes and mappings, by time)
+    /// may have grown.
     #[must_use]
     pub fn resume(world: &'w World, files: &'w dyn Files, loaded: LoadedObjects) -> Self {
         Self {
@@ -124,7 +125,7 @@ impl<'w> Resolver<'w> {
         }
     }
 
-    /// The frame of an unmapped address; for the marker of a truncated stack, the frame with its cause.
+    /// The frame of an unmapped address. For the address that marks a truncated stack, its symbol names the cause.
     #[must_use]
     pub fn unmapped_frame(&self, mode: CpuMode, ip: u64) -> Frame {
         let markers = self.loaded.markers.as_ref();
@@ -194,7 +195,8 @@ impl<'w> Resolver<'w> {
         }
     }
 
-    /// The frame of `ip` in a known mapping; doesn't depend on time.
+    /// The frame of `ip` in a known mapping; doesn't depend on time. In the mapping of a JIT function, the symbol is that of the
+    /// function, regardless of `ip`.
     #[must_use]
     pub fn frame_in_mapping(&self, mapping: MappingId, ip: u64, level: Level) -> Frame {
         let mapped = self.world.mapping(mapping);
@@ -232,8 +234,7 @@ impl<'w> Resolver<'w> {
         self.object(symbol.dso)?.symbol(symbol.index)
     }
 
-    /// The symbols of an object by ascending start, or by number if functions of a JIT dump are identified by number; empty if
-    /// there are none.
+    /// The symbols of an object by ascending start; those of a JIT dump whose functions are identified by number, by this number.
     pub fn symbols(&self, dso: DsoId) -> impl Iterator<Item = (SymbolId, Symbol)> {
         let tables = self.object(dso).into_iter();
         let symbols = tables.flat_map(|object| object.table.iter());
@@ -266,7 +267,9 @@ impl<'w> Resolver<'w> {
         for (position, source) in sources.into_iter().enumerate() {
             let index = match position == outermost {
                 true => Some(symbol.index),
+                // `None`, which omits the inlined function, if it has no name.
                 false => source.function.and_then(|function| {
+                    // Among the object's inlined functions, whose symbols follow those of its table.
                     let number = inlines.number(function, symbol.index)?;
                     self.object(symbol.dso)?.inlined_symbol(number)
                 }),
@@ -294,8 +297,8 @@ impl<'w> Resolver<'w> {
         (!sources.is_empty()).then_some((inlines, symbol))
     }
 
-    /// The source location of the instruction at `frame`, in the innermost inlined function; `None`
-    /// for code without an object file.
+    /// The source location of the instruction at `frame`, in the innermost inlined function; `None` for code that has neither an
+    /// object file nor an entry in a JIT dump.
     #[must_use]
     pub fn source_line(&self, frame: &Frame) -> Option<SourceLine<'_>> {
         if let Some(line) = self.jit_line(frame) {
@@ -337,7 +340,7 @@ impl<'w> Resolver<'w> {
         Some((function, frame.address.checked_sub(start)?))
     }
 
-    /// The object with this number in unwinding.
+    /// The object with this number in unwinding; for the number of a JIT function, the object that it belongs to.
     pub(crate) fn dso_of(&self, module: ModuleId) -> Option<DsoId> {
         let Some(jit) = module.0.checked_sub(FIRST_JIT) else {
             return Some(DsoId(module.0));
@@ -430,16 +433,17 @@ impl<'w> Resolver<'w> {
         let paths = &self.loaded.paths;
         let image = paths.vmlinux.as_ref().map(|path| paths.under_symfs(path));
         let given = [image.as_deref(), paths.kallsyms_override.as_deref()];
-        let mut lost: Vec<&rperf_symbol::SymbolFinding> = Vec::new();
+        let mut reported: Vec<&rperf_symbol::SymbolFinding> = Vec::new();
         for ObjectFinding { dso, problem } in self.findings() {
+            // JIT dumps are loaded for the object of the perf map.
             let is_jit = matches!(self.world.dso(dso).kind, DsoKind::PerfMap(_));
             let path = problem.path();
             let is_given = path.is_some_and(|path| given.contains(&Some(path)));
-            if (is_jit || is_given) && !lost.contains(&problem) {
-                lost.push(problem);
+            if (is_jit || is_given) && !reported.contains(&problem) {
+                reported.push(problem);
             }
         }
-        lost
+        reported
     }
 
     /// The symbols of an object, loaded on first use.
@@ -463,7 +467,8 @@ impl<'w> Resolver<'w> {
         loaded.as_ref().map_err(|cause| *cause)
     }
 
-    /// The source of the code at `frame`.
+    /// The source of the code of `frame`'s object, found on first use. For a kernel or module it has only the segment or mapping
+    /// of the frame that was first asked for.
     pub(crate) fn code_of(&self, frame: &Frame) -> Option<&CodeSource> {
         let slot = self.loaded.code.get(frame.dso?.0 as usize)?;
         slot.get_or_init(|| self.find_code(frame)).as_ref()
@@ -478,11 +483,12 @@ impl<'w> Resolver<'w> {
                 layout: OnceLock::new(),
             });
         }
+        // The code of guests' kernels is not read.
         if dso.machine != Machine::Host {
             return None;
         }
-        let kernel = self.kernel_of(dso.machine)?;
-        let image = self.object(kernel).and_then(LoadedObject::image);
+        let kernel_id = self.kernel_of(dso.machine)?;
+        let image = self.object(kernel_id).and_then(LoadedObject::image);
         // The code of modules is not in the kernel's image.
         let image = image.filter(|_| dso.kind == DsoKind::Kernel);
         // If the image is a file with debug information only, it has no code, and the kernel's memory is read instead.
@@ -490,7 +496,7 @@ impl<'w> Resolver<'w> {
             return Some(CodeSource::Kernel(code));
         }
         let mapping = self.world.mapping(frame.mapping?);
-        let kernel = self.world.dso(kernel);
+        let kernel = self.world.dso(kernel_id);
         let code = self
             .load_inputs()
             .kernel_code(kernel, mapping.start..mapping.end);
@@ -512,12 +518,13 @@ impl<'w> Resolver<'w> {
         if dso.kind == DsoKind::KernelModule
             && let Some(table) = self.listed_module(dso)
         {
+            // No file of its own, and no problems: those of kallsyms are the kernel's.
             return LoadedObject::new(table, PathBuf::new(), Vec::new());
         }
         self.load_inputs().load(dso)
     }
 
-    /// The symbols of a module in kallsyms, which has those of all modules.
+    /// The symbols of a module in kallsyms, which lists those of all modules; `None` if the kernel's object has no such list.
     fn listed_module(&self, module: &Dso) -> Option<SymbolTable> {
         let kernel = self.object(self.kernel_of(module.machine)?)?;
         kernel.module_symbols(&module.name)

@@ -24,7 +24,7 @@ pub trait Memory {
 pub(crate) mod tests {
     use super::Memory;
 
-    /// A ring over a `Vec`; the test is its writer.
+    /// A ring over a `Vec`, for the tests of its readers; the test is its writer. Its `bytes` does not check the range.
     #[derive(Debug)]
     pub(crate) struct FakeRing {
         data: Vec<u8>,
@@ -68,10 +68,10 @@ pub(crate) mod tests {
             let size = self.data.len() as u64;
             let start = usize::try_from(from % size).unwrap();
             let length = usize::try_from(to - from).unwrap();
-            let first = length.min(self.data.len() - start);
+            let first_length = length.min(self.data.len() - start);
             (
-                &self.data[start..start + first],
-                &self.data[..length - first],
+                &self.data[start..start + first_length],
+                &self.data[..length - first_length],
             )
         }
 

@@ -30,9 +30,9 @@ impl AnonymousMap {
     /// Maps `size` bytes.
     ///
     /// # Errors
-    /// What mmap(2) reports: `ENOMEM` without enough memory or huge pages, `EINVAL` for no bytes, or pages of a size that the
-    /// machine does not have; [`io::ErrorKind::InvalidInput`] if the size of a page overflows, [`io::ErrorKind::OutOfMemory`] if
-    /// `size` in whole pages does.
+    /// What mmap(2) reports: `ENOMEM` without enough memory or huge pages, `EINVAL` if `size` is 0 or the machine has no pages of
+    /// the given size. [`io::ErrorKind::InvalidInput`] if the size of a page overflows; [`io::ErrorKind::OutOfMemory`] if `size`
+    /// overflows when rounded up to whole pages.
     pub fn new(size: usize, pages: PageOptions) -> io::Result<Self> {
         let mut flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         let mut mapped = size;
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_zero_and_writable() {
+    fn memory_is_zero_and_writable_and_not_empty() {
         for populate in [false, true] {
             let pages = PageOptions {
                 huge_bits: None,

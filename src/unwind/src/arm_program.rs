@@ -26,7 +26,7 @@ pub(crate) fn compile(code: &[u8]) -> Result<Step, TruncationCause> {
     };
     let mut code = ArmCode(code);
     while let Some(instruction) = code.next() {
-        if !state.run(instruction, &mut code)? {
+        if !state.execute(instruction, &mut code)? {
             break;
         }
     }
@@ -74,7 +74,11 @@ struct ArmState {
 
 impl ArmState {
     /// Executes one instruction; returns `false` if it ends the program.
-    fn run(&mut self, instruction: u8, code: &mut ArmCode<'_>) -> Result<bool, TruncationCause> {
+    fn execute(
+        &mut self,
+        instruction: u8,
+        code: &mut ArmCode<'_>,
+    ) -> Result<bool, TruncationCause> {
         let low = instruction & 7;
         match instruction {
             0x00..=0x3f => self.skip(distance(instruction))?,
@@ -121,7 +125,7 @@ impl ArmState {
         Ok(())
     }
 
-    /// Pops the registers of `mask`, the lowest one from the lowest address.
+    /// Pops the registers of `mask`, the lowest one from the lowest address. The last pop of a register counts.
     fn pop(&mut self, mask: u16) -> Result<(), TruncationCause> {
         let base = self.base.ok_or(TruncationCause::BadFrameInfo)?;
         for register in (0..16).filter(|register| mask >> register & 1 == 1) {
@@ -201,11 +205,13 @@ mod tests {
     use crate::machine::FrameState;
     use crate::{Arch, Registers, StackBytes};
 
+    /// The address of the stack's first byte.
     const START: u64 = 0x7000;
+    /// The return address in `lr`.
     const RETURNS_TO: u64 = 0x1234;
 
-    /// The registers that `code` changes. Before, `sp` is 0x7010, `lr` is [`RETURNS_TO`], `r0` to `r11` are 0x7100 + 4 * N, and
-    /// the others unknown; each word of the stack contains its own address.
+    /// The registers that `code` changes, with their new values. Before, `sp` is 0x7010, `lr` is [`RETURNS_TO`], `rN` for N from
+    /// 0 to 11 is 0x7100 + 4 * N, and the others are unknown; each word of the stack contains its own address.
     fn run(code: &[u8]) -> Result<Vec<(u8, u64)>, TruncationCause> {
         let words = (0..0x400_u32).flat_map(|word| (0x7000 + word * 4).to_le_bytes());
         let bytes: Vec<u8> = words.collect();

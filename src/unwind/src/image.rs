@@ -20,6 +20,7 @@ struct Segment {
     offset: u64,
     /// Size in the file.
     size: u64,
+    /// Virtual address in the object, of the byte at `offset`.
     address: u64,
     is_code: bool,
 }
@@ -54,7 +55,8 @@ impl Image {
         })
     }
 
-    /// The file range from `address` to the end of its segment; `None` if it is in no segment, or the file is too short.
+    /// The file range from `address` to the end of its segment; `None` if no segment has bytes in the file for it (as in `.bss`),
+    /// or the file is too short.
     pub(crate) fn range_from(&self, address: u64) -> Option<Range<usize>> {
         self.segments.iter().find_map(|segment| {
             let inside = address.checked_sub(segment.address)?;

@@ -51,7 +51,7 @@ fn with_switches(record: Command) -> Command {
     ])
 }
 
-/// Records with the options and the workload in `words`.
+/// Records with the options and the workload in `words`. `matches` are the options of `lock`, before the word `record`.
 pub(super) fn run(
     words: &[OsString],
     matches: &ArgMatches,
@@ -66,6 +66,7 @@ pub(super) fn run(
         summary: "Record waits for locks",
         usage: record.usage,
     };
+    // Only for help and errors: `record` parses the words again.
     if let Parsed::Answered(exit) = parse(context, title, command.clone(), words)? {
         return Ok(exit);
     }
@@ -92,6 +93,7 @@ pub(super) fn run(
         events.extend(FUTEX_EVENTS);
     }
     let mut arguments: Vec<OsString> = OPTIONS.iter().map(OsString::from).collect();
+    // Options of `record` that start BPF programs.
     if with_user {
         arguments.push("--futex-owners".into());
     }
@@ -114,8 +116,8 @@ pub(super) fn run(
 
 /// Refuses options of tables and dumps before the word `record`.
 fn refuse_output_options(matches: &ArgMatches) -> Result<(), CliError> {
-    let given = [("dump-raw-trace", "-D"), ("output", "--output")];
-    match given.iter().find(|(id, _)| is_given(matches, id)) {
+    let refused = [("dump-raw-trace", "-D"), ("output", "--output")];
+    match refused.iter().find(|(id, _)| is_given(matches, id)) {
         Some((_, option)) => Err(CliError::usage(format!(
             "{RECORDER} writes a recording; {option} before 'record' applies to reading"
         ))
@@ -158,7 +160,7 @@ fn events(known: &[String], with_owners: bool) -> Vec<&'static str> {
     }
 }
 
-/// Runs `script` with the options given before the word `script`, followed by `words`.
+/// Runs `script` with `matches`, the options of `lock` before the word `script`, followed by `words`.
 pub(super) fn script(
     words: &[OsString],
     matches: &ArgMatches,

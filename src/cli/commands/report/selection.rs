@@ -18,9 +18,10 @@ use crate::cli::filter::{CPU_HINT, RequestedFilters};
 use crate::cli::options::flag;
 use crate::cli::switches::SwitchOptions;
 
-/// The options that select samples.
+/// The options that select samples, before a recording is read.
 pub(super) struct SampleSelection {
     filters: RequestedFilters,
+    /// `--switch-on` and `--switch-off`.
     switches: SwitchOptions,
     /// Whether samples of idle tasks count.
     idle: bool,
@@ -48,11 +49,12 @@ impl SampleSelection {
         self.filters.time()
     }
 
-    /// The filter for one recording; `None` if all samples count. `sockets` are the sockets of its CPUs.
+    /// The filter for one recording; `None` if all samples count. `sockets` are the sockets of its CPUs; `parallelism` is the
+    /// number of running threads over time, `None` if the recording has no context switches.
     ///
     /// # Errors
     ///
-    /// A filter on data that the recording lacks.
+    /// Invalid times, or a filter on data that the recording lacks.
     pub(super) fn of(
         &self,
         replay: &Replay<'_>,
@@ -67,6 +69,7 @@ impl SampleSelection {
         }
         let levels = self.levels.as_ref();
         if levels.is_some() && parallelism.is_none() {
+            // The message names both latencies and parallelism.
             return Err(no_latency());
         }
         let relative_times = false;
@@ -108,8 +111,11 @@ fn check_cpus(recording: Metadata<'_>) -> Result<(), CliError> {
 
 /// Selects the samples of one recording.
 pub(super) struct SampleSelector {
+    /// The filters by thread, CPU, time, symbol and the like; `None` without any.
     chosen: Option<SampleCriteria>,
+    /// The samples that `--switch-on` and `--switch-off` show.
     switched: Option<SwitchedSamples>,
+    /// Whether samples of idle tasks count.
     idle: bool,
     socket: Option<OnSocket>,
     /// The values of `--parallelism`, and the parallelism over time.
@@ -137,7 +143,7 @@ impl SampleSelector {
 
 impl SelectSamples for SampleSelector {
     fn sample(&self, world: &World, sample: &Sample<'_>) -> SampleTreatment {
-        // The idle task of every CPU is thread 0.
+        // `Ignored` samples do not count for the total; `Filtered` ones do. The idle task of every CPU is thread 0.
         if !self.idle && sample.tid == 0 {
             return SampleTreatment::Ignored;
         }

@@ -61,11 +61,12 @@ impl SampleText<'_, '_> {
         source: &NonSampleRecord<'_>,
         block: &mut ScriptBlock,
     ) {
-        // Records that can't be decoded were counted when the World was built.
+        // Records that can't be decoded were counted when the World (the processes and mappings, by time) was built.
         let Ok(record) = Record::decode(&source.raw, self.plan.endian) else {
             return;
         };
-        // The record may set the task's name, so the name after the record is shown. At an exit, it is the name before.
+        // The record may set the task's name, so the name just after the record (at the next position) is shown. At an exit, it
+        // is the name before.
         let mut named_at = source.order;
         named_at.position += u64::from(!matches!(record, Record::Exit(_)));
         let (pid, tid) = source.id.pid_tid.unwrap_or((u32::MAX, u32::MAX));
@@ -81,10 +82,12 @@ impl SampleText<'_, '_> {
             branch_flags: BranchFlags::default(),
         };
         if self.plan.separates_samples {
+            // A part is the output of one sample or record.
             let sampled_event = None;
             block.begin_part(sampled_event);
         }
         let kind = source.raw.kind;
+        // User records are those that perf itself writes.
         if !kind.is_user() {
             if !self.plan.filter.accepts_cpu(line.cpu) {
                 return;

@@ -1,4 +1,5 @@
-//! The text before and after the samples.
+//! The text before and after the samples. The numbers passed to `push_key` and `push_line` are depths: how many tabs indent
+//! the line.
 
 use std::io::{self, Write};
 
@@ -56,8 +57,10 @@ pub fn write_end(out: &mut dyn Write, records: Option<&[u8]>) -> io::Result<()> 
     out.write_all(b"\n\t]\n}\n")
 }
 
+/// Writes the members of `headers`.
 struct HeaderFields<'o> {
     out: &'o mut Vec<u8>,
+    /// Number of members written.
     count: usize,
 }
 
@@ -87,6 +90,7 @@ impl HeaderFields<'_> {
         self.text("captured-on", Some(captured.time.to_owned()));
         self.number("data-offset", captured.header.data.offset);
         self.number("data-size", captured.header.data.size);
+        // The feature sections follow the data.
         self.number("feat-offset", captured.header.data.end());
     }
 
