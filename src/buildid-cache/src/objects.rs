@@ -167,7 +167,7 @@ impl Cache {
         let root = self.open().ok()?;
         let links = root.open_below(&parent).ok()?;
         let name = name_of(&links.read_link(link_name).ok()?, id)?;
-        let folder = root.open_below(&folder(&name, id)?).ok()?;
+        let folder = root.open_below(&folder_path(&name, id)?).ok()?;
         let mut contents = CONTENTS.iter();
         let has_content = contents.any(|content| folder.has_file(content.as_ref()));
         has_content.then(|| Cached {
@@ -177,7 +177,7 @@ impl Cache {
         })
     }
 
-    /// Opens the cache's folder. No component of a path below it may be a link.
+    /// Opens the cache's folder. Paths below it are opened relative to it, and none of their components may be a link.
     fn open(&self) -> io::Result<Folder> {
         Folder::open_own(&self.root)
     }
@@ -220,7 +220,7 @@ impl Cache {
         add: impl FnOnce(&Folder) -> io::Result<()>,
     ) -> io::Result<()> {
         let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
-        let below = folder(path, id).ok_or_else(invalid)?;
+        let below = folder_path(path, id).ok_or_else(invalid)?;
         let (parent, link_name) = link(id).ok_or_else(invalid)?;
         let root = Folder::open_own_or_create(&self.root, FOLDER_MODE)?;
         add(&root.create_below(&below, FOLDER_MODE)?)?;
@@ -244,7 +244,7 @@ impl Cache {
         if let Some((parent, link_name)) = link(&cached.id) {
             remove_below(&root, &parent, link_name)?;
         }
-        if let Some(below) = folder(&cached.name, &cached.id)
+        if let Some(below) = folder_path(&cached.name, &cached.id)
             && let (Some(parent), Some(id)) = (below.parent(), below.file_name())
         {
             remove_below(&root, parent, id)?;
@@ -262,8 +262,8 @@ pub(crate) fn link(id: &str) -> Option<(PathBuf, &OsStr)> {
     is_id.then(|| (Path::new(LINKS).join(first), OsStr::new(rest)))
 }
 
-/// The folder of an object relative to the cache. `None` for empty names and names that contain `..` or begin with `./`.
-fn folder(name: &Path, id: &str) -> Option<PathBuf> {
+/// The path of an object's folder relative to the cache. `None` for empty names and names that contain `..` or begin with `./`.
+fn folder_path(name: &Path, id: &str) -> Option<PathBuf> {
     let below = name.strip_prefix("/").unwrap_or(name);
     let mut parts = below.components();
     let is_below = parts.all(|part| matches!(part, Component::Normal(_)));
@@ -431,6 +431,7 @@ mod tests {
                 cached.change_probes(|_| (list.to_owned(), ())).unwrap();
                 assert_eq!(cached.probes().unwrap(), list);
             }
+            // The content file and the list: no temporary file is left.
             assert_eq!(names(&cached.folder).len(), 2);
         }
         fs::remove_dir_all(root).unwrap();
@@ -505,8 +506,8 @@ mod tests {
             for number in 0..8 {
                 let cached = &cached;
                 scope.spawn(move || {
-                    let add = |list: &str| (format!("{list}{number}\n"), list.len());
-                    cached.change_probes(add).unwrap()
+                    let add = |list: &str| (format!("{list}{number}\n"), ());
+                    cached.change_probes(add).unwrap();
                 });
             }
         });

@@ -15,7 +15,10 @@ use crate::{Error, EventIndex, Order, Replay};
 
 /// An iterator over blocks of positions of samples, and of other records if they are wanted, in order of time; in file order if
 /// FINISHED_ROUND records are wanted. After a FINISHED_ROUND is read, all records up to [`FinishedRound::complete_until`] can be
-/// returned: no record with an earlier time follows, not even a late one. Takes 16 bytes per record of about two rounds.
+/// returned: no record with an earlier time follows, not even a late one (see [`crate::Rounds::late`]). Takes 16 bytes per record
+/// of about two rounds.
+///
+/// A position is here an [`Order`]: the time and the file offset of a record.
 pub(crate) struct Timeline<'r, 'a> {
     reader: SliceReader<'r, 'a>,
     slices: Iter<'r, DataSlice>,
@@ -56,8 +59,8 @@ pub(crate) const SAMPLE_INDEX: &str = "the sample index";
 const MAX_BLOCK: usize = 1024;
 /// Number of samples in a block if they are large.
 const MIN_BLOCK: usize = MAX_BLOCK / 32;
-/// Target size of a block's records in bytes: small enough that their text is still in a core's second-level cache when it is
-/// written, large enough that threads seldom wait for the next block.
+/// Target size of a block's records in bytes: small enough that the text rendered from them is still in a core's second-level
+/// cache when it is written, large enough that threads seldom wait for the next block.
 const BLOCK_BYTES: u64 = 96 << 10;
 
 /// The number of samples in a block whose records have about [`BLOCK_BYTES`]; from [`MIN_BLOCK`] to [`MAX_BLOCK`].
@@ -114,6 +117,7 @@ impl<'r, 'a> SliceReader<'r, 'a> {
         let replay = self.replay;
         let bytes = replay.bytes_of(slice);
         let mut records = Records::new(bytes, slice.start, endian);
+        // `walked` counts the bytes read, for the display of progress.
         let mut ahead = Prefetcher::new(bytes, slice.start, &replay.walked);
         let mut orders = Vec::new();
         let mut add = |order| push(&mut orders, order).map_err(Error::no_room(SAMPLE_INDEX));
@@ -124,6 +128,7 @@ impl<'r, 'a> SliceReader<'r, 'a> {
                     && !self.is_skipped(head.event)
                 {
                     let position = sample.position;
+                    // A sample without a time gets the flush limit as its time.
                     let time = head.time.unwrap_or_else(|| replay.limit(position));
                     add(Order { time, position })?;
                 }
@@ -219,8 +224,8 @@ impl<'r, 'a> Timeline<'r, 'a> {
         self.window.drain(..self.returned);
         self.returned = 0;
         let mut complete_until = None;
-        // Small rounds are collected, since blocks should not be too small and each refill sorts incomplete
-        // samples again.
+        // Small rounds are collected: blocks should not be too small, and each refill sorts again the positions that could not be
+        // returned yet.
         let enough = MAX_BLOCK.max(2 * self.window.len());
         while complete_until.is_none() || self.window.len() < enough {
             let Some(slice) = self.slices.next() else {

@@ -1,11 +1,11 @@
-//! The comparisons in an interpreter; tests/commands/record_filter.rs runs filters in the kernel.
+//! Runs programs of filters in an interpreter; tests/commands/record_filter.rs runs them in the kernel.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::Condition::{Above, AtLeast, AtMost, Below, Equal, HasBits, NotEqual};
 
-/// The size of the registers; the period and the address follow them.
+/// The assumed size in bytes of the registers at the start of the program's argument; the period and the address follow them.
 const REGISTERS: i16 = 16;
 
 // The results of the helpers: process 7, thread 9; group 5, user 3; CPU 2.
@@ -21,7 +21,7 @@ fn cpu(_: u64, _: u64, _: u64, _: u64, _: u64) -> u64 {
     2
 }
 
-/// There is no map: nothing is counted.
+/// A map lookup that finds no value, so the program counts no samples.
 fn no_value(_: u64, _: u64, _: u64, _: u64, _: u64) -> u64 {
     0
 }
@@ -29,7 +29,7 @@ fn no_value(_: u64, _: u64, _: u64, _: u64, _: u64) -> u64 {
 /// Returns whether a sample with this period and address passes.
 fn passes(groups: &[Vec<SampleTest>], period: u64, address: u64) -> bool {
     let program = filter(groups, Some(REGISTERS)).unwrap();
-    // Descriptors of no maps: `no_value` replaces the lookup.
+    // Any descriptors of the two maps: they are not used, since `no_value` replaces the lookup.
     let maps = [3, 4];
     let program = program.encode(&maps).unwrap().concat();
     let mut machine = rbpf::EbpfVmRaw::new(None).unwrap();
@@ -76,8 +76,9 @@ fn each_field_is_read_from_its_place() {
             assert_eq!(passes(&groups, 1000, u64::MAX), expected, "{field:?}");
         }
     }
-    let tests = [vec![test(FilterField::Period, Equal, 1)]];
-    assert!(matches!(filter(&tests, None), Err(Error::Architecture)));
+    // Without the size of the registers, the place of the period is unknown.
+    let groups = [vec![test(FilterField::Period, Equal, 1)]];
+    assert!(matches!(filter(&groups, None), Err(Error::Architecture)));
 }
 
 #[test]

@@ -18,7 +18,7 @@ impl TableView {
             };
             ReportCells::new(&table.histogram, &layout)
         });
-        // Lines are rendered from `self.cells`: these are replaced only meanwhile.
+        // Lines are rendered from `self.cells`, which are unescaped only until the text is complete.
         let escaped_cells = unescaped_cells.map(|cells| std::mem::replace(&mut self.cells, cells));
         let text = self.titles_and_lines(theme);
         if let Some(cells) = escaped_cells {
@@ -45,6 +45,7 @@ impl TableView {
         match self.entries.get(line)? {
             EntryLine::Chain(_, chain) => Some((chain.frame.to_string(), None)),
             EntryLine::Row(item, _) if !self.has_levels() => {
+                // The cells of the columns that zooms of these kinds compare.
                 let symbol = ZoomKind::Symbol.value(histogram, &item.row)?;
                 let dso = ZoomKind::Dso.value(histogram, &item.row);
                 Some((plain_name(&symbol).to_owned(), dso))

@@ -15,10 +15,10 @@ pub struct TimeSummary {
     pub terminated: Vec<TimedTask>,
     /// The idle time of each selected CPU, by CPU number: the CPUs of the machine, and other CPUs that have switches.
     pub idle: BTreeMap<u32, CpuIdle>,
-    /// The time from the first to the last context switch in the time range, in nanoseconds. A later switch counts as one at the
-    /// end of the range if it ends a counted stretch that began before the end of the range.
+    /// The time from the first to the last context switch in the time range, in nanoseconds. A switch after the range counts as
+    /// one at its end if it ends a counted stretch (the time of a task on a CPU between two switches) that began before that end.
     pub duration: u64,
-    /// The number of CPUs that perf prints: those of the machine, or the highest CPU number if that is higher.
+    /// The number of CPUs that perf prints: those of the machine, or the highest CPU number (not plus one) if that is higher.
     pub cpu_count: u32,
     /// How often the options excluded a task of an event; an event of two tasks may count twice.
     pub skipped: u64,
@@ -29,7 +29,8 @@ pub struct TimeSummary {
 pub struct CpuIdle {
     /// The idle task's times.
     pub times: TaskTimes,
-    /// The idle time by the stack of the task that ran before, longest first; empty unless only idle times are counted.
+    /// The idle time by the stack of the task that ran before, longest first; empty unless only idle times are counted
+    /// (`--idle-hist`).
     pub stacks: Vec<IdleStack>,
     /// Whether a task other than the idle task was switched out on the CPU.
     pub has_run_tasks: bool,

@@ -44,15 +44,16 @@ impl DataConversion<'_> {
             time: &time,
             header: data.header(),
         };
-        let (mut samples, mut records) = (0, Vec::new());
+        // The text of other records is kept until the end: it follows all samples.
+        let (mut sample_count, mut records) = (0, Vec::new());
         write_to(Path::new(target.destination), context, |out| {
             write_start(out, &captured, data.metadata())?;
             let mut written = Ok(());
             let take = &mut |block: &mut JsonBlock| {
                 // In a block, a comma precedes each sample. The comma before the first sample of the output is skipped.
-                let skipped = usize::from(samples == 0 && block.samples > 0);
+                let skipped = usize::from(sample_count == 0 && block.samples > 0);
                 written = out.write_all(block.text.get(skipped..).unwrap_or_default());
-                samples += block.samples;
+                sample_count += block.samples;
                 records.append(&mut block.records);
                 match written {
                     Ok(()) => FoldControl::Continue,
@@ -67,6 +68,6 @@ impl DataConversion<'_> {
             written?;
             write_end(out, all.then_some(&records))
         })?;
-        Ok(samples)
+        Ok(sample_count)
     }
 }
