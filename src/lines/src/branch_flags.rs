@@ -94,7 +94,7 @@ impl LineBuilder<'_, '_> {
             _ => {}
         }
         let at = AddressContext::of(sample);
-        // The address itself shows whether it is in the kernel.
+        // `User` is only the first try: `locate_data` also finds an address in the kernel's half of the address space.
         let frame = self.resolver().locate_data(at, CpuMode::User, from);
         let Some(insn) = self.insn(&frame, sample.order) else {
             return BranchFlags(0);

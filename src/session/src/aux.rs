@@ -102,8 +102,8 @@ impl AuxArea {
         let _ = self.counter.enable();
     }
 
-    /// Returns the header of a part of the trace; the caller sets its size and offset. Readers order the parts of all files
-    /// by `reference`, the time of the hardware clock.
+    /// Returns the header of a part of the trace; the caller sets its size and offset. perf orders the parts of
+    /// all areas by `reference`, the time of the hardware clock.
     fn part_header(&self) -> AuxTrace {
         AuxTrace {
             size: 0,
@@ -122,7 +122,7 @@ fn last_of(area: &[u8], head: usize, max_len: usize) -> (&[u8], &[u8]) {
     let (newest, oldest) = area.split_at_checked(head).unwrap_or((area, &[]));
     let has_wrapped = oldest.iter().any(|byte| *byte != 0);
     let oldest = if has_wrapped { oldest } else { &[] };
-    // Entries are not split.
+    // Entries are not split. Intel BTS is the only PMU whose traces are recorded.
     let max_len = max_len - max_len % AuxTraceInfo::BTS_BRANCH;
     let newest = last_bytes(newest, max_len);
     (last_bytes(oldest, max_len - newest.len()), newest)

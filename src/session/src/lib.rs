@@ -7,9 +7,9 @@
 //! An [`Observation`] is the same without a file: records are passed to the caller. [`count`] reads counters instead of
 //! sampling, and [`observe_schedstat`] reads `/proc/schedstat`.
 //!
-//! **Invariants.** Ring data are written directly from the rings, with one write per run of complete records, unless records are
-//! rewritten, compressed or corrected (`build_id_mappings`), or in an overwrite ring; a record that wraps around the end of the
-//! ring is copied. The old output is not touched before all events are open and the workload runs.
+//! **Invariants.** Ring data are written directly from the rings, with one write per run of complete records. The exceptions are
+//! overwrite rings, records that are rewritten, compressed or corrected (`build_id_mappings`), and a record that wraps around the
+//! end of the ring: it is copied. An existing output file is not touched before all events are open and the workload runs.
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 

@@ -13,8 +13,8 @@ impl fmt::Display for DataSource {
     }
 }
 
-/// Accessors for the parts other than the operation, each as the bits of a bit-field and as text. The text of the level includes
-/// `mem_lvl_num`, `mem_remote` and `mem_hops`, that of the snoop result `mem_snoopx`.
+/// Accessors for the parts other than the operation, each as the bits of a bit-field and as text. The text of the level also
+/// includes `mem_lvl_num`, `mem_remote` and `mem_hops`; the text of the snoop result also includes `mem_snoopx`.
 impl DataSource {
     /// Levels of the memory hierarchy, and whether they were hit or missed, `mem_lvl`.
     #[must_use]

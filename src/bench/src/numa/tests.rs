@@ -77,14 +77,15 @@ fn a_task_on_a_missing_cpu_fails() {
 }
 
 #[test]
-fn memory_is_bound_to_nodes() {
+fn tasks_with_a_node_run_if_the_kernel_can_bind_memory() {
     let bench = NumaMem {
+        // The nodes of the first two tasks; the other two have none.
         nodes: vec![0, 0],
         ..small()
     };
     match bench.run() {
         Ok(result) => assert_eq!(result.tasks.len(), 4),
-        // A kernel without NUMA, or a sandbox.
+        // A kernel without NUMA, or a sandbox that forbids the binding.
         Err(error) => assert!(matches!(error, BenchError::System { .. }), "{error:?}"),
     }
 }

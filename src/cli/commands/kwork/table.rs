@@ -66,7 +66,7 @@ impl TableCommand {
         matches: &ArgMatches,
         context: &Context,
     ) -> Result<ExitStatus, CliError> {
-        let requested = span_classes(matches, self.columns)?;
+        let requested = checked_classes(matches, self.columns)?;
         let is_default = requested.is_none();
         let symbols = SymbolSources::for_recording(matches, context)?;
         let input = Input::open(matches, context)?;
@@ -81,7 +81,8 @@ impl TableCommand {
         let class_order = recording.classes.clone();
         let mut selection = selection(matches, recording.classes)?;
         if is_default && self.columns == KworkColumns::Delay {
-            // Interrupts are read, too. They have no raise event, so each of them is counted as an entry without a raise.
+            // As in perf, interrupts are read without -k, too. They have no raise event, so each of them only adds to the number
+            // of skipped entries without a raise.
             selection.classes = CLASSES.to_vec();
         }
         let is_json = flag(matches, "json") == Some(true);
@@ -125,8 +126,8 @@ impl TableCommand {
     }
 }
 
-/// Returns the classes of `-k`; refuses sched, and for delays also irq as the only class.
-pub(super) fn span_classes(
+/// Returns the classes of `-k`, `None` if it is not given. An error for sched, and for delays also for irq as the only class.
+pub(super) fn checked_classes(
     matches: &ArgMatches,
     columns: KworkColumns,
 ) -> Result<Option<Vec<KworkClass>>, CliError> {

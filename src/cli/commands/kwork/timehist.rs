@@ -13,7 +13,7 @@ use rperf_wire::SampleType;
 
 use super::details::KworkDetails;
 use super::recording::{KworkRecording, NeededEvents};
-use super::table::{CLASSES, span_classes};
+use super::table::{CLASSES, checked_classes};
 use super::{DOUBTFUL, TIMES_PRINTED_BY, common, filters, selection, symbol_options, use_bpf};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -65,7 +65,7 @@ pub(in crate::cli::commands) fn run(
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
     // `Runtime`: irq is accepted as the only class, unlike for delays.
-    let requested = span_classes(matches, KworkColumns::Runtime)?;
+    let requested = checked_classes(matches, KworkColumns::Runtime)?;
     let symbols = SymbolSources::for_recording(matches, context)?;
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;

@@ -20,7 +20,7 @@ use crate::cli::options::flag;
 /// What is captured.
 #[derive(Debug, Clone, Copy)]
 struct CaptureKind {
-    /// The id of the option that requests it.
+    /// The id of the option of `record` that requests it; `lock record` passes it on for its own options.
     option: &'static str,
     /// The name of the event.
     event: &'static str,
@@ -76,7 +76,7 @@ fn start_kind(
     request: &mut RecordRequest,
 ) {
     if kind.event == FUTEX_WAITS {
-        // A futex is named after the variable that contains it, which readers find by the mappings of data.
+        // As `-d`: records also mappings of data, by which readers find the variable that contains a futex, for its name.
         request.observe.details.samples.data = true;
     }
     let what = kind.what;
@@ -87,6 +87,7 @@ fn start_kind(
         Ok(capture) => {
             let mut event = EventSpec::bpf_output();
             kind.event.clone_into(&mut event.name);
+            // Also with -g: no callchain is recorded with what the programs write.
             event.settings.call_graph = Some(CallGraph::None);
             let programs = CapturePrograms {
                 event: kind.event,
@@ -108,9 +109,10 @@ fn start_kind(
 /// [`CapturePrograms::connect`] adds the threads.
 fn tasks(request: &RecordRequest) -> TaskSet {
     let follow = match &request.observe.target {
+        // Without BTF, tasks that the observed ones create are not captured.
         Target::Workload | Target::Processes(_) => member_offsets([("task_struct", "pid")]).ok(),
         Target::Threads(_) => None,
-        // All tasks of a user, or all on some CPUs: records of tasks that are not observed do no harm.
+        // All tasks of a user, of the machine, or on some CPUs: records of tasks that are not observed do no harm.
         _ => return TaskSet::All,
     };
     TaskSet::Threads {
@@ -170,6 +172,7 @@ impl OutputPrograms for CapturePrograms {
             }
             let from_exec = false;
             self.capture.add_threads(&self.threads, from_exec)?;
+            // The workload's process exists, but the command starts with its exec.
             let workload: Vec<u32> = workload.into_iter().collect();
             let from_exec = true;
             self.capture.add_threads(&workload, from_exec)

@@ -154,8 +154,8 @@ fn events(
     }
     if parts != ChartParts::Tasks {
         let known = known_events(RECORDER, machine, "power").unwrap_or_default();
-        let known = POWER_EVENTS.iter().filter(|event| has(&known, event));
-        events.extend(known.map(|event| (*event).to_owned()));
+        let present = POWER_EVENTS.iter().filter(|event| has(&known, event));
+        events.extend(present.map(|event| (*event).to_owned()));
     }
     match events.is_empty() {
         // With -P, if the kernel has no power event: the message names one of them.
@@ -177,6 +177,7 @@ fn call_events(known: &[String]) -> Vec<String> {
     events
 }
 
+/// Whether `known`, the names of a system's events without the system, has `event`, which is `system:name`.
 fn has(known: &[String], event: &str) -> bool {
     let name = event.split_once(':').map_or(event, |(_, name)| name);
     known.iter().any(|known| known == name)

@@ -109,6 +109,7 @@ impl ReportScreen {
         }
         match view.list.cursor().and_then(|line| view.entries.row(line)) {
             None => "There is no row at the cursor.",
+            // With a column of functions, only rows of a hierarchy have no function.
             Some(_) => "Rows of a hierarchy cannot be annotated: run without --hierarchy.",
         }
     }
@@ -117,6 +118,7 @@ impl ReportScreen {
     fn function(&mut self) -> Option<ShownFunction> {
         let view = self.view()?;
         let (symbol, dso) = view.function(view.list.cursor()?)?;
+        // Of a group, the leader.
         let event = view.histogram()?.events.first().copied()?;
         Some(ShownFunction { symbol, dso, event })
     }

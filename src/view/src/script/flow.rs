@@ -69,7 +69,8 @@ impl ScriptLayout {
         }
     }
 
-    /// Appends a part of the code between a sample's branches. `tid` is the sample's thread.
+    /// Appends a part of the code between a sample's branches. `tid` is the sample's thread: a source line that equals the
+    /// thread's previous one is omitted later.
     pub fn step(&self, step: &FlowStep<'_>, tid: u32, block: &mut ScriptBlock) {
         let out = &mut block.text;
         match step {
