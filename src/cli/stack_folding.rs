@@ -1,4 +1,5 @@
-//! Folds samples for the commands that show callchains, and completes their user callchains, mostly from stack copies.
+//! Folds samples (sums them up by their sort keys) for the commands that show callchains, and completes their user
+//! callchains, mostly from stack copies.
 
 use std::mem;
 use std::num::NonZeroUsize;
@@ -24,8 +25,8 @@ pub(crate) fn can_complete_callchains(events: &[EventDesc]) -> bool {
     events.iter().any(|event| completes_callchains(&event.attr))
 }
 
-/// Returns how the user stacks of `recording` are unwound. `limit` is the maximum number of kernel and of user frames; `None`
-/// if nothing is unwound.
+/// Returns how the user stacks of `recording` are unwound. `limit` is the maximum number of kernel frames and, separately, of
+/// user frames of a callchain; `None` if nothing is unwound.
 pub(crate) fn stack_options(recording: Metadata<'_>, limit: Option<usize>) -> StackOptions {
     let machine = recording.features.arch();
     StackOptions {
@@ -34,6 +35,7 @@ pub(crate) fn stack_options(recording: Metadata<'_>, limit: Option<usize>) -> St
             .to_string(),
         endian: recording.endian,
         limit,
+        // [`fold`] sets it if graphs begin with callers.
         keeps_outermost: false,
         has_lbr_call_stacks: recording
             .events
@@ -42,8 +44,8 @@ pub(crate) fn stack_options(recording: Metadata<'_>, limit: Option<usize>) -> St
     }
 }
 
-/// Takes the maximum number of user and of kernel frames from `options` if user stacks are unwound; `None` if they are not, or if
-/// callchains are not used. Unwound stacks are already truncated to this limit: afterwards `options` has none.
+/// Takes the maximum number of frames (`max_stack`) out of `options` if user stacks are unwound; `None` if they are not, or if
+/// callchains are not used. Unwinding applies this limit to kernel and user frames, so that `options` then has no limit.
 pub(crate) fn take_unwinding_limit(
     recording: Metadata<'_>,
     options: &mut HistogramOptions,
@@ -129,6 +131,7 @@ pub(crate) fn fold(
             inner: stacks.fold(naming.sample_fold(select)),
             weight,
         });
+        // Out of the WeightedFold and the fold that unwinds.
         samples.inner.into_inner().finish(jobs)
     };
     // With a filter, it may be a waste to load the kernel's symbols in advance: the filter may drop all samples of the kernel.

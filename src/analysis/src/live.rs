@@ -89,7 +89,7 @@ impl LiveFeed {
             .chunks(BLOCK)
         {
             for order in orders {
-                self.render(*order, pass, &mut block);
+                self.decode(*order, pass, &mut block);
             }
             if block.deliver(pass.layouts(), observer, &mut delivered) == FoldControl::Stop {
                 break;
@@ -98,13 +98,13 @@ impl LiveFeed {
         }
         self.waiting.drain(..complete_count);
         self.release();
-        // Whether the live World was pruned, which changes the ids.
+        // Whether forget() has pruned the live World (the processes and mappings), which changes the ids.
         delivered.invalidates_mapping_ids = self.live_world.forget();
         delivered
     }
 
     /// Decodes the record with this time and position into `to`, if it is selected.
-    fn render<P: PrepareSamples>(
+    fn decode<P: PrepareSamples>(
         &self,
         order: Order,
         pass: &ObserverPass<'_, P>,
@@ -118,12 +118,14 @@ impl LiveFeed {
             return;
         };
         let world = self.live_world.world();
-        // Nothing is left out: unlike in recordings, no record repeats a loss, and events are not preselected.
+        // Unlike in recordings, no total of lost samples repeats the losses of other records, and samples are not preselected by
+        // their event.
         let decoder = Decoder {
             pass,
             with_loss_totals: true,
             reads_all: true,
         };
+        // `()`: a Decoder has no scratch data.
         if raw.kind != RecordKind::SAMPLE {
             if pass.kinds().contains(&raw.kind) {
                 let record = self.live_world.non_sample(raw, order);

@@ -116,6 +116,7 @@ impl ValueHistogram {
     /// values.
     pub fn trim(&mut self) {
         let used = self.counts.iter().rposition(|count| *count > 0);
+        // Including the edge between the last used range and the empty one.
         let edge_count = used.map_or(0, |used| used + 1);
         self.edges.truncate(edge_count.max(1));
         self.counts.truncate(self.edges.len() + 1);
@@ -168,12 +169,12 @@ impl ValueHistogram {
         let rank = (u128::from(self.count()) * per_mille).div_ceil(1000).max(1);
         let rank = u64::try_from(rank).unwrap_or(u64::MAX);
         let negative = self.negative.count();
-        let (part, rank_in_part, sign) = match rank.checked_sub(negative) {
+        let (magnitudes, magnitude_rank, sign) = match rank.checked_sub(negative) {
             // The lowest value has the highest magnitude.
             None | Some(0) => (&self.negative, negative - rank + 1, -1),
             Some(rest) => (&self.non_negative, rest, 1),
         };
-        sign * i128::from(part.at_rank(rank_in_part).unwrap_or_default())
+        sign * i128::from(magnitudes.at_rank(magnitude_rank).unwrap_or_default())
     }
 }
 
@@ -216,7 +217,7 @@ pub struct ValueFold<'f> {
 
 impl Fold for ValueFold<'_> {
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
-        // The filter reads no typed event.
+        // The filter does not read the tracepoint's decoded fields.
         let typed_event = None;
         if sample.event != self.event || self.filter.prepare(world, sample, typed_event).is_none() {
             return;
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_end_at_powers() {
+    fn ranges_begin_at_powers() {
         assert_eq!(power_edges(4, 64), [0, 1, 4, 16, 64]);
         assert_eq!(power_edges(2, u64::MAX).len(), 65);
         let mut histogram = counted(power_edges(4, u64::MAX), &[-5, 0, 1, 3, 4, 15, 15]);
@@ -306,7 +307,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ranges_and_parts_have_all_numbers(
+        fn all_numbers_are_counted_and_summarized_also_after_a_merge(
             numbers in proptest::collection::vec(any::<i64>(), 1..60),
             edges in proptest::collection::vec(any::<i16>(), 1..8),
             at in any::<prop::sample::Index>(),
@@ -332,6 +333,7 @@ mod tests {
             prop_assert_eq!(Some(&summary.max), sorted.last());
             let median = sorted[sorted.len().div_ceil(2) - 1];
             let error = (summary.percentiles[0] - median).unsigned_abs() as f64;
+            // 0.5: the middle of a bucket is rounded to an integer.
             prop_assert!(error <= median.unsigned_abs() as f64 * LogHistogram::MAX_ERROR + 0.5);
         }
     }

@@ -84,7 +84,8 @@ pub(super) fn full_name(word: &str) -> &str {
     subcommands::full_name(word, ABBREVIATED)
 }
 
-/// Runs the subcommands that call another command (`record`, `script`); refuses other words.
+/// Runs the subcommands that call another command (`record`, `script`); refuses unknown ones. All other subcommands are in the
+/// table of subcommands and do not get here.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let (name, rest) = split_words("sched", KNOWN, matches, context)?;
     match full_name(&name) {

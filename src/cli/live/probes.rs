@@ -1,4 +1,5 @@
-//! Probe events that a command creates for its run: those of `--probe`, and of USDT markers in `-e` that have not been added yet.
+//! Probe events that a command creates for its run: those of `--probe`, and those of USDT markers in `-e` if they do not exist
+//! yet.
 
 use clap::{Arg, ArgMatches};
 use rperf_names::{is_pattern, matches_pattern};
@@ -19,8 +20,9 @@ pub(crate) fn option() -> Arg {
     )
 }
 
-/// Creates the events of `--probe`, and the events of USDT markers in `-e` that do not exist yet. Returns the values of `-e` and
-/// `--probe` with these events, each with the index that clap gives to it, in the order of the command line.
+/// Creates the events of `--probe`, and those of USDT markers in `-e` if they do not exist yet. Returns one item for each `-e`
+/// (its text, with the new events for markers) and `--probe` (its events), with the index that clap gives to the value, in the
+/// order of the command line.
 pub(crate) fn create_probe_events(
     matches: &ArgMatches,
     context: &Context,
@@ -85,7 +87,8 @@ fn refuse_values(text: &str) -> Result<(), CliError> {
 }
 
 /// Creates the events for a word of the form `[%]SYSTEM:EVENT[:MODIFIERS]` and returns their names; without `%`, SYSTEM must
-/// start with `sdt_`. `None` if the events exist, if the cache does not have the marker, or if the word has another form.
+/// start with `sdt_`. `None` if the events exist, if the build-id cache does not have the marker, or if the word has another
+/// form.
 fn marker_events(
     word: &str,
     tracefs: &Tracefs,
@@ -110,6 +113,7 @@ fn marker_events(
     if !context.probes.has_cached_event(&marker, context) {
         return Ok(None);
     }
+    // The words of a `probe` command.
     let names = context.probes.make(&["--add", &marker], context)?;
     let names = names.into_iter().map(|name| name + &modifiers);
     Ok(Some(names.collect::<Vec<_>>().join(",")))

@@ -37,7 +37,7 @@ pub(crate) fn known_event(name: &str) -> Option<(EventType, u64)> {
     index(&SOFTWARE_NAMES).map(|config| (EventType::SOFTWARE, config))
 }
 
-/// All names accepted by [`known_event`].
+/// All names accepted by [`known_event`]: hardware and software events, no tool events.
 pub(crate) fn all_names() -> impl Iterator<Item = &'static str> {
     let aliases = ALIASES.iter().map(|(alias, _)| *alias);
     HARDWARE_NAMES

@@ -23,7 +23,7 @@ use crate::profile::{CodeKind, PeriodUnit, Profile, ProfileEvent};
 /// Path of the profiles service below a collector's address.
 pub const SERVICE_PATH: &str = "/v1development/profiles";
 
-/// Properties of the recording that its profiles contain.
+/// Properties of a recording that are stored with the profiles made of it.
 #[derive(Debug, Clone, Default)]
 pub struct OtlpRecording<'r> {
     /// Identifies the recording; the id of a profile is a hash of this id and the event's index.
@@ -108,6 +108,7 @@ struct Builder<'p> {
 
 impl<'p> Builder<'p> {
     fn new(profile: &'p Profile, recording: &'p OtlpRecording<'p>) -> Self {
+        // Entry 0 of each table is empty: an index of 0 means none.
         let mut strings = Interner::default();
         strings.number(String::new());
         let mut attributes = Interner::default();
@@ -253,6 +254,7 @@ impl<'p> Builder<'p> {
             mappings,
             locations,
             functions,
+            // Only the empty entry 0: no sample has a link.
             links: vec![Link {}],
             attributes: attributes.collect(),
             stacks: self.stacks,
@@ -300,7 +302,8 @@ impl<'p> Builder<'p> {
         functions
     }
 
-    /// The empty entry 0, then the locations by their ids.
+    /// The empty entry 0, then the locations by their ids. A location is an address with the frames of the function there and of
+    /// those inlined into it, innermost first.
     fn location_table(&mut self) -> Vec<Location> {
         let profile = self.profile;
         let locations = std::mem::take(&mut self.locations);

@@ -14,8 +14,9 @@ use crate::UnmappedObjects;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DiskFiles;
 
-/// The maximum size, 1 GiB, of files that are read because they can't be mapped, and of sparse files at paths where
-/// anyone can create them (perf maps): a sparse file of any size costs nothing to create.
+/// The maximum size, 1 GiB, of files that are read because they can't be mapped. Also the maximum size of sparse files in
+/// folders where anyone can create files ([`Files::read_trusted`], for perf maps): a sparse file of any size costs nothing to
+/// create.
 const MAX_READ: u64 = 1 << 30;
 
 /// Whether the path is one of the kernel's files that may be read: in `/proc` the kernel's symbols, modules and memory, and the
@@ -92,7 +93,7 @@ fn is_large_and_sparse(metadata: &Metadata) -> bool {
 /// Opens a regular file on a disk, or a file of the kernel that may be read ([`is_readable_kernel_file`]).
 fn open_regular(found: &FoundFile, path: &Path) -> io::Result<File> {
     match found.metadata().is_file() && is_readable_kernel_file(path) {
-        // for_reading() refuses files of procfs and sysfs.
+        // for_reading() refuses files of procfs and sysfs; this is a regular file, although any type could be opened.
         true => found.for_reading_any_type(),
         false => found.for_reading(),
     }
@@ -105,6 +106,7 @@ fn bytes_of(found: &FoundFile, path: &Path) -> io::Result<FileBytes> {
         return rperf_safefs::read_all(file, MAX_READ).map(FileBytes::from);
     }
     let mapped = rperf_sys::map_open_file(&file);
+    // mmap(2) reports ENOMEM also for more mappings than a process may have. The path is reported at the end of the run.
     if let Err(error) = &mapped
         && error.kind() == io::ErrorKind::OutOfMemory
     {
@@ -127,16 +129,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_mapped_and_proc_files_but_no_devices() {
-        let executable = DiskFiles.read(Path::new("/proc/self/exe")).unwrap();
-        assert!(executable.starts_with(b"\x7fELF"));
+    fn reads_and_lists_files_but_refuses_devices_folders_and_other_proc_files() {
+        let exe = Path::new("/proc/self/exe");
+        let exe_bytes = DiskFiles.read(exe).unwrap();
+        assert!(exe_bytes.starts_with(b"\x7fELF"));
         let status = DiskFiles.read(Path::new("/proc/self/status")).unwrap();
         assert!(status.starts_with(b"Name:"));
         let mut magic = [0; 4];
-        let exe = Path::new("/proc/self/exe");
         assert_eq!(DiskFiles.read_at(exe, 0, &mut magic).unwrap(), 4);
         assert_eq!(&magic, b"\x7fELF");
-        let last = executable.len() as u64 - 1;
+        let last = exe_bytes.len() as u64 - 1;
         assert_eq!(DiskFiles.read_at(exe, last, &mut magic).unwrap(), 1);
         let listed = DiskFiles.list(Path::new("/proc/self")).unwrap();
         assert!(listed.contains(&exe.to_path_buf()));

@@ -1,7 +1,8 @@
 //! Adds the functions that a run-time compiler dumped (`jit-PID.dump`) to a recording, as mappings of an object file.
 //!
-//! A function gets an MMAP2 record with the time at which it was loaded. The record is written before the end of the
-//! first round with a record of that time or later, so that readers, who sort by rounds, do not get it too late.
+//! A function gets an MMAP2 record with the time at which it was loaded. Rounds end with a FINISHED_ROUND record, and readers
+//! sort by rounds. The MMAP2 record is written at the end of the first round that has reached its time, so that readers get it
+//! early enough.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -58,12 +59,12 @@ pub struct JitInjector<S> {
     id: Option<u64>,
     /// Whether the recording's clock is the clock of dumps.
     is_monotonic: bool,
-    objects: S,
+    converter: S,
     /// Processes whose functions were added, and the time at which they mapped the dump; 0 if not recorded.
     processes: FxHashMap<u32, u64>,
     /// Mappings to be inserted, by time.
     pending: VecDeque<NewMapping>,
-    /// The latest time of the rewritten records.
+    /// The latest time of the records rewritten so far; `u64::MAX` at the end.
     highest: u64,
 }
 
@@ -73,7 +74,7 @@ struct NewMapping {
     record: Vec<u8>,
 }
 
-/// Whether records other than samples have times for all events; without them functions can't be inserted.
+/// Whether all events also put times into records that are not samples; without these times functions can't be inserted.
 #[must_use]
 pub fn has_record_times(events: &[EventDesc]) -> bool {
     let mut attrs = events.iter().map(|event| &event.attr);
@@ -84,7 +85,7 @@ pub fn has_record_times(events: &[EventDesc]) -> bool {
 
 impl<S: DumpConverter> JitInjector<S> {
     /// Creates the transform for a recording with these events. If `is_monotonic`, its clock is that of dumps.
-    pub fn new(endian: Endian, events: &[EventDesc], is_monotonic: bool, objects: S) -> Self {
+    pub fn new(endian: Endian, events: &[EventDesc], is_monotonic: bool, converter: S) -> Self {
         let first = events.first();
         let sample_type = first.map_or(SampleType(0), |event| event.attr.sample_type);
         Self {
@@ -93,7 +94,7 @@ impl<S: DumpConverter> JitInjector<S> {
             trailer: SampleIdLayout::new(sample_type),
             id: first.and_then(|event| event.ids.first().copied()),
             is_monotonic,
-            objects,
+            converter,
             processes: FxHashMap::default(),
             pending: VecDeque::new(),
             highest: 0,
@@ -118,21 +119,21 @@ impl<S: DumpConverter> JitInjector<S> {
         }
         let name = rperf_wire::name_text(mmap.filename);
         let path = name_path(&name);
-        let Some(object) = self.objects.object(&path) else {
+        let Some(object) = self.converter.object(&path) else {
             return;
         };
         let ahead = match (self.is_monotonic, time) {
             (true, _) => 0,
             // A process maps its dump when it begins it: both clocks tell the time of that moment.
             (false, Some(time)) => object.started.wrapping_sub(time),
-            (false, None) => return self.objects.unrelated_clock(&path),
+            (false, None) => return self.converter.unrelated_clock(&path),
         };
         self.processes.insert(pid, time.unwrap_or_default());
         self.add(pid, &object, ahead);
     }
 
-    /// Whether a mapping is replaced by those of the functions of its process: the mapping of the dump, and those of
-    /// anonymous memory from then on, which would hide the functions.
+    /// Whether a mapping is replaced by those of the functions of its process. These replace the mapping of the dump, and the
+    /// mappings of anonymous memory since the dump was mapped, which would hide the functions.
     fn is_replaced(&self, mmap: &Mmap<'_>, time: Option<u64>) -> bool {
         let Some(since) = self.processes.get(&mmap.pid.cast_unsigned()) else {
             return false;
@@ -177,7 +178,7 @@ impl<S: DumpConverter> JitInjector<S> {
             prot: PROT_READ | PROT_EXEC,
             flags: MAP_PRIVATE,
         });
-        let id = SampleId {
+        let sample_id = SampleId {
             pid_tid: Some((pid, pid)),
             time: Some(time),
             id: self.id,
@@ -191,13 +192,13 @@ impl<S: DumpConverter> JitInjector<S> {
             self.endian,
             |to| {
                 record.encode_body(to);
-                self.trailer.encode(&id, to);
+                self.trailer.encode(&sample_id, to);
             },
         );
         bytes
     }
 
-    /// Appends the mappings that are not later than the records so far.
+    /// Appends the pending mappings that are not later than the latest record so far.
     fn insert(&mut self, to: &mut Vec<u8>) {
         let due = self.pending.partition_point(|new| new.time <= self.highest);
         for new in self.pending.drain(..due) {
@@ -215,6 +216,7 @@ fn is_dump(path: &[u8]) -> bool {
 
 impl<S: DumpConverter> Transform for JitInjector<S> {
     fn is_ordered(&self) -> bool {
+        // A later record, even of the next round, may map a dump at an earlier time than a record that is to be dropped.
         true
     }
 
@@ -338,7 +340,8 @@ mod tests {
             jit.note(&records.concat());
             jit.rewrite(&records.concat(), &mut to);
             jit.end(&mut to);
-            // The times of the records; 1000 is added for functions, and FINISHED_ROUND is 0.
+            // The times of the records; 1000 is added to mark those of functions, 0 stands for FINISHED_ROUND. The sums happen to
+            // be the times in the dump, whose clock is 1000 ahead.
             let times = RawRecord::all(&to, endian).map(|(raw, _)| match raw.kind {
                 RecordKind::FINISHED_ROUND => 0,
                 RecordKind::MMAP2 => jit.events.record_time(&raw).unwrap_or_default() + 1_000,

@@ -1,4 +1,4 @@
-//! Durations and running threads, compared with simple loops over all records.
+//! State machines over records (durations and running threads), compared with simple loops over all records.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -22,13 +22,14 @@ type SchedEvent = (u64, u32, u32, bool, u32);
 
 fn recording(endian: Endian, events: &[SchedEvent]) -> Vec<u8> {
     let mut recording = Recording::new(endian);
-    for (time, cpu, tid, wakes, other) in events {
-        match wakes {
+    for (time, cpu, tid, is_wakeup, other) in events {
+        match is_wakeup {
             true => recording.wakeup(*time, *cpu, *tid, *other),
+            // 1: the state of the previous thread, sleeping.
             false => recording.switch(*time, *cpu, (*tid, 1), *other),
         }
     }
-    // A sample of an event that neither begins nor ends a span.
+    // A sample of an event that neither begins nor ends a span (a duration).
     recording.sample(CYCLES, (1, 0, 1), &[]);
     recording.finish()
 }
@@ -75,6 +76,7 @@ proptest! {
             let pair = EventPair { from: keyed(WOKEN, "pid"), to: keyed(SWITCHED, "next_pid") };
             let filter = FilteredSamples { filter: &SampleCriteria::default(), resolver: &resolver };
             let threads = NonZeroUsize::new(threads).expect("threads");
+            // No matter: no thread is the idle task (0).
             let with_idle = true;
             let times = sample_times(replay, WOKEN, filter, with_idle, threads);
             assert_eq!(times.len(), events.iter().filter(|(.., is_wakeup, _)| *is_wakeup).count());
@@ -111,6 +113,7 @@ proptest! {
         let mut expected = Vec::new();
         for (time, _, tid, kind) in sorted {
             let changed = match kind {
+                // The idle task (0) is not counted.
                 0 => tid != 0 && running.insert(tid),
                 _ => running.remove(&tid),
             };

@@ -25,6 +25,7 @@ proptest! {
     #[test]
     fn differences_of_readings_are_summed(readings in prop::collection::vec(any::<[[u64; 3]; 2]>(), 1..8)) {
         let events = Events { count: 2, possible_cpus: 4 };
+        // The readings of 2 events (`programs::reading`: BUSY, then 2 times STRIDE), then their sums (2 times `SUM_SIZE`).
         let sums = 8 + 2 * 48;
         let mut memory = vec![0; sums + 2 * 24];
         for of_events in &readings {
@@ -51,18 +52,20 @@ proptest! {
     }
 }
 
-/// The distances of jumps have 16 bits.
+/// Long programs could not be encoded if they jumped too far: the distances of jumps have 16 bits.
 #[test]
 fn programs_for_many_events_can_be_built() {
     let events = Events {
         count: i16::try_from(MAX_COUNTED_EVENTS).unwrap(),
         possible_cpus: 8,
     };
-    let levels = Groups::Cgroups((1..=20).collect());
+    // At 20 levels of the hierarchy.
+    let cgroups = Groups::Cgroups((1..=20).collect());
+    // Any value does for the descriptors of the 6 maps: nothing is loaded.
     let descriptors = [0; 6];
     for program in [
         programs::account(events, &Groups::Tasks),
-        programs::account(events, &levels),
+        programs::account(events, &cgroups),
         programs::enter(events, 0),
         programs::leave(events, 0),
     ] {
@@ -110,8 +113,9 @@ fn count(scope: &CountedScope, work: impl FnOnce()) -> Option<Vec<CountSum>> {
     let mut groups = kernel.read(&cpus).unwrap();
     assert_eq!(kernel.lost_tasks().unwrap(), 0);
     let groups = groups.iter_mut().map(|events| {
-        let all = events.remove(0).into_iter();
-        all.fold(CountSum::default(), |sum, one| CountSum {
+        // Those of the only event, by CPU.
+        let sums = events.remove(0).into_iter();
+        sums.fold(CountSum::default(), |sum, one| CountSum {
             value: sum.value + one.value,
             enabled: sum.enabled + one.enabled,
             running: sum.running + one.running,
@@ -120,7 +124,7 @@ fn count(scope: &CountedScope, work: impl FnOnce()) -> Option<Vec<CountSum>> {
     Some(groups.collect())
 }
 
-/// Touches pages that were never touched.
+/// Touches pages that were never touched: a page fault for each. The tests allow for a few hundred other faults.
 fn fault(pages: usize) {
     for _ in 0..pages {
         let mut page = AnonymousMap::new(page_size(), PageOptions::default()).unwrap();
@@ -182,6 +186,7 @@ fn the_root_cgroup_contains_all_tasks() {
     let Some((id, level)) = folder.and_then(|folder| folder.id_and_level("/").unwrap()) else {
         return;
     };
+    // No cgroup has this id.
     let empty = CgroupPlace {
         id: u64::MAX,
         level: 3,
@@ -194,7 +199,7 @@ fn the_root_cgroup_contains_all_tasks() {
 }
 
 #[test]
-fn programs_without_types_are_refused() {
+fn programs_without_types_and_unknown_programs_are_refused() {
     let Ok(program) = rperf_sys::KprobeProgram::empty() else {
         return;
     };

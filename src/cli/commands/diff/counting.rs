@@ -46,7 +46,8 @@ pub(super) struct ComparedEvent {
     kind: EventType,
     config: u64,
     pub(super) histogram: Histogram,
-    /// The histogram of samples selected without the filters of tasks and code; only if percentages refer to its total.
+    /// The histogram of the samples that are selected if the filters of tasks and code are ignored (others, as of time, apply);
+    /// `None` unless percentages refer to its total.
     pub(super) unfiltered: Option<Histogram>,
     /// With `-c cycles`, the basic blocks between branches.
     pub(super) blocks: Vec<Block>,
@@ -67,18 +68,22 @@ impl SamplesFile {
             context.paginate("diff")?;
             dump(&analysis)?;
         }
-        let filter = settings.filters.of_file(number);
+        let requested = settings.filters.of_file(number);
+        // Times are those of the recording's clock.
         let relative_times = false;
-        let filter = filter.filter(data.metadata(), relative_times)?.non_empty();
-        let unfiltered_criteria = filter
+        let filter = requested
+            .filter(data.metadata(), relative_times)?
+            .non_empty();
+        let filter_of_total = filter
             .as_ref()
             .and_then(|filter| without_tasks_and_code(filter, settings));
         let mut selections = vec![filter.as_ref().map(|filter| filter as &dyn SelectSamples)];
-        selections.extend(unfiltered_criteria.as_ref().map(|filter| Some(filter as _)));
+        selections.extend(filter_of_total.as_ref().map(|filter| Some(filter as _)));
         let (histograms, blocks) = histograms(&analysis, settings, &selections)?;
         let mut histograms = histograms.into_iter();
         let mut blocks = blocks.into_iter();
         let mut filtered = histograms.next().unwrap_or_default();
+        // Without a second selection, no event has one.
         let mut unfiltered = histograms.next().unwrap_or_default();
         analysis.end_progress();
         let damage = analysis
@@ -100,8 +105,8 @@ impl SamplesFile {
         })
     }
 
-    /// Returns the event to compare with `baseline`, an event of the baseline: the first of the same type and configuration, otherwise the
-    /// first of the same name.
+    /// Returns this file's event to compare with `baseline`, an event of the baseline file: the first of the same type and
+    /// configuration, otherwise the first of the same name.
     pub(super) fn pair_of(&self, baseline: &ComparedEvent) -> Option<&ComparedEvent> {
         let is_same =
             |event: &&ComparedEvent| (event.kind, event.config) == (baseline.kind, baseline.config);
@@ -122,9 +127,9 @@ fn without_tasks_and_code(
     filter: &SampleCriteria,
     settings: &DiffSettings,
 ) -> Option<SampleCriteria> {
-    // With `--baseline-only`, the total of the baseline is that of its remaining rows, which have only selected samples.
-    // Otherwise the totals of a histogram already include the samples of other tasks and code, unless `--percentage relative`
-    // excludes them.
+    // With `--baseline-only`, the baseline's total is the sum of the rows that remain, which have only samples of the selected
+    // tasks and code: a total that includes other tasks and code needs a histogram of its own. Without `--baseline-only`,
+    // histograms count these in their totals. With `--percentage relative`, totals should not include them.
     let is_needed = settings.compare.baseline_only && !settings.relative;
     is_needed.then(|| SampleCriteria {
         comms: None,
@@ -136,8 +141,8 @@ fn without_tasks_and_code(
     })
 }
 
-/// Returns an error if records are missing, so that the exit status is not 0. A message about the missing records was printed when the
-/// file was opened.
+/// Returns an error if records are missing, so that the exit status is not 0. A message about the missing records was printed
+/// when the file was opened.
 pub(super) fn check_complete(data: &PerfData<'_>, path: &Path) -> Result<(), CliError> {
     match data.is_truncated() {
         true => Err(CliError::message(
@@ -148,8 +153,8 @@ pub(super) fn check_complete(data: &PerfData<'_>, path: &Path) -> Result<(), Cli
     }
 }
 
-/// Returns for each selection of samples the histogram of each event; a selection of `None` is all samples. With `-c cycles`, also
-/// returns the blocks of each event for the first selection.
+/// Returns for each selection of samples the histogram of each event; a selection of `None` is all samples. With `-c cycles`,
+/// also returns the blocks of each event for the first selection.
 fn histograms(
     analysis: &Analysis<'_>,
     settings: &DiffSettings,

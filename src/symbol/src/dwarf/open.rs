@@ -82,12 +82,14 @@ fn find_main(
     if let Some(file) = take(&source.path, source.bytes.clone()) {
         return Some(file);
     }
+    // Objects of other kinds have no separate files of debug information that are looked for here.
     if !matches!(source.kind, ObjectKind::User | ObjectKind::KernelModule) {
         return None;
     }
     // Without a build-id, it is unknown whether another file belongs to this object.
     let id = source.build_id.as_ref()?;
     let request = ObjectRequest::new(&source.object, source.kind);
+    // Also for a kernel module: any candidate is checked by its build-id.
     let others = candidates::of_user_object(files, paths, &request, Some(id));
     let at_hand = others
         .into_iter()
@@ -108,11 +110,11 @@ fn find_main(
 fn find_alternate(files: &dyn Files, paths: &SearchPaths, main: &DebugFile) -> Option<DebugFile> {
     let (link, id) = main.alternate.as_ref()?;
     let wanted = BuildId::from_bytes(id);
-    let beside = main.path.parent().unwrap_or(Path::new(""));
+    let main_folder = main.path.parent().unwrap_or(Path::new(""));
     let by_id = wanted
         .iter()
         .flat_map(|id| candidates::installed_by_id(paths, id));
-    let by_path = [beside.join(link), paths.under_symfs(link)];
+    let by_path = [main_folder.join(link), paths.under_symfs(link)];
     let at_hand = by_id.chain(by_path).find_map(|path| {
         let bytes = files.read(&path).ok()?;
         let found = build_id_of_elf(&bytes);
@@ -137,8 +139,9 @@ fn debuginfo_request<'a>(build_id: &'a BuildId, object: &'a Path) -> FileRequest
     }
 }
 
-fn find_package(files: &dyn Files, object: &Path) -> Option<DebugFile> {
-    let mut path = object.as_os_str().to_owned();
+/// The package of split units (`.dwp`) next to the main file.
+fn find_package(files: &dyn Files, main_path: &Path) -> Option<DebugFile> {
+    let mut path = main_path.as_os_str().to_owned();
     path.push(".dwp");
     let path = PathBuf::from(path);
     let bytes = files.read(&path).ok()?;

@@ -21,6 +21,7 @@ use crate::files::Files;
 pub(super) struct ReadUnit {
     functions: UnitFunctions,
     rows: LineRows,
+    /// The source files, by the file numbers of rows and calls.
     files: Vec<Option<FileId>>,
     split: Option<SplitUnit>,
 }
@@ -105,8 +106,8 @@ impl ReadUnit {
         true
     }
 
-    /// Returns the unit with the entries of functions (this unit or its split unit) and the file that has the unit. Makes a
-    /// split unit the current one of `units`.
+    /// Returns the unit with the entries (DIEs) of functions, which is this unit or its split unit, and whether that is in the
+    /// main or the split file. Sets `units.split` to the sections with the split unit.
     fn open<'a>(
         &'a self,
         object: &'a DebugObject,

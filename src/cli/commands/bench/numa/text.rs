@@ -1,4 +1,4 @@
-//! The text of `bench numa mem`.
+//! The text of `bench numa mem`. Its tasks are the threads of its processes.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use rperf_bench::numa::{NumaMem, NumaResult};
 
 use super::NumaMachine;
 
-/// Number of bytes in a gigabyte of the results. Megabytes of sizes are powers of two instead.
+/// Number of bytes in a gigabyte (GB) of the results. A megabyte (MB) of the introduction has 2^20 bytes instead.
 const GIGA: f64 = 1e9;
 
 /// Speeds in gigabytes per second, over the run time of the slowest task.
