@@ -7,22 +7,22 @@ use super::context::Context;
 use super::error::CliError;
 use super::input::Input;
 
-/// Prints the header of `input` with local times; with `full`, also topology and caches.
+/// Prints the header of `input` with local times; with `full`, also long sections such as topology and caches.
 pub(crate) fn print_header(
     context: &Context,
     input: &Input,
     data: &PerfData<'_>,
     full: bool,
 ) -> Result<(), CliError> {
-    let options = HeaderOptions {
+    let header_options = HeaderOptions {
         full,
         ..options(input.mtime)
     };
-    write_header(&mut context.stdout(), data, &options)?;
+    write_header(&mut context.stdout(), data, &header_options)?;
     Ok(())
 }
 
-/// Returns how the header is printed, for a recording last modified at `mtime`, in seconds since 1970.
+/// Returns how the header is printed, without long sections, for a recording last modified at `mtime` (in seconds since 1970).
 pub(crate) fn options(mtime: i64) -> HeaderOptions<'static> {
     HeaderOptions {
         // As in perf, the recording counts as captured when its file was last modified.

@@ -1,4 +1,4 @@
-//! Helpers for the tests of several programs.
+//! Helpers shared by the tests of the BPF programs.
 
 use std::{fs, thread};
 
@@ -6,11 +6,11 @@ use rperf_testkit::skip;
 
 use crate::Error;
 
-/// Returns the programs that were started. `None` if they cannot run here: reports the test of this thread as skipped, with the
-/// reason.
+/// Returns the BPF programs that were started. If they cannot run on this system, reports the test of this thread as skipped,
+/// with the reason, and returns `None`.
 ///
 /// # Panics
-/// Other errors; also a skipped test, if none may be skipped ([`skip`]).
+/// If they failed to start for another reason, or if tests must not be skipped (see [`skip`]).
 pub(crate) fn running<T>(started: Result<T, Error>) -> Option<T> {
     match started {
         Ok(programs) => Some(programs),

@@ -27,6 +27,7 @@ impl<'a> WordRole<'a> {
     pub(crate) fn find(command: &'a Command, words: &'a [OsString]) -> Option<Self> {
         let last = words.len().checked_sub(1)?;
         let has_workload = command.get_positionals().any(Arg::is_trailing_var_arg_set);
+        // Takes the words before the last one, as when the command runs.
         let mut pass = WordPass::new(command, words);
         let (mut before, mut is_past_options) = (0, false);
         while pass.next < last {
@@ -84,7 +85,8 @@ fn option<'a>(command: &'a Command, long: &[u8]) -> Option<WordRole<'a>> {
     })
 }
 
-/// Returns the role of a word of short options, given without its dash. The first option with a value takes the rest of the word.
+/// Returns the role of a word of short options, given without its dash. The first option with a value takes the rest of the word;
+/// if it is the last letter, its value would be the next word, and this word is only an option.
 fn bundle<'a>(command: &'a Command, letters: &[u8]) -> WordRole<'a> {
     for (position, &letter) in letters.iter().enumerate() {
         let mut args = options(command);
@@ -181,7 +183,7 @@ mod tests {
 
     #[test]
     fn words_and_options_mix_where_there_is_no_workload() {
-        let list = Command::new("list")
+        let list_command = Command::new("list")
             .arg(value("output", "file").short('o'))
             .arg(Arg::new("words").num_args(0..));
         for (line, expected) in [
@@ -191,7 +193,7 @@ mod tests {
             ("hw -o ", "output from 0"),
             ("-- -o ", "word 1"),
         ] {
-            assert_eq!(role(&list, line), expected, "{line:?}");
+            assert_eq!(role(&list_command, line), expected, "{line:?}");
         }
     }
 }

@@ -28,8 +28,11 @@ struct ProbeActions<'m> {
     added: Vec<ProbeSpec>,
     /// The definitions of `--definition`, whose events are only printed.
     printed: Vec<ProbeSpec>,
+    /// The lines to list (`--line`).
     line: Option<&'m String>,
+    /// The places whose variables are listed (`--vars`).
     variables: Vec<ProbeSpec>,
+    /// Whether functions are listed (`--funcs`).
     functions: bool,
 }
 
@@ -46,10 +49,10 @@ impl<'m> ProbeActions<'m> {
         }
     }
 
-    /// Checks that exactly one action is given (`--add` and `--del` count as one), and that options that apply to some actions
-    /// only are given with one of these.
+    /// Checks that exactly one action is requested (`--add` and `--del` count as one), and that each option that only some
+    /// actions accept is given with one of them.
     fn check(&self, matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
-        let modes = [
+        let requested = [
             self.line.is_some(),
             !self.variables.is_empty(),
             self.functions,
@@ -57,7 +60,11 @@ impl<'m> ProbeActions<'m> {
             !self.deleted.is_empty() || !self.added.is_empty(),
             !self.printed.is_empty(),
         ];
-        match modes.iter().filter(|is_on| **is_on).count() {
+        match requested
+            .iter()
+            .filter(|is_requested| **is_requested)
+            .count()
+        {
             1 => {}
             0 => return Err(args::no_action(context)),
             _ => {
@@ -68,8 +75,8 @@ impl<'m> ProbeActions<'m> {
         }
         let lists_variables = !self.variables.is_empty();
         let may_use_cache = self.line.is_none() && !lists_variables && !self.functions;
-        // An option, the actions that it needs (the message adds the first `--`), and whether one of these is given.
-        for (name, with, applies) in [
+        // An option, the actions that accept it (the message adds the first `--`), and whether one of these is requested.
+        for (name, actions, is_accepted) in [
             ("externs", "vars", lists_variables),
             ("range", "vars", lists_variables),
             (
@@ -80,8 +87,8 @@ impl<'m> ProbeActions<'m> {
             ("bootconfig", "definition", !self.printed.is_empty()),
             ("cache", "add, --del, --definition or --list", may_use_cache),
         ] {
-            if is_given(matches, name) && !applies {
-                return Err(CliError::usage(format!("--{name} needs --{with}")));
+            if is_given(matches, name) && !is_accepted {
+                return Err(CliError::usage(format!("--{name} needs --{actions}")));
             }
         }
         Ok(())
@@ -105,7 +112,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         return list::run(pattern, matches, context);
     }
     if !actions.printed.is_empty() {
-        return define(&actions.printed, matches, context);
+        return print_definitions(&actions.printed, matches, context);
     }
     if !actions.deleted.is_empty() {
         delete::run(&actions.deleted, matches, context)?;
@@ -117,7 +124,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
 }
 
 /// `-D`: prints the lines that would create the events in the kernel's lists, or their bootconfig entries.
-fn define(
+fn print_definitions(
     definitions: &[ProbeSpec],
     matches: &ArgMatches,
     context: &Context,
@@ -130,15 +137,16 @@ fn define(
                 writeln!(out, "{event}")?;
                 continue;
             }
-            let line = event.bootconfig_entry().ok_or_else(|| {
+            let entry = event.bootconfig_entry().ok_or_else(|| {
                 CliError::usage(
                     "--bootconfig: probes of programs cannot be set while the kernel boots",
                 )
             })?;
+            // Such entries have no group: the kernel puts their events into the group `kprobes`.
             if event.group != KERNEL_GROUP {
                 context.warn(format_args!("Group name {} is ignored", event.group));
             }
-            writeln!(out, "{line}")?;
+            writeln!(out, "{entry}")?;
         }
     }
     out.flush()?;

@@ -120,6 +120,7 @@ mod tests {
     #[test]
     fn failed_allocations_are_errors_and_change_nothing() {
         let mut list = vec![7_u64];
+        // With the item in `list`, the largest size that a `Vec` may request.
         let more = isize::MAX as usize / 8 - 1;
         let bytes = (more + 1) * 8;
         assert_eq!(reserve(&mut list, more), Err(OutOfMemory { bytes }));

@@ -6,14 +6,14 @@ pub fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 
-/// Whether `pattern` matches all of `name`: `*` matches any run of bytes, `?` any byte, `[a-c]` one of a set, and `[!a-c]` any
-/// byte outside a set; `\` escapes the next byte outside of sets. A `]` at the start of a set is one of its bytes. A `[` whose
-/// set has no end is literal, and so is a `\` at the end.
+/// Whether `pattern` matches all of `name`: `*` matches any run of bytes, `?` any byte, `[a-c]` a byte of the set, and `[!a-c]` a
+/// byte that is not in the set. `\` escapes the next byte, but is an ordinary byte in a set. A `]` at the start of a set is one
+/// of its bytes. A `[` whose set has no end is literal, and so is a `\` at the end.
 #[must_use]
 pub fn matches_pattern(pattern: &str, name: &str) -> bool {
     let (mut pattern, mut name) = (pattern.as_bytes(), name.as_bytes());
-    // The pattern after the last star, and the rest of the name, at whose start the last comparison with that pattern began.
-    // After a mismatch, the star matches one more byte.
+    // The pattern after the last star, and the part of the name that was last compared with it. After a mismatch, the star
+    // takes the first byte of that part, and the comparison starts again after it.
     let mut retry: Option<(&[u8], &[u8])> = None;
     loop {
         if let [b'*', rest @ ..] = pattern {
@@ -108,7 +108,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_matches_as_defined(pattern in "[ab*?]{0,9}", name in "[ab]{0,9}") {
+        fn stars_and_question_marks_match_as_defined(pattern in "[ab*?]{0,9}", name in "[ab]{0,9}") {
             let expected = naive(pattern.as_bytes(), name.as_bytes());
             prop_assert_eq!(matches_pattern(&pattern, &name), expected);
         }
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_ranges_and_their_negation() {
+    fn sets_ranges_negation_and_escapes() {
         assert!(matches_pattern("sched_process_[ef]*", "sched_process_fork"));
         assert!(!matches_pattern(
             "sched_process_[ef]*",

@@ -16,7 +16,7 @@ const SCRIPT_RECORDS: [(&str, RecordKind); 5] = [
     ("auxtrace_error", RecordKind::AUXTRACE_ERROR),
 ];
 
-/// The types of records that any script may need.
+/// The types of records that scripts can need: those passed to functions, and those that a database export needs.
 #[must_use]
 pub fn script_record_kinds() -> Vec<RecordKind> {
     let script_records = SCRIPT_RECORDS.iter().map(|(_, kind)| *kind);
@@ -35,8 +35,8 @@ pub(crate) struct RecordCall {
 
 /// The calls for the records that the script has functions for.
 pub(crate) fn record_calls(functions: &ScriptFunctions) -> Vec<RecordCall> {
-    let known = SCRIPT_RECORDS.iter();
-    let called = known.filter(|(function, _)| functions.get(function).is_some());
+    let all = SCRIPT_RECORDS.iter();
+    let called = all.filter(|(function, _)| functions.get(function).is_some());
     called
         .map(|&(function, kind)| RecordCall { function, kind })
         .collect()
@@ -73,6 +73,8 @@ fn task_and_cpu(record: &NonSampleRecord<'_>) -> (u32, u32, u32) {
     (pid, tid, record.id.cpu.unwrap_or(u32::MAX))
 }
 
+/// Writes the arguments of `context_switch`. The task of the record is switched in or out; the other one (`np_pid`, `np_tid`) is
+/// the next or previous task.
 fn write_switch(record: &NonSampleRecord<'_>, switch: Switch, writer: &mut MarshalWriter) {
     let (pid, tid, cpu) = task_and_cpu(record);
     let misc = record.raw.misc;
@@ -83,7 +85,7 @@ fn write_switch(record: &NonSampleRecord<'_>, switch: Switch, writer: &mut Marsh
     for number in [cpu, pid, tid, np_pid, np_tid] {
         writer.signed(number.cast_signed().into());
     }
-    // The machine of the task: the host.
+    // The process id of the task's machine, as perf calls host and guests: -1 for the host.
     writer.signed(-1);
     writer.boolean(out);
     writer.boolean(out && has(misc, Misc::SWITCH_OUT_PREEMPT));
@@ -119,12 +121,12 @@ fn write_trace_error(error: &AuxTraceError<'_>, misc: Misc, writer: &mut Marshal
     }
     writer.unsigned(error.ip);
     writer.unsigned(error.time.unwrap_or_default());
-    // Plain: the arguments are appended to other values, in which references to texts have other numbers.
+    // Without a reference number: the arguments are appended to other marshalled values, which have their own numbers.
     writer.plain_text(error.message);
     writer.unsigned(u64::from(misc.mode_bits().0));
-    let (machine, cpu) = error.machine.unwrap_or_default();
-    writer.signed(machine.cast_signed().into());
-    writer.signed(cpu.cast_signed().into());
+    let (guest_pid, guest_cpu) = error.machine.unwrap_or_default();
+    writer.signed(guest_pid.cast_signed().into());
+    writer.signed(guest_cpu.cast_signed().into());
 }
 
 fn has(misc: Misc, flag: Misc) -> bool {

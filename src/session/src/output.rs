@@ -77,10 +77,11 @@ struct PendingFile {
 }
 
 impl Replacement {
-    /// Creates a file accessible only to its owner; opens an existing device or FIFO.
-    pub(crate) fn create(path: &Path, naming: PathOrigin) -> Result<(Self, OutputFile), Error> {
+    /// Creates a file accessible only to its owner, or opens an existing device or FIFO, for which the rules depend on the origin
+    /// of the path ([`find_in_place`]).
+    pub(crate) fn create(path: &Path, origin: PathOrigin) -> Result<(Self, OutputFile), Error> {
         let error = output_error(path);
-        if let Some(device) = find_in_place(path, naming).map_err(error)? {
+        if let Some(device) = find_in_place(path, origin).map_err(error)? {
             let file = device.for_reading_and_writing().map_err(error)?;
             let replacement = Self {
                 path: path.to_owned(),
@@ -106,11 +107,11 @@ impl Replacement {
     /// Also returns the header's file and those of the rings.
     pub(crate) fn create_directory(
         path: &Path,
-        naming: PathOrigin,
+        origin: PathOrigin,
         rings: usize,
     ) -> Result<(Self, OutputFile, Vec<File>), Error> {
         let error = output_error(path);
-        if find_in_place(path, naming).map_err(error)?.is_some() {
+        if find_in_place(path, origin).map_err(error)?.is_some() {
             return Err(error(io::Error::from_raw_os_error(libc::ENOTDIR)));
         }
         let (folder, name) = folder_and_name(path, libc::EEXIST).map_err(error)?;
@@ -127,7 +128,7 @@ impl Replacement {
             temporary,
             directory: Some(directory),
         };
-        // From here on the directory is removed on failure.
+        // Errors of the files are returned only now, when dropping `replacement` removes the directory.
         let replacement = Self::new(path, pending);
         let (file, device) = (file.map_err(error)?, false);
         Ok((
@@ -219,8 +220,8 @@ fn create_unused<T>(
     }
 }
 
-/// Renames the existing output, if any, to `old`. A file, a link (not its target) or the directory of a recording that has the
-/// name `old` is removed before.
+/// Renames the existing output to `old`. A file, a link (not its target) or the directory of a recording that has the name `old`
+/// is removed first. Changes nothing if there is no output.
 fn keep_old(folder: &Folder, name: &OsStr, old: &OsStr) -> io::Result<()> {
     // The removed file is kept open until the end of this function, and then closed in a separate thread.
     let mut replaced = UnlinkedFiles::default();
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_replace_files_and_vice_versa() {
+    fn an_old_directory_is_replaced_if_it_contains_only_a_recording() {
         let directory = directory("parts");
         let path = directory.join("perf.data");
         let old = directory.join("perf.data.old");
@@ -304,6 +305,7 @@ mod tests {
         let (mut replacement, _file) = Replacement::create(&path, PathOrigin::Default).unwrap();
         replacement.commit().unwrap();
         assert!(path.is_file() && old.join("data").is_file());
+        // A directory with any other file is not removed.
         fs::write(old.join("other"), "kept").unwrap();
         let (mut replacement, _file) = Replacement::create(&path, PathOrigin::Default).unwrap();
         assert!(matches!(replacement.commit(), Err(Error::Output { .. })));

@@ -219,7 +219,7 @@ impl<'a> Dump<'a> {
         self.recording.endian
     }
 
-    /// Makes the first `count` events known.
+    /// Makes the first `count` events of the recording known, or all if there are fewer.
     fn learn(&mut self, count: usize) {
         self.known = count.min(self.recording.events.len());
         for event in self.events() {
@@ -257,9 +257,11 @@ impl<'a> Dump<'a> {
         hex::write(out, &self.scratch)
     }
 
-    /// Writes CPU and time, each if any event records it: the largest number (perf's -1 as unsigned) if this record lacks the
-    /// field, is of an unknown event or cannot be decoded; 0 for records of the recorder. Without trailers, records other than
-    /// samples always show `-1` for both.
+    /// Writes CPU and time, each if any known event records it. As in perf, a field is
+    /// - the largest number (an unsigned -1) if this record lacks it, is of an unknown event or cannot be decoded;
+    /// - 0 in records of the recorder.
+    ///
+    /// If records other than samples have no trailers, these records show `-1` for both, whether or not an event records them.
     fn write_stamp(
         &self,
         out: &mut dyn Write,

@@ -19,7 +19,8 @@ use crate::{EventContext, EventLayouts, Loss, Observer, Sleep, SwitchedOut, Task
 /// Options of a [`TimeHistory`]. A list that is `None` selects all.
 #[derive(Debug, Clone, Default)]
 pub struct TimeHistoryOptions {
-    /// Start of the time range in nanoseconds; 0 for no limit. Stretches are clipped to the range.
+    /// Start of the time range in nanoseconds; 0 for no limit. Stretches, the times between two switches of a CPU, are clipped to
+    /// the range.
     pub start: u64,
     /// End of the time range in nanoseconds; 0 for no limit.
     pub end: u64,
@@ -112,12 +113,13 @@ pub struct TimeHistory<R> {
     last_switch: FxHashMap<u32, u64>,
     /// Time of the first switch not before the start of the time range; 0 if there was none yet.
     first: u64,
-    /// Time of the last switch not after the end of the time range; 0 if there was none yet. A later switch counts as one at the
-    /// end of the range if it ends a counted stretch that began before the end of the range.
+    /// Time of the last switch not after the end of the time range; 0 if there was none yet. If a counted stretch extends beyond
+    /// the end of the range, the switch at its end counts as one at the end of the range.
     last: u64,
     /// Number of events of excluded tasks; an event of two excluded tasks counts twice.
     skipped: u64,
     flow: FoldControl,
+    /// Where records of the recording were lost.
     losses: LostStretches,
 }
 
@@ -226,7 +228,7 @@ impl<R: TimeRows> TimeHistory<R> {
         }
     }
 
-    /// Notes the priority of a task that is not idle, if tasks are selected by priority.
+    /// Notes the priority of a task other than the idle task, if tasks are selected by priority.
     fn learn_priority(&mut self, tid: i32, priority: i32) {
         if tid != 0 && self.options.priorities.is_some() {
             let task = self.tasks.find_or_add(super::UNKNOWN_PID, tid);
@@ -234,8 +236,8 @@ impl<R: TimeRows> TimeHistory<R> {
         }
     }
 
-    /// Handles the switch-out of a task. Returns the time of the switch; the end of the time range if the switch is later, the
-    /// run began before that end and the task is counted.
+    /// Handles the switch-out of a task other than the idle task. Returns the time of the switch, or the end of the time range if
+    /// the stretch is clipped there and the task is counted.
     fn task_switch(
         &mut self,
         at: &EventContext,
@@ -265,7 +267,7 @@ impl<R: TimeRows> TimeHistory<R> {
                 time: to,
                 cpu,
                 task: self.tasks.get(index),
-                event: switched_out(&times.last, event, stack),
+                event: switched_out_event(&times.last, event, stack),
             };
             self.flow = self.rows.row(&row);
         }
@@ -303,6 +305,7 @@ impl<R: TimeRows> TimeHistory<R> {
         let within = self.options.within(from, time);
         let is_cpu_shown = self.shows_switches(cpu);
         let idle = self.idle.cpu(cpu);
+        // With `idle_only`, idle time that belongs to no task has no row.
         let mut has_row = is_cpu_shown;
         if let Some((from, to)) = within {
             if is_cpu_shown {
@@ -325,7 +328,7 @@ impl<R: TimeRows> TimeHistory<R> {
                     time: to,
                     cpu,
                     task: &self.idle_task,
-                    event: switched_out(&idle.times.last, event, ""),
+                    event: switched_out_event(&idle.times.last, event, ""),
                 };
                 self.flow = self.rows.row(&row);
             }
@@ -444,7 +447,7 @@ impl TaskTimes {
     }
 }
 
-fn switched_out<'r>(
+fn switched_out_event<'r>(
     times: &'r StretchTimes,
     event: &SchedSwitch<'r>,
     stack: &'r str,
@@ -464,6 +467,7 @@ fn switched_out<'r>(
     }
 }
 
+/// The detail of each event is its stack as text.
 impl<R: TimeRows> Observer<String> for TimeHistory<R> {
     fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, stack: String) {
         if !self.losses.usable_event(at) {

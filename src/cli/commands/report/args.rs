@@ -44,7 +44,7 @@ pub(super) const COLOR: &str = "stdio-color";
 pub(in crate::cli::commands) fn command() -> Command {
     let command = Command::new("report").long_about(ABOUT);
     command
-        .args(input())
+        .args(input_options())
         .args(table())
         .args(selection())
         .args(annotation_and_branches())
@@ -53,7 +53,7 @@ pub(in crate::cli::commands) fn command() -> Command {
 }
 
 /// Returns the options on the input, and those that print data about the file instead of a table.
-fn input() -> Vec<Arg> {
+fn input_options() -> Vec<Arg> {
     vec![
         // The first five options do not exist in perf 6.1. They precede perf's because the error for an ambiguous prefix
         // names the last two matches, which should be the same as in perf.
@@ -225,7 +225,7 @@ fn rest() -> Vec<Arg> {
     ]
 }
 
-/// Declares the positional word, which is refused. perf uses the word as a symbol filter, but users often mean the name of a file.
+/// Declares the positional word, which is refused. perf uses it as a symbol filter, but users often mean the name of a file.
 fn refused_word() -> Arg {
     Arg::new("symbol-filter-word")
         .num_args(0..)

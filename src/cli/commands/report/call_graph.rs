@@ -90,13 +90,14 @@ impl CallGraphFormat {
         Ok(graph)
     }
 
+    /// Reads the configuration.
     fn configure(&mut self, context: &Context) -> Result<(), CliError> {
         let text = |name| context.config.text(name);
-        if let Some(percent) = text("report.percent-limit").and_then(percent) {
-            self.min_percent = percent;
+        if let Some(limit) = text("report.percent-limit").and_then(percent) {
+            self.min_percent = limit;
         }
-        if let Some(percent) = text("call-graph.threshold").and_then(percent) {
-            self.min_percent = percent;
+        if let Some(threshold) = text("call-graph.threshold").and_then(percent) {
+            self.min_percent = threshold;
         }
         if let Some(number) = text("call-graph.print-limit").and_then(|text| text.parse().ok()) {
             self.max_children = NonZeroUsize::new(number);
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_come_in_any_order() {
+    fn words_come_in_any_order() {
         let expected = CallGraphFormat {
             min_percent: 2.5,
             max_children: NonZeroUsize::new(10),
@@ -261,9 +262,10 @@ mod tests {
     }
 
     #[test]
-    fn unknown_values_are_refused() {
+    fn invalid_words_are_refused() {
         assert!(parse("upwards").is_err_and(|text| text.contains("'upwards'")));
         assert!(parse("0.5,3,7").is_err_and(|text| text.contains("'7'")));
+        // A threshold is at most 100 percent.
         assert!(parse("101").is_err());
     }
 }

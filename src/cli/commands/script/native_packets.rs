@@ -8,7 +8,7 @@ use crate::cli::error::CliError;
 ///
 /// # Errors
 ///
-/// Status 129: another word.
+/// A usage error (exit status 129) for any other word.
 pub(super) fn parse(words: &[String]) -> Result<PacketLayout, CliError> {
     let mut layout = PacketLayout::default();
     for word in words {

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_move_below_another_directory() {
+    fn only_absolute_paths_get_the_prefix() {
         let moved = |strip| PathPrefix {
             directory: Some("/new".into()),
             strip,

@@ -9,8 +9,8 @@ use super::{TableFinding, UnitScale};
 pub struct VendorEvent {
     /// The name in lower case: `mem_load_retired.l3_hit`.
     pub name: String,
-    /// Name of the PMU without the instance number (`uncore_cha`). `None` for the PMU of the processor cores: the table names
-    /// no PMU, or `cpu`; on hybrid processors, `cpu_core` or `cpu_atom` instead.
+    /// Name of the PMU without the instance number (`uncore_cha`). If the row names no unit, or the unit `cpu`, the event is one
+    /// of the processor cores: `None`, or on hybrid processors `cpu_core` or `cpu_atom`.
     pub pmu: Option<String>,
     /// The terms in the syntax of `-e`: `event=0xd1,period=0xc365,umask=0x4`.
     pub terms: String,
@@ -72,8 +72,8 @@ impl VendorEvent {
         }
     }
 
-    /// Returns the event of a row; `None` for rows that are not events. `topic` is the file's, `pmu` is used if the row
-    /// has no unit, or the unit `cpu`.
+    /// Returns the event of a row; `None` for rows that are not events. `topic` is the topic of the file. `pmu` is that of the
+    /// processor cores on hybrid processors, for rows without a unit or with the unit `cpu`.
     pub(super) fn of_row(
         row: &Row,
         topic: &str,
@@ -113,6 +113,7 @@ pub(super) struct UnusableRow {
 }
 
 impl UnusableRow {
+    /// Returns the finding about this row of `file`.
     pub(super) fn at(self, file: &str) -> TableFinding {
         TableFinding::new(file, Some(self.name), self.reason)
     }
@@ -128,6 +129,7 @@ pub(super) fn description_text(row: &Row, key: &str) -> Option<String> {
 /// Returns the description in the field `key`, with additions from other fields.
 fn description(row: &Row, key: &str) -> Option<String> {
     let mut description = description_text(row, key)?;
+    // With a capital E, in the vendor's text; the text added below has a small one. Both are as in perf.
     let says_precise = description.contains("(Precise Event)");
     let errata = row.text("Errata");
     // In Intel's own tables, `Data_LA` and `PEBS` are not missing but 0 in events without these properties.
@@ -183,9 +185,10 @@ mod tests {
         };
         let expected = "All retired loads Supports address when precise. Spec update: SKL091 (Must be precise)";
         assert_eq!(brief(&row).as_deref(), Some(expected));
-        let without = Row::of(&[("Data_LA", "0"), ("Errata", "null"), ("PEBS", "0")]);
+        // These values replace those of `row`.
+        let unset = Row::of(&[("Data_LA", "0"), ("Errata", "null"), ("PEBS", "0")]);
         assert_eq!(
-            brief(&without.over(&row)).as_deref(),
+            brief(&unset.over(&row)).as_deref(),
             Some("All retired loads")
         );
     }

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_ignored() {
+    fn all_numbers_are_equal() {
         let same = |one, other| NumberlessName(one) == NumberlessName(other);
         assert!(same("kworker/0:1", "kworker/12:345"));
         assert!(!same("kworker/0:1", "kworker/u8:1"));

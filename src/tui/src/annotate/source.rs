@@ -12,7 +12,7 @@ use crate::list::List;
 use crate::page::{ScrolledList, draw_rows, put};
 use crate::theme::Theme;
 
-/// The counts of source lines, by event. The key is the index of the file and the line number from 1.
+/// The counts of source lines: the index of the file and the line number from 1, each with one count per event.
 pub(super) type LineHits = FxHashMap<(usize, u32), Vec<HitCount>>;
 
 /// Adds up the counts of each line.
@@ -21,11 +21,11 @@ pub(super) fn line_hits(shown: &Annotated) -> LineHits {
     let mut sums = LineHits::default();
     for instruction in &code.instructions {
         let site = instruction.site.and_then(|site| code.sites.get(site));
-        let Some(line) = site.and_then(|site| site.line) else {
+        let Some(file_and_line) = site.and_then(|site| site.line) else {
             continue;
         };
-        let none = || vec![HitCount::default(); instruction.hits.len()];
-        let sum = sums.entry(line).or_insert_with(none);
+        let zeros = || vec![HitCount::default(); instruction.hits.len()];
+        let sum = sums.entry(file_and_line).or_insert_with(zeros);
         let pairs = sum.iter_mut().zip(&instruction.hits);
         pairs.for_each(|(sum, hit)| sum.add(*hit));
     }
@@ -87,14 +87,14 @@ impl AnnotateScreen {
         draw_rows(frame, rest, theme, scrolled, row);
     }
 
-    /// Returns file and line of the instruction at the cursor.
+    /// Returns the index of the file, and the line number, of the instruction at the cursor.
     pub(super) fn source_line(&self) -> Option<(usize, u32)> {
         let code = &self.shown.code;
         let row = self.rows.get(self.list.cursor()?)?;
         self.line_of(code.instructions.get(row.instruction)?)
     }
 
-    /// Returns file and line of an instruction.
+    /// Returns the index of the file, and the line number, of an instruction.
     pub(super) fn line_of(&self, instruction: &Instruction) -> Option<(usize, u32)> {
         let site = self.shown.code.sites.get(instruction.site?)?;
         site.line

@@ -61,12 +61,12 @@ fn with_functions<R>(
 ) -> Result<R, CliError> {
     let (jobs, progress) = (job.settings.jobs, ProgressDisplay::silent());
     let analysis = Analysis::with_progress(input, data, jobs, progress, job.context)?;
-    let steps = running_threads(&analysis.replay);
-    let parallelism = steps.map(|steps| Arc::new(Parallelism::new(steps)));
-    let sockets = sockets(data.metadata());
+    let changes = running_threads(&analysis.replay);
+    let parallelism = changes.map(|changes| Arc::new(Parallelism::new(changes)));
+    let cpu_sockets = sockets(data.metadata());
     let selected = job
         .selection
-        .of(&analysis.replay, &sockets, parallelism.as_ref(), jobs)?;
+        .of(&analysis.replay, &cpu_sockets, parallelism.as_ref(), jobs)?;
     let counting = FunctionCounts {
         analysis: &analysis,
         resolver: &analysis.resolver(&job.settings.symbols),
@@ -94,10 +94,11 @@ impl RequestServer<'_> {
         annotator: Option<&Annotator<'_, '_>>,
     ) -> Option<BrowserRequest> {
         for request in requests_in {
-            // Needs no answer.
+            // The browser no longer shows a function, which needs no answer.
             if matches!(request, BrowserRequest::Closed(_)) {
                 continue;
             }
+            // `Map` requests the symbols of a function's object.
             let needs_annotator = matches!(
                 request,
                 BrowserRequest::Annotate(_) | BrowserRequest::Map(_)
@@ -112,7 +113,7 @@ impl RequestServer<'_> {
         None
     }
 
-    /// Answers a request; returns whether the browser still listens.
+    /// Sends the answer to a request; returns whether the browser still listens.
     fn reply(&self, request: BrowserRequest, annotator: Option<&Annotator<'_, '_>>) -> bool {
         let answer = self.answer(request, annotator);
         let answer = answer.unwrap_or_else(|error| ReaderMessage::Notice(error.text()));
@@ -127,6 +128,7 @@ impl RequestServer<'_> {
         }
     }
 
+    /// Returns the answer to a request.
     fn answer(
         &self,
         request: BrowserRequest,
@@ -140,6 +142,7 @@ impl RequestServer<'_> {
             BrowserRequest::Samples(place) => self.command_runner().samples(place.as_ref()),
             BrowserRequest::Recordings => recordings(),
             BrowserRequest::Save(text) => save(&text),
+            // `Zero` and `Stop`: the annotator answers the other requests, which come only from functions that it has listed.
             _ => Ok(ReaderMessage::Notice("Only available in 'top'.".to_owned())),
         }
     }
