@@ -1,9 +1,9 @@
 //! The World of a recording in progress (its processes and mappings at a time), and its samples as soon as everything
-//! before them is known.
+//! before them is known: records of round 2 may be older than samples of round 1, which are complete when round 2 ends.
 //!
 //! ```text
-//! add:      round 1 | round 2 | round 3 ...
-//! samples:            round 1 | round 2 ...     records of round 2 may precede samples of round 1
+//! add:      round 1 | round 2 | round 3 | round 4 ...
+//! samples:                      round 1 | round 2 ...
 //! ```
 
 use rperf_perfdata::EventDesc;
