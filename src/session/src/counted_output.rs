@@ -127,7 +127,7 @@ pub(crate) fn write_error(error: WriteError) -> Error {
     // `kept`: the bytes of complete records in the file.
     let (kept, cause) = match error {
         WriteError::Data { kept, source, .. } => (kept, source),
-        WriteError::Header(source) => (0, source),
+        WriteError::Header(source) | WriteError::End(source) => (0, source),
         other => (0, std::io::Error::other(other)),
     };
     Error::Write {

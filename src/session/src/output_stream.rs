@@ -122,11 +122,11 @@ impl OutputStream {
                 Ok(finished.features_lost)
             }
             Self::Part(part) => {
-                part.finish().map_err(WriteError::Header)?;
+                part.finish().map_err(WriteError::End)?;
                 Ok(None)
             }
             Self::Pipe(mut pipe) => {
-                pipe.writer.flush().map_err(WriteError::Header)?;
+                pipe.writer.flush().map_err(WriteError::End)?;
                 Ok(None)
             }
         }

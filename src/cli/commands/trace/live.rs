@@ -10,7 +10,7 @@ use rperf_analysis::trace::{AddressNames, AddressOptions, TraceObserver, TraceSa
 use rperf_analysis::{EventLayouts, LiveFeed, ObserverPass};
 use rperf_bpf::SyscallSummary;
 use rperf_names::counted;
-use rperf_perfdata::{EventDesc, Features, Metadata};
+use rperf_perfdata::{Features, Metadata};
 use rperf_replay::LiveWorld;
 use rperf_session::{Error, Observation, RecordRequest, Target};
 use rperf_symbol::SearchPaths;
@@ -55,7 +55,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let capture = capture::start(&mut request, &settings, matches, context);
     let explained = |error| explain_start(context, &names, error);
     let mut observation = Observation::open(&request, &mut reporter).map_err(explained)?;
-    let formats = formats(&request, observation.events());
+    let formats = formats(&request);
     let layouts = EventLayouts::empty(Endian::NATIVE);
     let samples = TraceSamples::new(observation.events(), &formats);
     let samples = match &capture {
@@ -367,12 +367,11 @@ fn enumerations(request: &RecordRequest) -> BTreeSet<String> {
     names
 }
 
-/// Returns the formats of the requested tracepoints. `events` are the opened events: all requested ones, which come first, and
-/// those that were added.
-fn formats(request: &RecordRequest, events: &[EventDesc]) -> Formats {
+/// Returns the formats of the requested tracepoints.
+fn formats(request: &RecordRequest) -> Formats {
     let mut formats = Formats::default();
     let tracefs: &Tracefs = &request.roots.tracefs;
-    let specs = request.observe.events.iter().take(events.len());
+    let specs = request.observe.events.iter();
     for name in specs.filter_map(|spec| spec.tracepoint.as_ref()) {
         if let Ok(text) = tracefs.format(&name.system, &name.name) {
             let format = EventFormat {
