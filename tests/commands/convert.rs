@@ -33,6 +33,7 @@ fn the_json_is_that_of_perf() {
     for tool in BOTH {
         for (name, words) in recordings {
             let words = [words, &["--", "sh", "-c", BUSY]].concat();
+            // A difference counts only if each of several new recordings has one.
             let differences = settled(|| {
                 let file = tools.record(tool, name, &words);
                 file.map_or_else(Vec::new, |file| {
@@ -92,8 +93,8 @@ fn fields_of_tracepoints_are_added_to_the_json_of_perf() {
 #[test]
 fn all_adds_records_to_the_json_and_keeps_its_samples() {
     let scratch = Scratch::new();
-    let command = &["-g", "-F", "999", "-e", "cpu-clock:u,page-faults:u"];
-    recorded(&scratch, command);
+    let options = &["-g", "-F", "999", "-e", "cpu-clock:u,page-faults:u"];
+    recorded(&scratch, options);
     let plain = json(&converted(&scratch, "json", &[]));
     // `--force`, since the files of `plain` have the same names.
     let all = json(&converted(&scratch, "json", &["--all", "--force"]));
@@ -222,7 +223,7 @@ pub(super) fn list(value: &Value) -> &[Value] {
     value.as_array().expect("a list")
 }
 
-/// The element of a list at this index.
+/// The element of a list at this index. Panics if the list is too short, so that calls also check an index.
 fn at(value: &Value, index: &Value) -> Value {
     let index = usize::try_from(index.as_u64().expect("a number")).expect("a small one");
     list(value)
@@ -340,7 +341,7 @@ fn of_firefox(file: &Value) -> Folded {
         for lib in list(&symbols["libIndex"]) {
             at(&file["libs"], lib);
         }
-        let (table, frames, funcs) = (
+        let (stack_table, frames, funcs) = (
             &thread["stackTable"],
             &thread["frameTable"],
             &thread["funcTable"],
@@ -352,12 +353,12 @@ fn of_firefox(file: &Value) -> Folded {
             let mut names = Vec::new();
             let mut next = stack.clone();
             while !next.is_null() {
-                let func = at(&frames["func"], &at(&table["frame"], &next));
+                let func = at(&frames["func"], &at(&stack_table["frame"], &next));
                 names.push(text(&at(
                     &thread["stringArray"],
                     &at(&funcs["name"], &func),
                 )));
-                let prefix = at(&table["prefix"], &next);
+                let prefix = at(&stack_table["prefix"], &next);
                 assert!(
                     prefix.is_null() || prefix.as_u64() < next.as_u64(),
                     "callers come first"
@@ -424,6 +425,7 @@ fn samples_of_other_events_are_markers_in_firefox() {
         for name in list(names) {
             assert_eq!(text(&at(&thread["stringArray"], name)), "page-faults:u");
         }
+        // Each marker has a stack of the thread's table.
         for data in list(&thread["markers"]["data"]) {
             at(&thread["stackTable"]["frame"], &data["cause"]["stack"]);
         }

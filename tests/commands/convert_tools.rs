@@ -46,11 +46,12 @@ fn folded_text_has_one_event_and_a_note_names_the_others() {
         &scratch,
         &["-g", "-F", "999", "-e", "cpu-clock:u,page-faults:u"],
     );
-    let counts = |words: &[&str]| {
-        let outcome = rperf(words)
+    // The sum of the weights of all stacks, and the standard error.
+    let folded = |words: &[&str]| {
+        let run = rperf(words)
             .within(scratch.path())
             .env("HOME", scratch.path());
-        let outcome = outcome.finish().expect("rperf starts");
+        let outcome = run.finish().expect("rperf starts");
         assert_eq!(outcome.status, 0, "{outcome:?}");
         let weight = |line: &str| line.rsplit_once(' ')?.1.parse::<u64>().ok();
         let sum: u64 = outcome.stdout.lines().filter_map(weight).sum();
@@ -61,11 +62,11 @@ fn folded_text_has_one_event_and_a_note_names_the_others() {
         &["script", "report", "stackcollapse"],
         &["flamegraph", "--folded"],
     ] {
-        let with_event = |event: &str| counts(&[words, &["-e", event]].concat());
+        let with_event = |event: &str| folded(&[words, &["-e", event]].concat());
         let (clock, silent) = with_event("cpu-clock");
         assert!(!silent.contains("not used"), "{words:?}: {silent}");
         let (faults, _) = with_event("page-faults:u");
-        let (drawn, note) = counts(words);
+        let (drawn, note) = folded(words);
         assert_eq!(drawn, clock.max(faults), "{words:?}");
         let (used, unused, unused_count) = match clock >= faults {
             true => ("cpu-clock:u", "page-faults:u", faults),

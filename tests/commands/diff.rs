@@ -73,6 +73,8 @@ fn recording_of_missing_file() -> Vec<u8> {
     file(&attr, "x86_64", &records.concat())
 }
 
+/// With `-b` and absolute percentages, the samples of each file are counted twice: with the filter `-C`, and without it for the
+/// total. There is still one warning for each file.
 #[test]
 fn counting_unfiltered_totals_does_not_repeat_warnings() -> io::Result<()> {
     let scratch = Scratch::new();
@@ -293,6 +295,7 @@ fn json_has_periods_shares_and_values() -> io::Result<()> {
     let row = &event["rows"][0];
     assert_eq!(row["values"], serde_json::json!([2.0]), "{json}");
     assert_eq!(row["percent"], serde_json::json!([100.0, 100.0]), "{json}");
+    // The events of these files have a period of 1000.
     let periods = serde_json::json!([4000, 8000]);
     assert_eq!(row["periods"], periods, "{json}");
     assert_eq!(event["totals"], periods, "{json}");

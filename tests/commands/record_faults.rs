@@ -39,6 +39,7 @@ fn a_process_may_end_while_the_recording_starts() {
         let pid = child.id().to_string();
         let outcome = record_in(&scratch, &["-e", "cs", "-p", &pid], &[]);
         child.wait().expect("a child");
+        // 244: the process was not found. 255: another step failed, since the process had ended.
         match outcome.status {
             0 => assert!(
                 outcome.stderr.contains("Captured and wrote"),
@@ -105,7 +106,7 @@ fn a_thousand_threads_are_followed() {
         thread.join().expect("a thread");
     }
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
-    let Some(lines) = lines(
+    let Some(printed) = lines(
         &scratch,
         &["script", "--show-mmap-events", "--show-task-events"],
     ) else {
@@ -114,7 +115,7 @@ fn a_thousand_threads_are_followed() {
             "there is no perf",
         );
     };
-    let comms = lines
+    let comms = printed
         .iter()
         .filter(|line| line.contains("PERF_RECORD_COMM: "));
     assert!(comms.count() > 1000);
@@ -227,11 +228,11 @@ fn many_forks_and_execs_are_recorded_completely() {
                   i=0; while [ $i -lt 50 ]; do i=$((i+1)); /bin/true; done";
     let outcome = record_in(&scratch, &["-e", "cs", "-c", "1"], &["sh", "-c", script]);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
-    let Some(lines) = lines(&scratch, &["script", "--show-task-events"]) else {
+    let Some(printed) = lines(&scratch, &["script", "--show-task-events"]) else {
         return skip(test, "there is no perf");
     };
-    assert_line_count(&outcome, &lines, "PERF_RECORD_FORK(", 250);
-    assert_line_count(&outcome, &lines, "PERF_RECORD_COMM exec: true:", 50);
+    assert_line_count(&outcome, &printed, "PERF_RECORD_FORK(", 250);
+    assert_line_count(&outcome, &printed, "PERF_RECORD_COMM exec: true:", 50);
 }
 
 #[test]
@@ -244,13 +245,13 @@ fn recordings_with_every_clock_are_read_as_by_perf() {
             &["sh", "-c", BUSY],
         );
         assert_eq!(outcome.status, 0, "{clock}: {}", outcome.stderr);
-        let Some(lines) = lines(&scratch, &["script", "-F", "comm,time,ip"]) else {
+        let Some(printed) = lines(&scratch, &["script", "-F", "comm,time,ip"]) else {
             return skip(
                 "commands::record_faults::recordings_with_every_clock_are_read_as_by_perf",
                 "there is no perf",
             );
         };
-        assert!(lines.len() > 5, "{clock}: {lines:?}");
+        assert!(printed.len() > 5, "{clock}: {printed:?}");
     }
 }
 
@@ -280,10 +281,10 @@ fn a_recorder_bound_to_one_cpu_records_all_cpus() {
         return skip(test, "there is no taskset");
     };
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
-    let Some(lines) = lines(&scratch, &["script", "-F", "cpu"]) else {
+    let Some(printed) = lines(&scratch, &["script", "-F", "cpu"]) else {
         return skip(test, "there is no perf");
     };
     for cpu in ["[000]", "[001]"] {
-        assert!(lines.iter().any(|line| line.trim() == cpu), "{cpu}");
+        assert!(printed.iter().any(|line| line.trim() == cpu), "{cpu}");
     }
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rperf_testkit::{Outcome, Scratch, real_perf, skip};
 
 use super::record::start;
+// It asserts that the output of perf and rperf is equal.
 use super::record_faults::lines;
 use crate::kernel::{BUSY, Running, is_root, perf_in, rperf_in};
 
@@ -107,7 +108,7 @@ fn each_ring_has_a_file_and_perf_reads_the_directory() {
                 .any(|line| line.contains("% ") && line.contains(" sh "))
         );
     }
-    // The previous recording, a directory, is kept as perf.data.old, and a file takes its place.
+    // The previous recording, a directory, is kept as perf.data.old, and a file takes its place. Timestamps begin with the year.
     succeed(&scratch, &[], &["true"]);
     assert!(scratch.path().join("perf.data").is_file());
     assert!(scratch.path().join("perf.data.old/data.0").is_file());
@@ -286,10 +287,10 @@ fn system_wide_recordings_with_threads_are_directories() {
         &["--threads", "-a", "-C", "0"],
         &["sh", "-c", BUSY],
     );
-    let parts = fs::read_dir(scratch.path().join("perf.data")).expect("a folder");
-    // COMM and MMAP records come from the rings of all CPUs.
+    let files = fs::read_dir(scratch.path().join("perf.data")).expect("a folder");
+    // Samples are of CPU 0 only, but COMM and MMAP records come from the rings of all CPUs.
     assert_eq!(
-        parts.count(),
+        files.count(),
         1 + online_cpus(),
         "the header, and the rings"
     );

@@ -20,8 +20,9 @@ fn truncation_is_reported_without_a_crash() -> io::Result<()> {
         sample_type: SAMPLE_TYPE,
         ..Attr::default()
     };
-    let sample = |at: u64| {
-        let body = Bytes::new().u64(0x1000 + at).u32(7).u32(7).u64(1 + at);
+    let sample = |index: u64| {
+        let (ip, time) = (0x1000 + index, 1 + index);
+        let body = Bytes::new().u64(ip).u32(7).u32(7).u64(time);
         record(PerfFile::SAMPLE, PerfFile::USER, body.u64(ID))
     };
     let records: Vec<u8> = (0..SAMPLES).flat_map(sample).collect();
@@ -36,10 +37,10 @@ fn truncation_is_reported_without_a_crash() -> io::Result<()> {
         .stderr(Stdio::piped())
         .spawn()?;
     let mut lines = child.stdout.take().expect("it is piped");
-    // rperf reads the records in two passes. The first is over once lines are printed; the second soon waits, since the pipe is
-    // full.
-    let mut first = [0; 4096];
-    lines.read_exact(&mut first)?;
+    // rperf reads the records in two passes. The first pass is over once lines are printed; the second soon waits, since the pipe
+    // is full.
+    let mut first_lines = [0; 4096];
+    lines.read_exact(&mut first_lines)?;
     let path = scratch.path().join("perf.data");
     let recording = File::options().write(true).open(path)?;
     recording.set_len(complete.len() as u64 / 4)?;

@@ -97,19 +97,20 @@ fn names_of_a_program_and_of_its_copy_are_the_same() {
         return skip(NAME, "there is no perf");
     };
     let workloads = Workloads::build(tools.path());
-    let compare = |file: &str| {
-        let lines = FRAMES_OPTIONS.iter().map(|words| {
+    let compare_names = |file: &str| {
+        let per_options = FRAMES_OPTIONS.iter().map(|words| {
             let words = [words, &["--dsos", "frames"][..]].concat();
             compare_report(&tools, file, &words)
         });
-        let mut mismatches: Vec<String> = lines.flatten().collect();
+        let mut mismatches: Vec<String> = per_options.flatten().collect();
         let symfs = tools.path().join("symfs");
         copy_below(&symfs, &workloads.path("frames").expect("it was compiled"));
         let symfs = symfs.to_str().expect("text");
         mismatches.extend(compare_report(&tools, file, &["--symfs", symfs]));
         mismatches
     };
-    let mismatches = RECORDING.differences(&tools, &workloads, Tool::Perf, compare);
+    let recorder = Tool::Perf;
+    let mismatches = RECORDING.differences(&tools, &workloads, recorder, compare_names);
     workloads.clean_up();
     assert_alike(&mismatches);
 }

@@ -46,16 +46,16 @@ pub(crate) fn write_message(
 ) -> io::Result<()> {
     // The number of an item within its message.
     let item_of = |one: &CapturedBytes<'_>| one.item % usize::from(MESSAGE_ITEMS);
-    let item = |item: u16| {
+    let find_item = |number: u16| {
         let mut all = captured.iter();
-        all.find(|one| item_of(one) == usize::from(item))
+        all.find(|one| item_of(one) == usize::from(number))
     };
     let mut buffers = captured.to_vec();
     let not_buffers = [HEADER_ITEM, ADDRESS_ITEM].map(usize::from);
     buffers.retain(|one| !not_buffers.contains(&item_of(one)));
     let label = |name| if options.hides_names { "" } else { name };
     to.write_all(b"{ ")?;
-    if let Some(address) = item(ADDRESS_ITEM) {
+    if let Some(address) = find_item(ADDRESS_ITEM) {
         let text = match address.is_unreadable {
             true => None,
             false => socket_address(address.bytes, address.is_truncated),
@@ -69,7 +69,7 @@ pub(crate) fn write_message(
     }
     to.write_all(label(".iov: ").as_bytes())?;
     write_items(to, &buffers)?;
-    let header = item(HEADER_ITEM).map_or(&[][..], |header| header.bytes);
+    let header = find_item(HEADER_ITEM).map_or(&[][..], |header| header.bytes);
     let MessageEnd {
         control_size,
         flags,

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Returns the files of at most `max_bytes` bytes below tests/fixtures and ../shared/corpus, sorted; not all of them are
-/// recordings.
+/// Returns the files below tests/fixtures and ../shared/corpus (seen from the root of the project) whose size is at most
+/// `max_bytes`, sorted; not all of them are recordings.
 pub fn recording_candidates(max_bytes: u64) -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut folders = vec![root.join("tests/fixtures"), root.join("../shared/corpus")];

@@ -5,7 +5,7 @@ use rperf_testkit::Outcome;
 use crate::commands::outcome;
 use crate::tidy::root;
 
-/// The path of a recording with callchains.
+/// The path of a recording with callchains; all its samples are of tasks named `load`.
 fn recording() -> String {
     let path = root().join("tests/fixtures/x86_64/cycles.data");
     path.to_string_lossy().into_owned()
@@ -61,6 +61,7 @@ fn stackcollapse_matches_flamegraph() {
 #[test]
 fn flamegraph_json_has_the_weights_of_folded_stacks() {
     let file = recording();
+    // The first `-f` is `--force`, the second, an option of the script, is its output format.
     let words = [
         "script",
         "-f",
@@ -74,6 +75,7 @@ fn flamegraph_json_has_the_weights_of_folded_stacks() {
         "-",
     ];
     let tree: serde_json::Value = serde_json::from_str(&printed(&words)).expect("JSON");
+    // `v` is the weight of a node without its callees (`c`).
     fn sum(tree: &serde_json::Value) -> u64 {
         let callees = tree["c"].as_array().expect("callees");
         tree["v"].as_u64().expect("a weight") + callees.iter().map(sum).sum::<u64>()
@@ -156,6 +158,7 @@ fn the_option_a_is_accepted_only_to_record_for_a_script() {
 fn installed_scripts_are_listed_and_run() {
     let scratch = rperf_testkit::Scratch::new();
     std::fs::create_dir_all(scratch.path().join("scripts/shell/bin")).expect("a folder");
+    // `perf` in a script is a shell function that calls rperf and passes `-f` and `-i` on to it.
     for (name, text) in [
         (
             "own-report",

@@ -26,7 +26,8 @@ fuzz_target!(|bytes: &[u8]| {
     };
     if let Some(lines) = LineIndex::open(&disk, &paths, source, &Budget::new(1 << 20)) {
         let mut frames = Vec::new();
-        for (_, offset) in addresses(&disk.object) {
+        // A program is looked up by file offset.
+        for (_address, offset) in addresses(&disk.object) {
             lines.frames(&disk, offset, &mut frames);
         }
         for frame in &frames {
@@ -44,15 +45,17 @@ fuzz_target!(|bytes: &[u8]| {
 fn read_entries(disk: &Disk, info: &DebugInfo) {
     let is_name = |name: &str| name.contains('o');
     let query = FunctionQuery {
+        // The start of `work`, a function of the seeds' program.
         start: "wor",
         matches: &is_name,
-        // Units whose functions have their names in other units always match.
+        // Asked only for units whose functions may have their names in other units: they always match.
         is_in_unit: &|_| true,
     };
     for function in [None, Some(query)] {
         let prefilter = UnitPrefilter {
             threads: NonZeroUsize::MIN,
             function,
+            // No further criterion.
             keep: None,
         };
         info.for_each_unit(disk, &prefilter, &mut |unit| {
@@ -68,6 +71,7 @@ fn read_entries(disk: &Disk, info: &DebugInfo) {
             let _named = FunctionEntries::read(unit.dwarf, header, Some(names));
             // Both scanners read entries with any tag.
             if let Some(scanner) = DieScanner::new(unit.dwarf, header, &|_| true) {
+                // An instance is an entry with an abstract origin, inlined or not.
                 scanner.for_each_instance(&mut |_, _| {});
             }
             if let Some(mut scanner) = DieScanner::new(unit.dwarf, header, &|_| true) {

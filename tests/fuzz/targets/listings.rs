@@ -7,7 +7,9 @@ use rperf_probe::KernelSymbolList;
 use rperf_symbol::{FileBytes, jit_dump, kallsyms, perf_map};
 
 fuzz_target!(|bytes: &[u8]| {
+    // A symbol and its address while recording: the kernel's symbols are moved so that it gets this address.
     let relocation = Some(("_text", 0x1000));
+    // Parsing the whole listing and reading it incrementally have the same result.
     let parsed = kallsyms::parse(bytes, relocation);
     let mut source = bytes;
     let read = kallsyms::read(&mut source, relocation).expect("memory");
@@ -23,6 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
         let _name = (map.table.name(index), map.table.find(symbol.start));
     }
     let dump = || jit_dump::parse(&FileBytes::from(bytes.to_vec()));
+    // The functions at the end of the dump by address; and those of all times by number.
     for (table, code) in dump()
         .map(jit_dump::JitDump::last_functions)
         .into_iter()

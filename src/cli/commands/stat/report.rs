@@ -56,6 +56,7 @@ pub(in crate::cli::commands) fn run(
     let title = recorded_grouping::title(&data);
     let mut rules = None;
     let mut number = 0;
+    // A round is an interval, or the time since the start for totals.
     let diagnostics = RecordedStat::new(&data).read(&mut |recorded, round| {
         // The rules need settings that are recorded before the first round.
         let rules = rules.get_or_insert_with(|| {
@@ -98,9 +99,10 @@ fn table(
     }
     let times = Times {
         elapsed: aggregator.elapsed(),
+        // They are not recorded.
         cpu_times: None,
     };
-    // A recording has a single run.
+    // The times of repeated runs, for `--table`: a recording has a single run.
     let runs = [];
     format.final_table(subject, &table, times, &runs)
 }

@@ -24,7 +24,8 @@ const FINISHED_ROUND: u32 = 68;
 const AUXTRACE: u32 = 71;
 const THREAD_MAP: u32 = 73;
 
-/// A record of a random recording. A time is relative to 100 times the number of the record; `None` is a record without a time.
+/// A record of a random recording. A time is relative to 100 times the number of the record; `None` is encoded as time 0, which
+/// means that a record has no time.
 #[derive(Debug, Clone)]
 enum Item {
     Sample {
@@ -134,20 +135,20 @@ fn encode(items: &[Item]) -> Vec<u8> {
     file.finish()
 }
 
-/// A LOST record, as trace data.
+/// A LOST record, as a part of trace data and of raw data of samples.
 fn imitation() -> Vec<u8> {
     let file = PerfFile::new();
     file.bytes().u32(LOST).u16(0).u16(24).u64(1).u64(1).done()
 }
 
-fn scan_with(data: &PerfData<'_>, threads: usize, size: u64) -> Result<Scan, Error> {
+fn scan_with(data: &PerfData<'_>, threads: usize, chunk_size: u64) -> Result<Scan, Error> {
     let events = EventTable::new(data.endian(), data.events());
     let walked = BytesRead::default();
     let scanner = ChunkScanner::new(data, &events, &walked);
-    scan_chunks(&scanner, NonZeroUsize::new(threads).unwrap(), size)
+    scan_chunks(&scanner, NonZeroUsize::new(threads).unwrap(), chunk_size)
 }
 
-/// The results of a pass, except for the slices, which depend on the size of the chunks.
+/// The results of a pass, except for the slices (ranges of whole records), which depend on the size of the chunks.
 fn results(scan: &Scan) -> String {
     format!(
         "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
@@ -163,7 +164,7 @@ fn results(scan: &Scan) -> String {
 }
 
 /// Returns the number of late records, and for each record without a time its position and the time by which it is ordered, from
-/// a serial pass. [`Rounds::add_record`] gives such a record the time up to which earlier rounds were flushed.
+/// a serial pass. [`Rounds::add_record`] gives such a record the flush limit: the time up to which earlier rounds were flushed.
 fn oracle(data: &PerfData<'_>) -> (u64, Vec<(u64, u64)>) {
     let events = EventTable::new(data.endian(), data.events());
     let mut rounds = Rounds::new();
@@ -232,7 +233,10 @@ fn boundaries_are_found_in_recordings_and_not_in_noise() {
     let events = EventTable::new(data.endian(), data.events());
     let walked = BytesRead::default();
     let scanner = ChunkScanner::new(&data, &events, &walked);
-    let boundaries: Vec<u64> = data.records().map(|at| at.unwrap().position).collect();
+    let boundaries: Vec<u64> = data
+        .records()
+        .map(|record| record.unwrap().position)
+        .collect();
     let start = data.data_offset();
     // The raw data of samples imitates records, but not at multiples of 8 bytes, where records begin.
     let mut correct = 0;
@@ -244,6 +248,7 @@ fn boundaries_are_found_in_recordings_and_not_in_noise() {
         correct += usize::from(scanner.first_record(from) == next);
     }
     assert_eq!(correct, 8000);
+    // Noise after one record, more than the 64 KiB that are searched. The header and events, and so `start`, are those of above.
     let mut file = encode(&[Item::Sample {
         id: 2,
         time: None,
@@ -256,5 +261,6 @@ fn boundaries_are_found_in_recordings_and_not_in_noise() {
     let data = PerfData::parse(&file).unwrap();
     assert_eq!(data.data().len() as u64, data_size);
     let scanner = ChunkScanner::new(&data, &events, &walked);
+    // From within the only record.
     assert_eq!(scanner.first_record(start + 8), None);
 }

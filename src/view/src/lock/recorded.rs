@@ -44,7 +44,7 @@ pub struct RecordedWaits {
     pub names: BTreeMap<u32, String>,
     /// In order of time.
     pub deadlocks: Vec<RecordedDeadlock>,
-    /// Longest time first.
+    /// Longest total time first.
     pub chains: Vec<RecordedChain>,
     /// The number of waits.
     pub waits: u64,
