@@ -194,7 +194,7 @@ fn intervals_are_compared_by_rates() {
         .as_f64()
         .expect("a mean");
     assert!(mean > 1.0 && mean < 1100.0, "{json}");
-    // Groups of runs with intervals are compared by their totals.
+    // Groups of runs with intervals are compared by their totals. --all: also rows without a significant difference.
     let runs = ["diff", "--runs", "--all", "old", "new", "--", "new", "old"];
     let outcome = run(&scratch, &runs);
     assert!(

@@ -265,7 +265,7 @@ fn attrs_on_hybrid_machines_match_perf() {
         "cpu_atom/mem-loads/",
         "cpu_atom/r1c0/",
     ];
-    // Which of several events carries the side-band records does not matter here.
+    // `cycles` becomes an event for each PMU; which of them carries the side-band records does not matter here.
     let fields = ["type", "config", "precise_ip"];
     machine.assert_same_attrs(&perf, &scratch, &events, &fields);
 }
@@ -335,6 +335,7 @@ fn a_damaged_table_is_reported_and_the_rest_is_used() {
         "true",
     ];
     let outcome = machine.run(rperf_in(&scratch, &words));
+    // As in perf, event 0xc0 replaces the fields that the table has for `inst_retired.any`.
     assert!(
         outcome
             .stderr

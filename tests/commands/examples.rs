@@ -147,7 +147,7 @@ impl ExampleFolder {
         let shell = Run::new("sh").args(["-c", &command]);
         let shell = shell.within(self.scratch.path()).env_remove("PERF_CONFIG");
         let shell = shell.env("HOME", self.scratch.path());
-        // The kernel may lack the statistics of the scheduler.
+        // The kernel may lack the statistics of the scheduler: `check` writes a file `schedstat` into the directory.
         let shell = match line.starts_with("sched stats") {
             true => shell.env("PROCFS_PATH", self.scratch.path()),
             false => shell,
@@ -235,8 +235,8 @@ fn lines_of_help_examples_run() {
     };
     let page = outcome(&["help", "examples"]).stdout;
     let mut checked = 0;
-    for task in page.split("\n\n") {
-        let lines = lines(task, "       ");
+    for paragraph in page.split("\n\n") {
+        let lines = lines(paragraph, "       ");
         let first = lines.first().and_then(|line| line.split(' ').next());
         if first.is_some_and(|command| READERS.contains(&command)) {
             folder.restore_recordings();

@@ -113,6 +113,7 @@ fn pages_refer_to_existing_pages_and_rperf_lists_all() {
     }
 }
 
+/// Checks the sections that manual pages have and help texts lack; a test of `cli` checks the words of help texts.
 #[test]
 fn common_sections_have_no_private_words() {
     let (_scratch, folder) = written();

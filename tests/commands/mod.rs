@@ -109,7 +109,7 @@ mod truncated_while_read;
 
 use rperf_testkit::{Outcome, Run};
 
-/// Words that no help text and no manual page uses: the field has standard words with the same meaning.
+/// Words that no help text and no manual page uses, since standard terms of profiling have the same meaning.
 pub(crate) const PRIVATE_WORDS: &[&str] = &[
     "told",
     "tell",

@@ -45,8 +45,8 @@ fn a_worse_result_fails_unless_listed() {
         assert_eq!(executable.finish().expect("chmod starts").status, 0);
         path
     };
-    // Fake tools: that of rperf fails if its second argument is `fails`, that of perf never. Each script of the suite ends with
-    // the status of its tool.
+    // Fake tools: the fake rperf fails if its second argument is `fails`, the fake perf never does. The suite runs each script
+    // with both, each as the command `perf`; the script ends with its status.
     let perf = write(
         "perf",
         "#!/bin/sh\n[ $1 = --version ] && echo perf version 6.1.5\nexit 0\n",
@@ -62,7 +62,7 @@ fn a_worse_result_fails_unless_listed() {
             .env("OUT", scratch.path().join("out"));
         run.env("SCRIPTS", scripts).finish().expect("sh starts")
     };
-    // The failure of daemon.sh is listed as known.
+    // The failure of daemon.sh is listed as known, in tests/perf-suite.txt.
     let listed = suite("daemon.sh works.sh");
     assert_eq!(listed.status, 0, "{}", listed.stderr);
     assert!(

@@ -91,6 +91,7 @@ fn owners_of_mutexes_are_shown() {
         );
         rows(NAME, &outcome)
     };
+    // A script for each kind keeps what the program prints out of the JSON.
     for kind in ["mutex", "cond"] {
         let text = format!("#!/bin/sh\nexec ./locks {kind} > measured\n");
         write_program(scratch.path().join(kind), &text);
@@ -103,6 +104,7 @@ fn owners_of_mutexes_are_shown() {
         return;
     };
     assert_eq!(count(&owners, "holder"), WAITS, "{owners:?}");
+    // Without -i, -o implies -b. Condition variables have no owner.
     let Some(owners) = rows_of("cond", "-Y futex -o") else {
         return;
     };
@@ -113,7 +115,7 @@ fn owners_of_mutexes_are_shown() {
         return;
     };
     assert_eq!(count(&locks, "mutex"), WAITS, "{locks:?}");
-    // -Y mutex selects mutexes of the kernel, not that of the program.
+    // -Y mutex selects mutexes of the kernel, not that of the program: there may be waits for those, but fewer.
     let Some(threads) = rows_of("mutex", "-b -t -Y mutex") else {
         return;
     };
@@ -130,7 +132,7 @@ fn processes_threads_cpus_and_functions_are_selected() {
     }
     let program = Waiting::start(&scratch, "0");
     let (pid, tid) = (program.0.id(), program.waiter().expect("a thread"));
-    // All but the last two end with the program, which takes a second.
+    // rperf runs with each of these options at the same time: with -p and --tid until the program ends, after about a second.
     let options = [
         format!("-p {pid} -t"),
         format!("--tid {tid} -t"),

@@ -1,4 +1,4 @@
-//! Owners of futexes, chains and deadlocks in recordings, of programs with known waits.
+//! Recordings of programs with known waits: the owners of futexes, chains of waits, and deadlocks.
 
 use std::path::Path;
 use std::process::Command;
@@ -103,6 +103,7 @@ fn owners_of_mutexes_and_read_write_locks_are_recorded() {
     // 40 waits. On a busy machine a thread may come too late to wait, or one of the two threads may wait for the other one.
     assert!(waits_of(&owners, "holder") >= 20, "{owners:?}");
     assert_eq!(waits_of(&owners, "reader"), 0, "{owners:?}");
+    // 20 waits for a mutex of another process, again fewer on a busy machine.
     assert!(record(NAME, &scratch, "-- ./chains shared"));
     let owners = waits(&scratch, "contention -Y futex");
     assert!(
@@ -225,6 +226,7 @@ fn time_in_run_queues_is_taken_off_waits() {
     // Another program takes the processor that the waiting threads need.
     let script = "#!/bin/sh\n(while :; do :; done) & busy=$!\n./chains rwlock\nkill $busy\n";
     scratch.write("busy.sh", script).expect("a file");
+    // `--hold` is short for `--holders`, which also records switches and wakeups.
     let command = "lock record --user --hold -q -o perf.data -- taskset -c 0 sh busy.sh";
     let made = run(&scratch, command);
     assert_eq!(made.status, 0, "{made:?}");
@@ -247,6 +249,7 @@ fn time_in_run_queues_is_taken_off_waits() {
     }
     // The sum for 40 waits, most of which end while the other program runs.
     assert!(total > 50_000, "{total}: {report}");
+    // A recording without `--holders`.
     assert!(record(NAME, &scratch, "-- ./chains shared"));
     let refused = run(&scratch, "lock contention -F run_queue");
     assert_eq!(refused.status, 255, "{refused:?}");

@@ -96,6 +96,7 @@ pub(crate) struct ProbedBinary {
     /// The path that definitions of events contain.
     path: PathBuf,
     bytes: FileBytes,
+    /// The files found for it, from which symbols and debug information are read.
     located: ObjectFiles,
     /// Read on demand: rarely needed, because debug information has nearly all symbols.
     table: OnceCell<SymbolTable>,
@@ -119,7 +120,7 @@ impl ProbedBinary {
 
     /// Opens the kernel's image, or a module's file.
     pub(crate) fn kernel_at(path: PathBuf, paths: &SearchPaths) -> Result<Self, CliError> {
-        // `at` opens it as a program's file, whose names are demangled by `demangle`.
+        // `at` opens it as a program's file, for which `demangle` applies, not `demangle_kernel`.
         let paths = SearchPaths {
             demangle: paths.demangle_kernel,
             ..paths.clone()
@@ -140,7 +141,7 @@ impl ProbedBinary {
         let bytes = DiskFiles
             .read(&path)
             .map_err(|error| CliError::message(129, format!("{}: {error}", path.display())))?;
-        // Also for a kernel, since probes need the file's addresses, not those of the running kernel.
+        // `User` even if the file is the kernel's image: probes need the file's addresses, not those of the running kernel.
         let located = ObjectFiles::find(
             &DiskFiles,
             paths,
@@ -227,9 +228,9 @@ pub(crate) fn resolved_target(
 }
 
 /// Returns the absolute path of a file. With `--target-ns`, this is a path below `/proc/PID/root`. Otherwise a name without a
-/// slash is searched in the working directory, `PATH` and the library directories, and links are resolved. Links are kept if the
-/// file is found without that search and only the path with links is one that probe definitions can contain, see
-/// [`is_single_word`].
+/// slash is searched in the working directory, `PATH` and the library directories, and links are resolved. In one case links are
+/// kept: the target itself is the path of a file, and is a single word (see [`is_single_word`]), as probe definitions need, while
+/// the path without links is not.
 fn resolve(target: &Path, matches: &ArgMatches, context: &Context) -> Result<PathBuf, CliError> {
     if let Some(pid) = matches.get_one::<u64>("target-ns") {
         let inside = target.strip_prefix("/").unwrap_or(target);
