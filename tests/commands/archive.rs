@@ -145,7 +145,7 @@ fn a_recording_is_unpacked_with_its_objects_elsewhere() {
     let report = ["report", "-i", &file, "--stdio", "-s", "dso,sym", "-q"];
     let before = tools.outcome(Tool::Rperf, &report);
     assert_ne!(before.stdout, "");
-    // The working directory and home on another machine.
+    // The working directory and home on another machine. `copy_program` copies any file, with cp(1).
     let other_machine = Scratch::new();
     copy_program(tools.path().join(&name), other_machine.path().join(&name));
     let run = |words: &[&str]| {

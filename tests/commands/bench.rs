@@ -136,7 +136,7 @@ fn memory_functions_have_a_speed_each() {
         });
         lines.collect::<Vec<_>>().join("\n")
     };
-    // A function's description, or the spread of threads, `( +- N% )`; not the spread of runs, `(+-N%)`.
+    // In a heading, the function's description; after a result, the spread of threads, `( +- N% )`, but not of runs, `(+-N%)`.
     let description = Regex::new(r"\([^+].*\)\n").expect("a pattern");
     let x86 = cfg!(target_arch = "x86_64");
     for (words, functions, unit) in [
@@ -416,7 +416,7 @@ fn repeated_runs_have_a_mean() {
     let words = [
         "bench", "-f", "simple", "-r", "3", "syscall", "fork", "-l", "2",
     ];
-    assert_eq!(shape_of(&words), "N");
+    assert_eq!(shape_of(&words), "N"); // The mean only.
     let report = json(&["-r", "3", "syscall", "getpgid", "-l", "50"]);
     let result = &report["benchmarks"][0]["results"][0];
     let samples = result["samples"].as_array().expect("samples");
@@ -472,7 +472,7 @@ fn results_are_compared_with_a_baseline() {
             .expect("a comparison");
         (outcome.status, text.to_owned())
     };
-    // A system call takes neither a picosecond nor an hour.
+    // Samples are in microseconds; a system call takes neither a picosecond nor an hour.
     let (status, text) = compare([1e-6, 1.1e-6, 1.2e-6]);
     assert!(
         status == 1 && text.ends_with(": worse\n"),

@@ -14,7 +14,7 @@ use super::{assert_refused, rperf};
 /// `PERF_SAMPLE_IP`, `_TID`, `_TIME`, `_CALLCHAIN`.
 const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 5;
 /// `PERF_CONTEXT_KERNEL`.
-const KERNEL: u64 = (-128_i64).cast_unsigned();
+const CONTEXT_KERNEL: u64 = (-128_i64).cast_unsigned();
 /// The address of the kernel's text.
 const START: u64 = 0xffff_ffff_8100_0000;
 const OPTIONS: &str = "-i perf.data --kallsyms kallsyms";
@@ -32,7 +32,7 @@ fn address(function: &str) -> u64 {
 fn sample((thread, time): (u32, u64), chain: &[&str]) -> Vec<u8> {
     let body = Bytes::new().u64(address(chain[0]));
     let body = body.u32(thread).u32(thread).u64(time);
-    let body = body.u64(chain.len() as u64 + 1).u64(KERNEL);
+    let body = body.u64(chain.len() as u64 + 1).u64(CONTEXT_KERNEL);
     let body = chain
         .iter()
         .fold(body, |body, name| body.u64(address(name)));
@@ -95,6 +95,7 @@ fn rows_unfold_and_fold() {
     let Some(tmux) = browser((80, 24), &scratch, "") else {
         return;
     };
+    // `golden` waits for the text, and then for the screen to equal the stored one of this name.
     tmux.golden("rows", "Tip:");
     tmux.press(&["e"]);
     tmux.golden("unfolded", "- ");
@@ -213,6 +214,7 @@ fn a_large_terminal_shows_menu_help_header_and_flames() {
     assert!(text.is_ok_and(|text| text.contains("% middle") && text.contains("] idle")));
     tmux.press(&["q", "a"]);
     tmux.wait_for("no samples in 'outer'");
+    // The menu's entry 5 below the first shows the symbols of the DSO with their addresses.
     tmux.press(&[
         "q", "Enter", "Down", "Down", "Down", "Down", "Down", "Enter",
     ]);

@@ -67,7 +67,7 @@ fn the_kernel_and_files_have_the_ids_that_perf_finds() {
 /// `PERF_RECORD_MISC_USER`.
 const USER: u16 = PerfFile::USER;
 
-/// An entry of the build-id section; `size` is the size of the build-id, if the entry has one.
+/// An entry of the build-id section; `size` is the size of the build-id, `None` if the entry does not state it.
 fn entry(misc: u16, id: &[u8], size: Option<u8>, name: &str) -> Vec<u8> {
     /// `PERF_RECORD_MISC_BUILD_ID_SIZE`.
     const HAS_SIZE: u16 = 1 << 15;

@@ -39,6 +39,7 @@ fn filtered_samples_are_dropped_and_counted() {
     }
     let target = Running::spin();
     let pid = target.0.id();
+    // A comma is `and`, which binds less tightly than `||`. BPF programs can test all these fields in the kernel.
     let filter = format!("cpu == 0 || pid == {pid}, pid != 0, period > 0");
     for options in [
         &[][..],
@@ -55,6 +56,7 @@ fn filtered_samples_are_dropped_and_counted() {
         );
         let [dropped, all, written] = sample_counts(&outcome);
         assert_eq!(all - dropped, written, "{options:?}: {}", outcome.stderr);
+        // `lines` also asserts that perf prints the same.
         let rows =
             lines(&scratch, &["script", "-F", "pid,cpu,period", "-G"]).expect("perf is there");
         assert_eq!(rows.len() as u64, written, "{options:?}");
@@ -75,6 +77,7 @@ fn filtered_samples_are_dropped_and_counted() {
 
 #[test]
 fn each_event_has_its_own_filter() {
+    // The recorder applies these filters itself: BPF programs cannot test `ip`.
     for (filter, is_kept) in [("ip > 0, tid > 1", true), ("ip < 1", false)] {
         let failures = settled(|| {
             let scratch = Scratch::new();
@@ -134,6 +137,8 @@ fn exclude_perf_excludes_the_recorder() {
     assert!(failures.is_empty(), "{failures:?}");
 }
 
+/// Samples do not have `uid` and `gid`: only BPF programs in the kernel can test them, with `--threads`, too. Combined with `ip`,
+/// which BPF programs cannot test, such a filter is refused.
 #[test]
 fn the_kernel_filters_by_user_and_with_threads() {
     let test = "commands::record_filter::the_kernel_filters_by_user_and_with_threads";
@@ -187,6 +192,7 @@ fn unsupported_filters_are_refused() {
             255,
             "failed to set filter \"cpu == 1, mem_lvl == l9\" on event cs\n'l9' is not a value of mem_lvl\nhint: ",
         ),
+        // The recorder would have to apply the next two filters: BPF programs cannot test `ip` and `time`.
         (
             &["--filter", "ip > 1", "--threads"],
             129,

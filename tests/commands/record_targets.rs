@@ -35,6 +35,7 @@ fn without_workload_and_target_everything_is_recorded_until_a_signal() {
         &["-e", "sched:sched_switch", "--filter", "prev_pid >= 0"],
     ] {
         let scratch = Scratch::new();
+        // Returns after the recording has begun.
         let mut recording = start(&scratch, &[&["-N"], options].concat());
         signal(&recording, "-INT");
         let status = recording.0.wait().expect("a child");
@@ -45,6 +46,7 @@ fn without_workload_and_target_everything_is_recorded_until_a_signal() {
         };
         let events = perf_in(&perf, &scratch, &["evlist"]).stdout;
         assert!(events.contains("\ndummy:HG\n"), "{events}");
+        // `lines` also asserts that perf prints the same.
         let cpus = lines(&scratch, &["script", "-F", "cpu"]).unwrap_or_default();
         assert!(
             cpus.iter().all(|cpu| cpu.trim().starts_with('[')),
@@ -63,11 +65,15 @@ fn lists_of_processes_and_threads_are_recorded() {
         let missing_pids = settled(|| {
             let scratch = Scratch::new();
             let words = ["-e", "cpu-clock:u", option, &list, "sleep", "0.3"];
-            let seen = samples(&scratch, &words, "pid");
-            assert!(seen.iter().all(|pid| pids.contains(&pid.trim().to_owned())));
+            let sampled_pids = samples(&scratch, &words, "pid");
+            assert!(
+                sampled_pids
+                    .iter()
+                    .all(|pid| pids.contains(&pid.trim().to_owned()))
+            );
             let missing = pids
                 .iter()
-                .filter(|pid| !seen.iter().any(|seen| seen.trim() == *pid));
+                .filter(|pid| !sampled_pids.iter().any(|sampled| sampled.trim() == *pid));
             missing.cloned().collect()
         });
         assert!(
@@ -108,10 +114,11 @@ fn a_users_processes_are_recorded_and_no_others() {
     let failures = settled(|| {
         let scratch = Scratch::new();
         let words = ["-e", "cpu-clock:u", "-u", &user, "sleep", "0.2"];
-        let seen = samples(&scratch, &words, "pid");
-        let is_right = !seen.is_empty() && seen.iter().all(|seen| seen.trim() == pid);
+        let sampled_pids = samples(&scratch, &words, "pid");
+        let is_right =
+            !sampled_pids.is_empty() && sampled_pids.iter().all(|sampled| sampled.trim() == pid);
         (!is_right)
-            .then(|| format!("{seen:?}"))
+            .then(|| format!("{sampled_pids:?}"))
             .into_iter()
             .collect()
     });
@@ -215,10 +222,10 @@ fn mappings_on_other_cpus_are_recorded() {
         return skip(test, "needs root and two CPUs");
     }
     let scratch = Scratch::new();
-    for layout in [&[][..], &["--threads"], &["--threads=0/0"]] {
+    for threads in [&[][..], &["--threads"], &["--threads=0/0"]] {
         let words = [
             &["record", "-C", "0", "-e", "cpu-clock", "-o", "perf.data"],
-            layout,
+            threads,
             &["--", "taskset", "-c", "1", "true"],
         ];
         let recorded = rperf_in(&scratch, &words.concat()).finish();
@@ -228,7 +235,7 @@ fn mappings_on_other_cpus_are_recorded() {
         let script = rperf_in(&scratch, &words).finish().expect("rperf starts");
         assert!(
             script.stdout.contains("PERF_RECORD_MMAP2"),
-            "{layout:?}: {}",
+            "{threads:?}: {}",
             script.stdout
         );
     }
@@ -298,7 +305,7 @@ fn ids_of_a_pid_namespace_are_translated() {
     ];
     let pids = samples(&scratch, &[&options[..], &["-p", "1"]].concat(), "pid");
     let words = ["record", "--pid-ns", outer_pid, "-p", "4000000"];
-    let refused = rperf_in(&scratch, &words).finish().expect("rperf starts");
+    let no_task = rperf_in(&scratch, &words).finish().expect("rperf starts");
     let conflicting = rperf_in(&scratch, &["record", "--pid-ns", outer_pid, "true"]);
     let conflicting = conflicting.finish().expect("rperf starts");
     // The shell outlives unshare.
@@ -307,15 +314,16 @@ fn ids_of_a_pid_namespace_are_translated() {
         !pids.is_empty() && pids.iter().all(|pid| pid.trim() == outer_pid),
         "{pids:?}"
     );
+    // 244 is the status for targets that do not exist, 129 that for usage errors: a workload conflicts with --pid-ns.
     assert_eq!(
-        (refused.status, conflicting.status),
+        (no_task.status, conflicting.status),
         (244, 129),
         "{}",
-        refused.stderr
+        no_task.stderr
     );
     assert!(
-        refused.stderr.starts_with("no task 4000000 in"),
+        no_task.stderr.starts_with("no task 4000000 in"),
         "{}",
-        refused.stderr
+        no_task.stderr
     );
 }

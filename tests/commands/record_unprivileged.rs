@@ -23,7 +23,7 @@ fn unprivileged_users_can_delay_events_and_overwrite_rings() {
     let Some(stranger) = Stranger::new(NAME, &scratch) else {
         return;
     };
-    // With these options a separate side-band event is added, which is restricted to user space without a message.
+    // With these options a separate side-band event, `dummy`, is added, which is restricted to user space without a message.
     for options in [&["-D", "10"][..], &["--overwrite"]] {
         let record = ["./rperf", "record", "-o", "perf.data", "-e", "faults:u"];
         let words = [&record[..], options, &["sleep", "0.1"]].concat();
@@ -59,10 +59,12 @@ fn unprivileged_users_get_a_user_only_profile_and_a_message() {
     assert!(outcome.stderr.starts_with(note), "{}", outcome.stderr);
     assert_eq!(outcome.status, 0);
     let counted = stranger.run(&["./rperf", "stat", "-e", "page-faults,cs", "true"]);
+    // The note is printed once, with the first event, but the warning for each event that never counts.
     let note = note
         .replace("recording", "counting")
         .replace("as cs:u", "as page-faults:u");
     assert!(counted.stderr.starts_with(&note), "{}", counted.stderr);
+    // For the default event, the note does not name an event.
     let outcome = stranger.run(&["./rperf", "record", "-o", "perf.data", "sh", "-c", BUSY]);
     assert!(
         outcome.stderr.contains("recording user space only\n"),

@@ -69,7 +69,7 @@ fn rows_are_those_of_the_text() {
         assert_eq!(document["version"], 1);
         assert_eq!(document["lost_samples"], 0);
         let rows = list(&document["rows"]);
-        let cells_of_text = |row: &Value| {
+        let cells_in_text = |row: &Value| {
             let cells = cells(row).into_iter();
             // With --comms of one name, the rows of the text do not have the name, which is in a line before them.
             cells
@@ -77,7 +77,7 @@ fn rows_are_those_of_the_text() {
                 .collect::<Vec<_>>()
         };
         assert_eq!(
-            rows.iter().map(cells_of_text).collect::<Vec<_>>(),
+            rows.iter().map(cells_in_text).collect::<Vec<_>>(),
             text_rows(&text),
             "{words:?}"
         );

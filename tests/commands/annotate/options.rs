@@ -17,6 +17,7 @@ fn files_colors_and_options_without_effect_show_the_same_code() {
         tools.outcome(Tool::Rperf, &line)
     };
     let plain = run(&["-s", "burn_deep"]);
+    // The note that samples may skid, which -q omits.
     assert!(
         plain.stderr.contains("hits may belong to an earlier one"),
         "{plain:?}"
@@ -48,6 +49,7 @@ fn files_colors_and_options_without_effect_show_the_same_code() {
     assert_eq!(run(&words).stdout, plain.stdout);
 }
 
+/// `--hot` limits the number of instructions.
 #[test]
 fn another_objdump_shows_the_same_code_and_hot_limits_it() {
     let test = "commands::annotate::options::another_objdump_shows_the_same_code_and_hot_limits_it";
@@ -110,8 +112,8 @@ fn invalid_and_unsupported_options_are_refused() {
     }
 }
 
-/// With `--percent-limit`, objects that cannot contain a function above the limit are not read. The listings of the functions
-/// above the limit must be the same as without the option.
+/// Hot functions are those above `--percent-limit`; `--hot` is not used. With `--percent-limit`, objects that cannot contain such
+/// a function are not read. The listings of the hot functions must be the same as without the option.
 #[test]
 fn hot_functions_are_selected_by_total_percentage() {
     let test = "commands::annotate::options::hot_functions_are_selected_by_total_percentage";

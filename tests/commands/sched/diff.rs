@@ -11,6 +11,7 @@ fn recording(waits: &[u64]) -> Vec<u8> {
     let mut file = SchedFile::new();
     file.comm(7, "seven");
     file.comm(8, "eight");
+    // In nanoseconds. Each task is in state 1 when it is switched out: it sleeps.
     let mut time = 1_000_000;
     file.switch(time, (8, 1), 7);
     for wait in waits {
@@ -55,7 +56,8 @@ fn longer_waits_are_significant() -> std::io::Result<()> {
         let (expected, margin) = mean_and_margin(waits);
         let [value, low, high] = ["ns", "low_ns", "high_ns"]
             .map(|key| mean[file][key].as_f64().expect("a number") / 1e3);
-        // The variance is computed from the middles of the buckets.
+        // rperf computes the variance from a histogram of the waits, with the middle of each bucket. The interval may therefore
+        // differ by 2 % or 2 us.
         let is_near = |one: f64, other: f64| (one - other).abs() < 0.02 * other;
         assert!(is_near(value, expected), "{mean}");
         assert!(
@@ -112,6 +114,7 @@ fn medians_have_intervals() -> std::io::Result<()> {
     // up, plus 1: 16.
     for (key, expected) in [("low_ns", 104_000.0), ("high_ns", 115_000.0)] {
         let bound = disjoint["baseline"][key].as_f64().expect("a number");
+        // The bounds come from a histogram, with at least 64 buckets per power of two.
         assert!((bound - expected).abs() < expected / 64.0, "{disjoint}");
     }
     assert_eq!(disjoint["significant"], true, "{disjoint}");
