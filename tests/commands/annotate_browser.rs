@@ -83,7 +83,7 @@ fn browser(size: (u16, u16), scratch: &Scratch, words: &str) -> Option<Tmux> {
     Some(tmux)
 }
 
-/// Finds the source, which the debug information names `/src/calc.s`, in the working directory.
+/// The command. Its options find the source, which the debug information names `/src/calc.s`, in the working directory.
 const ANNOTATE: &str = "annotate --prefix . --prefix-strip 1";
 
 #[test]
@@ -97,7 +97,8 @@ fn code_has_arrows_addresses_and_source() {
     // O more offsets.
     tmux.press(&["s", "Down", "Down", "Down", "J", "o", "O", "O"]);
     tmux.golden("annotate_jump", "└──");
-    // J, o, O and s are undone; k shows line numbers, t sample counts, and l the source line of the hottest instruction (H).
+    // J, o, O and s are undone. k shows line numbers, p selects percentages of the event's total, two t show sample counts, and
+    // l shows the source line of the hottest instruction (H).
     tmux.press(&["J", "o", "O", "s", "k", "p", "t", "t", "H", "l"]);
     tmux.golden("annotate_counts", "calc.s:8");
     tmux.press(&["P"]);
@@ -124,6 +125,7 @@ fn calls_are_followed_and_left() {
     tmux.wait_for("twist  ./calc");
     tmux.press(&[">"]);
     tmux.wait_for("No colder function.");
+    // q closes the notice, Escape the code of `twist`.
     tmux.press(&["q", "Escape"]);
     tmux.wait_for("leaf  ./calc");
     tmux.press(&["r"]);

@@ -59,6 +59,7 @@ fn the_caller_of_a_function_without_frame_is_added() {
         u64::from_str_radix(digits, 16).expect("an address")
     };
     let (leaf, caller, start) = (address("leaf"), address("caller"), address("_start"));
+    // `caller + 20` is where its first call of `leaf` returns; the other offsets only have to be in the functions.
     let records = [
         mapped(program.to_str().expect("a printable path"), leaf & !0xfff),
         sample(1, &[leaf + 8, start + 16], caller + 20),

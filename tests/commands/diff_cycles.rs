@@ -66,7 +66,7 @@ fn recording(samples: &[(u64, &[Branch])]) -> Vec<u8> {
 fn folder() -> Scratch {
     let scratch = Scratch::new();
     // A loop from alpha+0x10 to alpha+0x50, and the branch that leaves it; loops in gone and beta. The start of the block that
-    // ends in a stack's oldest branch, here of 90 cycles, is unknown.
+    // ends in a stack's oldest branch (in alpha that of 90 cycles) is unknown.
     let alpha = |cycles: u64| {
         [
             (0x1030, 0x1060, 2),
@@ -140,8 +140,8 @@ fn histograms_and_json_have_the_differences() {
     ];
     let outcome = diff(&scratch, &words);
     let first = outcome.stdout.lines().next();
-    // The executions of the block up to alpha+80 that begin at its lowest start, alpha+16, take 20, 23, 20, 23 cycles in
-    // old.data and 30, 33, 10, 13, 60, 63 in new.data. The first four of each are compared pairwise: each difference is 10.
+    // The histogram is only of the executions that begin at the block's lowest start, alpha+16. They take 20, 23, 20, 23 cycles
+    // in old.data and 30, 33, 10, 13, 60, 63 in new.data. The first four of each are compared pairwise: each difference is 10.
     let expected = "66.67;[alpha+16 -> alpha+80]    9;\u{b1}  0.0% \u{2581}\u{2581}\u{2581}\u{2581};[kernel.kallsyms];[k] alpha";
     assert_eq!(first, Some(expected), "{outcome:?}");
     let json = diff(
@@ -150,6 +150,7 @@ fn histograms_and_json_have_the_differences() {
     );
     let json: serde_json::Value = serde_json::from_str(&json.stdout).expect("JSON");
     assert_eq!(json["compute"], "cycles");
+    // `blocks` has an array for each line, with an entry for each file but the baseline: null if the file lacks the function.
     let block = &json["events"][0]["rows"][0]["blocks"][0][0];
     assert_eq!(block["range"], serde_json::json!(["alpha+16", "alpha+80"]));
     assert_eq!(block["difference"], 9, "{json}");

@@ -26,7 +26,8 @@ fn dumps_of_recordings_match_perf() {
     // perf takes long to record, so it makes only two of these recordings.
     for (name, recorders, options) in [
         ("chains", &BOTH[..], &["-g", "-F", "4000"][..]),
-        // An event whose samples are all in the kernel: perf cannot read the symbols of some objects of the system's programs.
+        // Context switches: all their samples are in the kernel. Samples in other programs of the system would be shown with
+        // other symbols, as perf cannot read those of some objects.
         (
             "system",
             &[Tool::Rperf],
@@ -109,7 +110,7 @@ impl KernelRecords {
 
 #[test]
 fn records_of_the_kernel_are_dumped() {
-    // Bits of `misc`: the cpumode of user space, and others whose meaning depends on the kind of record.
+    // Bits of `misc` whose meaning depends on the type of the record.
     const MMAP_DATA: u16 = 1 << 13;
     const EXEC: u16 = 1 << 13;
     const OUT: u16 = 1 << 13;
@@ -178,8 +179,8 @@ fn records_of_the_kernel_are_dumped() {
     let poke = Bytes::new().u64(0xffff_ffff_8100_0000).u16(3).u16(20);
     kernel.put(20, 0, poke.raw([0x90; 23]).raw([0; 5]));
     kernel.put(21, 0, Bytes::new().u64(0x77));
-    // How an address is shown in each cpumode except that of guest kernels. The others are 0 (unknown), 1 (kernel), 2 (user),
-    // 3 (hypervisor) and 5 (guest user).
+    // How an address is shown in each of these cpumodes: 0 (unknown), 1 (kernel), 2 (user), 3 (hypervisor) and 5 (guest user).
+    // Only 4 (guest kernel) is left out.
     for (mode, ip) in [
         (PerfFile::USER, 0x1004),
         (1, 0x1004),
@@ -321,6 +322,7 @@ fn stacks() -> [SampleCase; 5] {
             regs_intr: mask,
             ..with_field(bit)
         };
+        // PERF_SAMPLE_REGS_ABI_64, and the values.
         (attr, words([2].into_iter().chain(100..100 + count)))
     };
     let (attr, fields) = registers(12, 0xff_ffff, 24);
@@ -383,7 +385,8 @@ fn recordings_that_perf_refuses_are_dumped() {
         record(32774, 0, words([1, 0, ID])),
         record(32775, 0, words([8 << 32 | 7, 2, 99, 1, 0x1010, 0x7000])),
         record(32776, 0, words([99, 3, 1, 0x1010, 0x7000, 0x8000])),
-        // SCHEDSTAT_CPU and _DOMAIN: the time; the CPU, the version and, of domains, the number of the domain; counters.
+        // SCHEDSTAT_CPU (85) and SCHEDSTAT_DOMAIN (86): the time; a word with the CPU in the low 32 bits, the version in the
+        // next 16 and, in a DOMAIN, the number of the domain in the highest 16; then counters.
         record(
             85,
             0,

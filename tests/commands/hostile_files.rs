@@ -92,7 +92,7 @@ fn a_link_called_perf_data_old_loses_no_files() {
     let old = scratch.path().join("perf.data.old");
     for options in [&["record", "-q"][..], &["record", "-q", "--threads"]] {
         for _ in 0..2 {
-            // `perf.data`, which the `record` below renames to perf.data.old.
+            // Makes a perf.data, which the `record` below renames to perf.data.old.
             let _ = rperf(&scratch, &["record", "-q", "true"]);
             if fs::remove_file(&old).is_err() {
                 let _ = fs::remove_dir_all(&old);
@@ -114,7 +114,7 @@ fn a_folder_that_is_no_recording_stays() {
     let old = scratch.path().join("perf.data.old");
     fs::create_dir_all(old.join("kcore_dir/deep")).expect("folders");
     fs::write(old.join("kcore_dir/deep/precious"), "kept").expect("a file");
-    // A folder with a header is no recording either if it contains other files.
+    // A folder whose file `data` begins like a recording is no recording either if it contains other files.
     for header in ["not a recording", "PERFILE2"] {
         fs::write(old.join("data"), header).expect("a file");
         fs::write(scratch.path().join("perf.data"), "PERFILE2").expect("a file");

@@ -36,8 +36,8 @@ fn every_file_is_below_the_prefix() -> std::io::Result<()> {
     ]
     .map(str::to_owned)
     .into();
-    let pages = commands().into_iter();
-    expected.extend(pages.map(|name| format!("share/man/man1/rperf-{}.1", name.replace(' ', "-"))));
+    let names = commands().into_iter();
+    expected.extend(names.map(|name| format!("share/man/man1/rperf-{}.1", name.replace(' ', "-"))));
     let below = |path: &Path| {
         let path = path.strip_prefix(&prefix).expect("below the prefix");
         path.display().to_string()

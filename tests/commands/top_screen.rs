@@ -39,6 +39,7 @@ fn the_browser_shows_rows_and_restores_the_terminal() {
     );
     pane.press(&["z"]);
     pane.wait_for("Sample zeroing on.");
+    // Any key closes a notice.
     pane.press(&["Space"]);
     pane.press(&["q"]);
     pane.ends_with(0);
@@ -60,6 +61,7 @@ fn the_browser_filters_rows_of_the_kernel_and_explains_keys_without_effect() {
     });
     pane.press(&["Escape", "S"]);
     pane.wait_for("There is no such column: run with --sort socket.");
+    // Space closes the notice.
     pane.press(&[
         "Space", "/", "n", "o", "n", "e", "_", "s", "u", "c", "h", "Enter", "a",
     ]);
@@ -73,6 +75,7 @@ fn an_interrupt_leaves_the_browser() {
     let Some((pane, _target, _scratch)) = top("-d 600") else {
         return;
     };
+    // The last `-d` counts: the first refresh, after ten minutes, is never reached.
     pane.wait_for("Collecting samples...");
     pane.press(&["C-c"]);
     pane.ends_with(0);
@@ -126,7 +129,7 @@ int main(void)
 ";
 
 /// `top` of that program on a terminal of 120 by 40; `None` if there is no tmux.
-fn of_looping(options: &str) -> Option<(Tmux, Running, Scratch)> {
+fn top_of_looping(options: &str) -> Option<(Tmux, Running, Scratch)> {
     let scratch = Scratch::new();
     scratch.write("looping.c", LOOPING).expect("a file");
     let built = Command::new("cc")
@@ -155,7 +158,7 @@ fn has_shares(screen: &str) -> bool {
 
 #[test]
 fn code_is_shown_while_it_runs() {
-    let Some((pane, _target, _scratch)) = of_looping("") else {
+    let Some((pane, _target, _scratch)) = top_of_looping("") else {
         return;
     };
     pane.wait_for("] looping");
@@ -176,7 +179,7 @@ fn code_is_shown_while_it_runs() {
 
 #[test]
 fn sym_annotate_opens_the_code_in_the_browser() {
-    let Some((pane, _target, _scratch)) = of_looping("--sym-annotate looping -M intel") else {
+    let Some((pane, _target, _scratch)) = top_of_looping("--sym-annotate looping -M intel") else {
         return;
     };
     pane.wait("code", |screen| {
@@ -188,7 +191,7 @@ fn sym_annotate_opens_the_code_in_the_browser() {
 
 #[test]
 fn the_text_screen_shows_code() {
-    let Some((pane, _target, _scratch)) = of_looping("--stdio --sym-annotate looping") else {
+    let Some((pane, _target, _scratch)) = top_of_looping("--stdio --sym-annotate looping") else {
         return;
     };
     pane.wait("code", |screen| {
@@ -213,7 +216,7 @@ fn the_text_screen_shows_code() {
 #[test]
 fn a_missing_objdump_is_reported() {
     let options = "--stdio --sym-annotate looping --objdump ./nosuch";
-    let Some((pane, _target, _scratch)) = of_looping(options) else {
+    let Some((pane, _target, _scratch)) = top_of_looping(options) else {
         return;
     };
     pane.wait_for("--objdump ./nosuch: No such file or directory");
@@ -227,12 +230,12 @@ fn a_closed_terminal_ends_top() {
         return;
     };
     pane.wait_for("samples/s");
-    let program = PathBuf::from("/proc").join(pane.program());
-    assert!(program.exists());
+    let process = PathBuf::from("/proc").join(pane.program());
+    assert!(process.exists());
     // Kills the tmux server, which closes the terminal.
     drop(pane);
     let start = Instant::now();
-    while program.exists() {
+    while process.exists() {
         assert!(
             start.elapsed() < Duration::from_secs(60),
             "top keeps running"

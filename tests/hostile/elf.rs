@@ -1,4 +1,4 @@
-//! The parts of an ELF file, as far as mutations need them (elf(5)).
+//! Mutations of ELF files, and the parts of such a file (elf(5)) that they need.
 
 use crate::mutate::{self, Field, number};
 use crate::names;
@@ -77,11 +77,11 @@ impl Layout {
             .extend(Field::all(counts_at, counts_at + 12, 2));
         for index in 0..section_count {
             let header = sections_start + index * section_size;
-            // Fields 0 to 3: sh_flags, sh_addr, sh_offset and sh_size.
-            let field = |index: usize| number(bytes, header + 8 + index * word, word) as usize;
+            // After sh_name and sh_type, of 4 bytes each, words 0 to 3: sh_flags, sh_addr, sh_offset and sh_size.
+            let word_at = |place: usize| number(bytes, header + 8 + place * word, word) as usize;
             // Types without contents in the file: SHT_NULL and SHT_NOBITS.
             let is_empty = matches!(number(bytes, header + 4, 4), 0 | 8);
-            let (start, size) = (field(2), if is_empty { 0 } else { field(3) });
+            let (start, size) = (word_at(2), if is_empty { 0 } else { word_at(3) });
             if start.checked_add(size)? > bytes.len() {
                 return None;
             }
@@ -163,6 +163,7 @@ pub(crate) fn mutate(seed: &[u8], other: &[u8], random: &mut Random) -> Vec<u8> 
     bytes
 }
 
+/// Corrupts one of the fields.
 fn corrupt(fields: &[Field], bytes: &mut [u8], random: &mut Random) {
     if let Some(field) = random.try_pick(fields) {
         field.corrupt(bytes, random);
@@ -174,7 +175,7 @@ fn change_content(layout: &Layout, bytes: &mut [u8], other: &[u8], random: &mut 
     let Some(section) = layout.section(random) else {
         return;
     };
-    // Often only the start changes: lists begin with their sizes.
+    // Often only the start changes: many sections begin with the size of a table or unit.
     let max_size = *random.pick(&[32, 256, usize::MAX]);
     let range = section.start..section.start + section.size.min(max_size);
     if random.one_in(2) {
@@ -194,7 +195,7 @@ fn copy_header_fields(layout: &Layout, bytes: &mut [u8], random: &mut Random) {
         return;
     };
     let (to, from) = (layout.section_fields(target), layout.section_fields(source));
-    // Counted from 0, fields 4 and 5 of a section header are its offset and size.
+    // Of all fields of a section header, counted from 0, field 0 is the name, 4 the offset and 5 the size.
     let all: Vec<usize> = (0..to.len()).collect();
     let chosen = match random.below(4) {
         0 => &all[..1],
@@ -207,11 +208,11 @@ fn copy_header_fields(layout: &Layout, bytes: &mut [u8], random: &mut Random) {
     }
 }
 
-/// Replaces NUL-terminated texts that begin with `start`, such as names of symbols, with hostile names.
-pub(crate) fn with_hostile_symbols(seed: &[u8], start: &str, random: &mut Random) -> Vec<u8> {
+/// Replaces NUL-terminated texts that begin with `prefix`, such as names of symbols, with hostile names.
+pub(crate) fn with_hostile_symbols(seed: &[u8], prefix: &str, random: &mut Random) -> Vec<u8> {
     let mut bytes = seed.to_vec();
     for text in mutate::texts(seed) {
-        if seed[text.start..].starts_with(start.as_bytes()) {
+        if seed[text.start..].starts_with(prefix.as_bytes()) {
             mutate::replace_text(&mut bytes, text, &names::hostile(random));
         }
     }

@@ -149,7 +149,7 @@ impl Sysfs {
         Ok(groups)
     }
 
-    /// The distinct caches of the `present` CPUs, closest level first, in perf's order.
+    /// The distinct caches of the `present` CPUs, closest level first as in perf, and in the order of the CPUs per level.
     ///
     /// # Errors
     /// As [`Sysfs::cpus`].
@@ -261,7 +261,7 @@ impl Sysfs {
         Ok((size, nodes))
     }
 
-    /// The caches of a CPU, at most ten.
+    /// The caches of a CPU; at most ten, which is more than CPUs have.
     fn caches_of(&self, cpu: u32) -> impl Iterator<Item = CacheLevel> {
         let folder = self.root.join(format!("devices/system/cpu/cpu{cpu}/cache"));
         (0..10).map_while(move |index| cache(&folder.join(format!("index{index}"))))

@@ -37,6 +37,7 @@ fn each_row_has_its_distribution() {
     let scratch = folder_with_waits();
     let bar = "#".repeat(40);
     // The first lock has waits of 1000 and 4333 ns, the second lock a wait of 1000 ns, the third lock one without end.
+    // Percentiles are approximate, within 1/128: 4.32 us for 4333 ns.
     let expected = format!(
         "         2      5.33 us      4.33 us      2.67 us   ffff888000001000   0x4000 (spinlock)
         # median 1.00 us, p90 4.32 us, p99 4.32 us
@@ -56,7 +57,10 @@ fn each_row_has_its_distribution() {
     assert_eq!(table, expected);
     // Histograms also follow the rows of other tables, and rows with the columns of -F.
     let threads = run(&scratch, "lock contention -t --histogram -F contended -q").stderr;
-    let counts: Vec<Vec<u64>> = blocks(&threads).into_iter().map(|row| row.counts).collect();
+    let counts: Vec<Vec<u64>> = blocks(&threads)
+        .into_iter()
+        .map(|block| block.counts)
+        .collect();
     assert_eq!(counts, [vec![1, 0, 0, 1], vec![1]], "{threads}");
 }
 
@@ -104,8 +108,8 @@ fn cgroups_have_their_distribution_and_container() {
     assert!(table.ends_with(&expected), "{table}");
 }
 
-/// Runs `lock contention` with a load with contended locks; `None` with a printed reason if the kernel does not run the
-/// BPF programs.
+/// Runs `lock contention -b`, for which BPF programs add up the waits in the kernel, with a load with contended locks. `None`
+/// with a printed reason if the kernel does not run the BPF programs.
 fn live(test: &str, options: &str) -> Option<Outcome> {
     if !may_trace(test) {
         return None;
@@ -125,14 +129,14 @@ fn live(test: &str, options: &str) -> Option<Outcome> {
 #[test]
 fn sums_of_the_running_system_have_distributions() {
     const NAME: &str = "commands::lock::histograms::sums_of_the_running_system_have_distributions";
-    // Each wait is in one bucket.
+    // Each wait is in one bucket of the row's histogram, so the counts add up to the waits in the row's first column.
     for options in ["-l --histogram", "--lock-cgroup --histogram"] {
         let Some(made) = live(NAME, options) else {
             return;
         };
-        let rows = blocks(&made.stderr);
-        assert!(!rows.is_empty(), "{made:?}");
-        for block in rows {
+        let blocks = blocks(&made.stderr);
+        assert!(!blocks.is_empty(), "{made:?}");
+        for block in blocks {
             let contended = block.row.split_whitespace().next();
             let contended: u64 = contended.and_then(|word| word.parse().ok()).expect("waits");
             assert_eq!(block.counts.iter().sum::<u64>(), contended, "{block:?}");

@@ -38,6 +38,8 @@ fn owners_and_names_are_matched_to_waits_in_any_order() {
     let expected = [("Unknown", 3, 5100), ("alpha", 1, 2100), ("gamma", 2, 2400)];
     assert_eq!(sums(&owners), expected);
     let locks = rows(&scratch, "-l");
+    // A lock without a name is shown as the caller of its wait: in this file 0x4000 plus the last three hex digits of the lock's
+    // address.
     let expected = [
         ("&kmalloc-64", 1, 1200),
         ("0x4010", 1, 2000),
@@ -47,16 +49,16 @@ fn owners_and_names_are_matched_to_waits_in_any_order() {
     ];
     assert_eq!(sums(&locks), expected);
     let mmap_lock = locks.iter().find(|row| row["name"] == "mmap_lock");
-    let holders: Vec<&str> = mmap_lock.expect("the lock")["owners"]
+    let mmap_lock_owners: Vec<&str> = mmap_lock.expect("the lock")["owners"]
         .as_array()
         .expect("owners")
         .iter()
         .filter_map(|owner| owner["comm"].as_str())
         .collect();
-    assert_eq!(holders.len(), 2, "{holders:?}");
+    assert_eq!(mmap_lock_owners.len(), 2, "{mmap_lock_owners:?}");
     assert!(
-        holders.contains(&"alpha") && holders.contains(&"gamma"),
-        "{holders:?}"
+        mmap_lock_owners.contains(&"alpha") && mmap_lock_owners.contains(&"gamma"),
+        "{mmap_lock_owners:?}"
     );
     for (options, expected) in [
         ("-l -L mmap_lock", &[("mmap_lock", 2, 3300)][..]),
@@ -105,7 +107,7 @@ fn recordings_without_owners_and_lock_names_are_refused() {
 }
 
 /// Three threads that change the protection of memory, which takes the `mmap_lock` of their process, and three that read one
-/// file, which takes its mutex.
+/// file, which takes its mutex. [`compile`] defines the macros `name_of_…`.
 const SOURCE: &str = r"
     #define _GNU_SOURCE
     #include <fcntl.h>

@@ -9,8 +9,10 @@ use rperf_import::script_text::ScriptText;
 use rperf_perfdata::PerfData;
 
 fuzz_target!(|bytes: &[u8]| {
+    // The command line in the perf.data.
+    let command = ["rperf".to_owned()];
     let mut output = Cursor::new(Vec::new());
-    let Ok(imported) = ScriptText::new(bytes).write(&mut output, &["rperf".to_owned()]) else {
+    let Ok(imported) = ScriptText::new(bytes).write(&mut output, &command) else {
         return;
     };
     let written = output.into_inner();

@@ -1,4 +1,4 @@
-//! Which numbers are shown before instructions, and the instructions with the highest percentages.
+//! Which numbers are shown before instructions, and the order of the instructions by these: hottest first.
 
 use rperf_disasm::{FunctionCode, HitCount};
 use rperf_view::annotate::{AnnotateColumn, percent};
@@ -44,7 +44,8 @@ impl ColumnOptions {
         };
     }
 
-    /// Returns the indices of the instructions with samples, hottest first.
+    /// Returns the indices of the instructions with a percentage above 0 for any event, hottest first. The heat of an
+    /// instruction is its largest percentage of all events.
     pub(super) fn hottest(&self, code: &FunctionCode, totals: &[HitCount]) -> Vec<usize> {
         let heat = |hits: &[HitCount]| largest(&self.shares(hits, code, totals));
         let instructions = code.instructions.iter().enumerate();

@@ -99,8 +99,8 @@ impl<'a> Parser<'a> {
     }
 
     fn name_without_arguments(&mut self) -> Option<Id> {
-        let text = self.identifier()?;
-        Some(self.text(text))
+        let identifier = self.identifier()?;
+        Some(self.text(identifier))
     }
 
     /// `fpT` (`this`), `fp [QUALIFIERS] INDEX`, or `fL LEVEL p [QUALIFIERS] INDEX`. Level and qualifiers are not printed.
