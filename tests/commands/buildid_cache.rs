@@ -77,7 +77,7 @@ fn usdt_probes_are_listed_from_the_cache() {
     let compiled = compiled.within(tools.path()).finish();
     assert_eq!(compiled.expect("cc starts").status, 0);
     let cache = tools.path().join(".debug");
-    let lists = BOTH.map(|tool| {
+    let probe_lists = BOTH.map(|tool| {
         let _ = fs::remove_dir_all(&cache);
         let added = tools.outcome(tool, &["buildid-cache", "-a", "marked"]);
         assert_eq!((added.status, &*added.stderr), (0, ""), "{tool:?}");
@@ -87,16 +87,16 @@ fn usdt_probes_are_listed_from_the_cache() {
         let files = tree(&cache);
         let list = files.iter().find(|(path, _)| path.ends_with("probes"));
         let list = cache.join(&list.expect("there is a list").0);
-        let text = fs::read_to_string(&list).expect("a text");
+        let probes = fs::read_to_string(&list).expect("a text");
         // 'perf list' leaves such empty lists of probes for objects that were never searched for USDT markers. rperf fills
         // the list when the object is added again.
         fs::write(&list, "").expect("it is writable");
         let again = tools.outcome(tool, &["buildid-cache", "-a", "marked"]);
         if tool == Tool::Rperf {
             assert_eq!(again.status, 0, "{again:?}");
-            assert_eq!(fs::read_to_string(list).expect("a text"), text);
+            assert_eq!(fs::read_to_string(list).expect("a text"), probes);
         }
-        text
+        probes
     });
     let output = tools.outcome(Tool::Rperf, &["list", "-v", "sdt"]).stdout;
     let location = format!(
@@ -104,7 +104,7 @@ fn usdt_probes_are_listed_from_the_cache() {
         tools.path().join("marked").display()
     );
     assert!(output.contains(&location), "{output}");
-    let [theirs, ours] = lists;
+    let [theirs, ours] = probe_lists;
     assert!(theirs.contains("\np:sdt_demo/tick /"), "{theirs}");
     // perf omits arguments with constant values.
     assert_eq!(
@@ -389,13 +389,7 @@ fn kcore_is_cached_as_perf_does() {
 fn caches_are_limited_by_size_and_age() {
     let scratch = Scratch::new();
     let folder = scratch.path();
-    let run = |args: &[&str]| -> Outcome {
-        let run = rperf(&["buildid-cache"]).args(args);
-        run.within(folder)
-            .env("HOME", folder)
-            .finish()
-            .expect("rperf starts")
-    };
+    let run = |args: &[&str]| run(&scratch, args);
     for (name, size) in [("old", 300_000), ("new", 200_000)] {
         let source = format!("char data[{size}] = {{ 1 }}; int main(void) {{ return 0; }}\n");
         fs::write(folder.join("data.c"), source).expect("a source");

@@ -136,6 +136,7 @@ fn summaries_fit_80_columns_and_end_with_examples() {
     }
 }
 
+/// [`PRIVATE_WORDS`] are words for which the field has standard ones.
 #[test]
 fn help_has_no_private_words() {
     for command in all_commands() {
@@ -170,7 +171,7 @@ fn a_keyword_narrows_the_summary() {
 }
 
 #[test]
-fn help_after_the_workload_began_belongs_to_it() -> std::io::Result<()> {
+fn a_help_option_in_the_workload_belongs_to_it() -> std::io::Result<()> {
     let scratch = Scratch::new();
     for words in [
         &["record", "--", "-h"] as &[&str],
@@ -458,6 +459,7 @@ fn a_closed_pipe_ends_the_command_silently_as_the_signal_does() -> std::io::Resu
     }
     let status = child.wait()?;
     assert_eq!(stderr, "");
+    // A shell shows 141 (128 + SIGPIPE) both for this exit status and for an end by SIGPIPE.
     assert_eq!(
         status.code().or(status.signal().map(|signal| 128 + signal)),
         Some(141)
@@ -490,6 +492,7 @@ fn text_for_a_terminal_goes_through_the_pager() -> std::io::Result<()> {
             .starts_with("NAME")
     );
     assert!(run("help record", "cat")?.stdout.starts_with("NAME"));
+    // `true` ends without reading, like a pager that the user leaves at once.
     assert_eq!(
         run("help record", "true")?.stdout,
         "",

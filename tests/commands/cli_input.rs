@@ -182,7 +182,7 @@ fn garbage_after_the_magic_is_refused_without_panic() -> io::Result<()> {
 }
 
 #[test]
-fn missing_features_of_a_file_with_a_trace_are_reported() -> io::Result<()> {
+fn missing_features_of_a_file_with_a_branch_trace_are_reported() -> io::Result<()> {
     let scratch = Scratch::new();
     let trace = root().join("tests/fixtures/x86_64/bts.data");
     let complete = std::fs::read(trace)?;
@@ -201,11 +201,12 @@ fn missing_features_of_a_file_with_a_trace_are_reported() -> io::Result<()> {
 }
 
 #[test]
-fn damaged_counts_are_reported_with_the_file() -> io::Result<()> {
+fn damaged_records_of_stat_are_reported_with_the_name_of_the_file() -> io::Result<()> {
     const STAT: u32 = 76;
     const EVENT_UPDATE: u32 = 78;
     let scratch = Scratch::new();
     let attr = Attr::default();
+    // A header and 8 bytes, too few for the fields of the record.
     let short = record(STAT, 0, Bytes::new().u64(1));
     // A size of 7 bytes, less than that of a header.
     let torn = Bytes::new().u32(STAT).u16(0).u16(7).done();

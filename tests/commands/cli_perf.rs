@@ -35,7 +35,8 @@ fn answer(stderr: &str) -> Answer {
 fn compare(perf: &Path, command: &str, options: &[&str]) {
     for option in options {
         for full in [(*option).to_owned(), format!("no-{option}")] {
-            // `n` and `no` are not compared: they match every negative in perf, but none in rperf.
+            // Prefixes of negatives are compared from one letter after `no-` on: `n` and `no` match every negative in perf, but
+            // none in rperf.
             let shortest = if full.starts_with('n') { 4 } else { 1 };
             for end in (shortest..=full.len()).step_by(2) {
                 let word = format!("--{}", &full[..end]);

@@ -227,7 +227,7 @@ fn fields_of_tracepoints_are_fields_of_events() {
         }
     }
     assert!(switches > 0 && script_lines.next().is_none());
-    // Records of tasks that ran before the recording have time 0, but do not move the start of the trace there.
+    // Records of tasks that ran before the recording have time 0. In the trace, they have the time of its first event instead.
     let comm = events.iter().find(|event| event.name == "perf_comm");
     let comm = comm.expect("a record of the recorder");
     let first = events

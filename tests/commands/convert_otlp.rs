@@ -67,8 +67,8 @@ impl<'d> Otlp<'d> {
             .collect()
     }
 
-    /// The stacks of a profile with the number of their samples, as they are folded. An OTLP sample has a time and a
-    /// period for each of several samples of the recording.
+    /// The stacks of a profile and the number of samples of each, as `--to-folded` writes them. An OTLP sample contains several
+    /// samples of the recording: it has a time and a period for each.
     fn folded(&self, profile: &[u8]) -> Folded {
         let mut folded = Folded::new();
         for sample in messages(profile, 2) {

@@ -194,32 +194,33 @@ fn each_table_is_a_file_and_without_force_all_or_none_are_written() {
     );
     ran(&scratch, &[&convert[..], &["--force"]].concat());
     assert_eq!(files(&folder), written);
-    // If one of the files is missing, the others are still not replaced, and the new one is removed again.
-    let first = written
+    // If one of the files is missing, the others are still not replaced, and the new one is removed again. `recordings` is the
+    // table that is written first.
+    let recordings_file = written
         .iter()
         .find(|path| path.to_string_lossy().contains("recordings"))
         .expect("a table");
-    fs::remove_file(first).expect("it can be removed");
+    fs::remove_file(recordings_file).expect("it can be removed");
     let partly = rperf(&convert)
         .within(scratch.path())
         .finish()
         .expect("rperf starts");
     assert_eq!(partly.status, 255, "{partly:?}");
-    assert!(!first.exists(), "the new table is removed");
+    assert!(!recordings_file.exists(), "the new table is removed");
     // With `--force`, a new table that replaced an old one stays if a later table cannot be written.
     ran(&scratch, &[&convert[..], &["--force"]].concat());
-    let last = written
+    let samples_file = written
         .iter()
         .find(|path| path.to_string_lossy().contains("samples"))
         .expect("a table");
-    fs::remove_file(last).expect("it can be removed");
-    fs::create_dir(last).expect("a folder");
+    fs::remove_file(samples_file).expect("it can be removed");
+    fs::create_dir(samples_file).expect("a folder");
     let failed = rperf(&[&convert[..], &["--force"]].concat())
         .within(scratch.path())
         .finish()
         .expect("rperf starts");
     assert_eq!(failed.status, 255, "{failed:?}");
-    assert!(first.exists(), "the replaced table stays");
+    assert!(recordings_file.exists(), "the replaced table stays");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::kernel::rperf_in;
 use crate::tools::{Tool, Tools};
 
 /// Arguments that need no tracefs. Some list nothing on some machines.
-const LINES: &[&[&str]] = &[
+const NON_TRACEPOINTS: &[&[&str]] = &[
     &["sw"],
     &["software"],
     &["--no-desc", "sw"],
@@ -52,7 +52,7 @@ fn kinds_and_patterns_are_listed_alike() {
     let Some(tools) = Tools::find_for(NAME) else {
         return;
     };
-    for words in LINES {
+    for words in NON_TRACEPOINTS {
         tools.assert_same(&[&["list"], *words].concat());
     }
     if !may_trace(NAME) {
@@ -73,6 +73,7 @@ fn events_of_pmus_are_listed_alike() {
     let Some(tools) = Tools::find_for("commands::list::events_of_pmus_are_listed_alike") else {
         return;
     };
+    // A made-up sysfs, with PMUs that this machine need not have.
     let sysfs = sysfs(tools.path());
     for words in [
         &["pmu"][..],
@@ -340,6 +341,7 @@ fn the_current_tracepoints_are_listed() {
     assert!(!list_in(&folder, &["tracepoint"]).contains("cook_meal"));
 }
 
+/// The systems of the listed events are compared with tracefs, the events are not.
 #[test]
 fn pipes_get_one_event_per_line() {
     if !may_trace("commands::list::pipes_get_one_event_per_line") {

@@ -1,9 +1,10 @@
 //! Mappings that the kernel marks as having a build-id although they have device and inode.
 //!
-//! The kernel writes the MMAP2 records of one mapping for all events that observe the task, and uses
-//! one header for them. Once the header has the flag for an event that requested build-ids
-//! (`--buildid-mmap`), the flag stays set for events that did not, whose records have device and
-//! inode. Linux perf fails on such records, so the flag is cleared.
+//! The kernel writes an MMAP2 record of a mapping for each event that observes the task, and uses one
+//! header for all of them. For an event that requested build-ids (`--buildid-mmap`), it sets the flag
+//! `PERF_RECORD_MISC_MMAP_BUILD_ID` in this header, and does not clear it for the following events. If
+//! these did not request build-ids, their records have the flag, but device and inode. Linux perf fails
+//! on such records, so the flag is cleared.
 
 use std::borrow::Cow;
 
@@ -12,7 +13,7 @@ use rperf_wire::{Endian, Misc, MmapId, RawRecord, Record, RecordKind};
 /// Offset of `misc` in `struct perf_event_header`.
 const MISC: usize = 4;
 
-/// Whether the record has the flag but no build-id, which [`Record::decode`] finds out from the bytes.
+/// Whether the record has the flag but no build-id. [`Record::decode`] does not rely on the flag alone: it examines the bytes.
 pub(crate) fn is_mismarked(record: &RawRecord<'_>) -> bool {
     if record.kind != RecordKind::MMAP2 || !record.misc.contains(Misc::MMAP_BUILD_ID) {
         return false;
@@ -21,7 +22,7 @@ pub(crate) fn is_mismarked(record: &RawRecord<'_>) -> bool {
     matches!(decoded, Ok(Record::Mmap2(mapping)) if matches!(mapping.id, MmapId::Inode { .. }))
 }
 
-/// Returns the records of `run`, with the flag cleared in those that have no build-id.
+/// Returns the consecutive records `run`, with the flag cleared in those that have no build-id.
 pub(crate) fn corrected(run: &[u8]) -> Cow<'_, [u8]> {
     let mut bytes = Cow::Borrowed(run);
     let mut at = 0;

@@ -10,7 +10,8 @@ use super::{field, hex, run};
 
 /// Allowed relative error of percentiles of sizes.
 const EXACT: f64 = 0.0;
-/// Allowed relative error of percentiles of lifetimes: the width of a histogram's buckets.
+/// Allowed relative error of percentiles of lifetimes. They are computed from a log-linear histogram, whose buckets have at most
+/// this relative width; the printed histogram has one bucket for each power of two.
 const BUCKET_WIDTH: f64 = 1.0 / 64.0;
 
 /// An event of an allocator, as a line of `script` shows it.
@@ -253,6 +254,7 @@ fn planted_lifetimes_are_shown() {
     assert!(text.starts_with(&plain), "{plain}");
     assert!(!plain.contains("Life times"), "{plain}");
     // In the middle of the recording, the leaking caller and the one that frees its objects each allocate 10 objects per second.
+    // An interval may contain one object more or less than the average interval, which changes its rate by a few per second.
     let rates = lines
         .iter()
         .skip_while(|line| *line != "# Rates (SLAB allocator)");

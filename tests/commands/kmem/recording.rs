@@ -101,7 +101,8 @@ pub(super) struct Pages {
 
 /// The address of the first function of the kernel; each of the others is 0x1000 bytes after the previous one.
 const TEXT: u64 = 0xffff_ffff_8100_0000;
-/// The innermost frame of events of objects and of frees, an address in `_text`: that of a function of the allocator.
+/// The innermost frame of allocations of objects, and of all frees. The address is in `_text`, which takes the place of the
+/// allocator's functions.
 const ALLOCATOR: u64 = TEXT + 0x10;
 const FUNCTIONS: [&str; 9] = [
     "_text",
@@ -155,14 +156,14 @@ impl KmemFile {
     /// Begins a recording whose samples have cgroups; `paths` are those of the cgroups 1, 2 and so on. Samples are in cgroup 1
     /// until [`Self::enter_cgroup`].
     pub(super) fn with_cgroups(paths: &[&str]) -> Self {
-        let mut all = Self::with_fields(PAGE_SIZE, FIELDS | CGROUP);
+        let mut recording = Self::with_fields(PAGE_SIZE, FIELDS | CGROUP);
         for (id, path) in (1..).zip(paths) {
-            let record = all.bytes().u64(id).text(path, 8);
-            let record = all.trailer(record, 0, 0);
-            all.file.record(CGROUP_RECORD, 0, record);
+            let record = recording.bytes().u64(id).text(path, 8);
+            let record = recording.trailer(record, 0, 0);
+            recording.file.record(CGROUP_RECORD, 0, record);
         }
-        all.cgroup = Some(1);
-        all
+        recording.cgroup = Some(1);
+        recording
     }
 
     /// Sets the cgroup of the following samples.
@@ -186,6 +187,7 @@ impl KmemFile {
             file.event(&attr, &[id]);
             let print_fmt = match id {
                 FALLBACK => FALLBACK_PRINT_FMT,
+                // `kmem` reads only the fields of these events, so the print format may be the same: those of pages have no `call_site`.
                 _ => "\"%lx\", REC->call_site",
             };
             let text = format!(
@@ -196,21 +198,26 @@ impl KmemFile {
             tracing.event("kmem", text.as_bytes());
         }
         file.feature(PerfFile::TRACING_DATA, tracing.encode());
-        let mut all = Self {
+        let mut recording = Self {
             file,
             samples: Vec::new(),
             cgroup: None,
         };
-        let map = all.bytes().u32(u32::MAX).u32(0).u64(TEXT).u64(0x10000);
+        let map = recording
+            .bytes()
+            .u32(u32::MAX)
+            .u32(0)
+            .u64(TEXT)
+            .u64(0x10000);
         let map = map.u64(TEXT).text("[kernel.kallsyms]_text", 8);
-        let map = all.trailer(map, 0, 0);
-        all.file.record(PerfFile::MMAP, PerfFile::KERNEL, map);
+        let map = recording.trailer(map, 0, 0);
+        recording.file.record(PerfFile::MMAP, PerfFile::KERNEL, map);
         for (pid, name) in [(70, "leaker"), (71, "worker")] {
-            let comm = all.bytes().u32(pid).u32(pid).text(name, 8);
-            let comm = all.trailer(comm, pid, 0);
-            all.file.record(PerfFile::COMM, 0, comm);
+            let comm = recording.bytes().u32(pid).u32(pid).text(name, 8);
+            let comm = recording.trailer(comm, pid, 0);
+            recording.file.record(PerfFile::COMM, 0, comm);
         }
-        all
+        recording
     }
 
     fn bytes(&self) -> Bytes {
@@ -224,7 +231,7 @@ impl KmemFile {
     }
 
     fn sample(&mut self, time: u64, event: u64, pid: u32, chain: &[u64], raw: Bytes) {
-        // Padding, as by the kernel: the size before the raw data has 4 bytes.
+        // As by the kernel, 4 bytes of padding: with the size field of 4 bytes before the raw data, they are 8 bytes.
         let raw = raw.raw([0; 4]).done();
         let size = u32::try_from(raw.len()).expect("a short event");
         let body = self.bytes().u64(event).u32(pid).u32(pid);
@@ -304,7 +311,7 @@ impl KmemFile {
         let site = within("cache_fill");
         let name_size = u32::try_from(cache.len() + 1).expect("a short name");
         let raw = self.bytes().raw([0; 8]).u64(site).u64(pointer);
-        // `name`: its size, and its offset: it follows the fields.
+        // The `__data_loc` of `name`: its size in the upper 16 bits, and its offset, 60, where the last field ends.
         let raw = raw
             .u32(name_size << 16 | 60)
             .u32(0)

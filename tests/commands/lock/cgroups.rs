@@ -128,7 +128,8 @@ fn programs_in_two_cgroups_have_their_own_waits() {
         let row = cgroup_rows.iter().find(|(cgroup, _)| *cgroup == name);
         row.map(|(_, waits)| *waits).unwrap_or_default()
     };
-    // 110 waits for a mutex, and 20 for one that two processes share. In addition, the first program joins its thread.
+    // 110 waits for a mutex, and 20 for one that two processes share. In addition, the first program joins its thread. On a busy
+    // machine, a thread may come too late to wait.
     assert!((105..=120).contains(&waits(0)), "{cgroup_rows:?}");
     assert!((15..=25).contains(&waits(1)), "{cgroup_rows:?}");
     let only = rows(&scratch, &format!("-G /{} -t -Y futex", names[1]));
