@@ -187,7 +187,7 @@ impl KmemFile {
             file.event(&attr, &[id]);
             let print_fmt = match id {
                 FALLBACK => FALLBACK_PRINT_FMT,
-                // `kmem` reads only the fields of these events, so the print format may be the same: those of pages have no `call_site`.
+                // Not evaluated: `kmem` reads only the fields of these events. Those of pages have no `call_site`.
                 _ => "\"%lx\", REC->call_site",
             };
             let text = format!(
