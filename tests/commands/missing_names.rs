@@ -81,6 +81,7 @@ fn addresses_without_names_in_the_vdso_are_not_reported() -> std::io::Result<()>
     const VDSO: u64 = 0x7fff_0000_0000;
     let scratch = Scratch::new();
     let mut file = Recording::new();
+    // All records but the sample have the time 0.
     file.comm(0, (10, 10), "program", 0);
     file.mmap(10, (VDSO, 0x2000, 0), "[vdso]", 0);
     // The header of the image is before all functions.

@@ -166,16 +166,19 @@ fn the_hint_suggests_one_thread_if_there_are_more() {
     let message = format!(
         "failed to open perf.data: out of memory: {SPARSE} bytes of address space could not be mapped"
     );
-    let limit = format!("raise the limit of the address space (ulimit -v, now {SMALL_SPACE} KiB)");
+    let raise_limit =
+        format!("raise the limit of the address space (ulimit -v, now {SMALL_SPACE} KiB)");
     let input = ["-i", "perf.data"];
     assert_eq!(
         stderr(&[&["script", "-j2"][..], &input].concat()),
-        format!("{message}\nhint: use one thread (-j1), which needs less memory, or {limit}\n")
+        format!(
+            "{message}\nhint: use one thread (-j1), which needs less memory, or {raise_limit}\n"
+        )
     );
     for words in [&["script", "-j1"][..], &["evlist"]] {
         assert_eq!(
             stderr(&[words, &input].concat()),
-            format!("{message}\nhint: {limit}\n")
+            format!("{message}\nhint: {raise_limit}\n")
         );
     }
 }

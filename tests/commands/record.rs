@@ -257,7 +257,8 @@ fn vv_shows_attrs_and_calls() {
     assert!(calls.count() >= 1, "{}", outcome.stderr);
 }
 
-/// Starts a recording into `perf.data` in the background; returns 0.3 s after the file exists. `words` must not have `-o`.
+/// Starts a recording into `perf.data` in the background; returns 0.3 s after the file exists, so that there are samples. `words`
+/// must not have `-o`.
 pub(super) fn start(scratch: &Scratch, words: &[&str]) -> Running {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rperf"));
     command
@@ -282,7 +283,7 @@ pub(super) fn start(scratch: &Scratch, words: &[&str]) -> Running {
     running
 }
 
-/// Sends a signal to the recorder.
+/// Sends a signal to a running rperf; `name` is an option of kill(1), such as `-INT`.
 pub(super) fn signal(running: &Running, name: &str) {
     let pid = running.0.id().to_string();
     let sent = Command::new("kill")

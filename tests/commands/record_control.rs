@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use rperf_testkit::{Run, Scratch, real_perf, skip};
 
-use super::record_faults::lines;
+use super::record_faults::lines as perf_lines;
 use super::stat_control::fifo;
 use crate::kernel::{BUSY, Running, is_root, record_in, rperf_in};
 
@@ -27,7 +27,7 @@ fn commands_are_executed_and_acknowledged() {
         scratch.path().join("commands"),
         scratch.path().join("answers"),
     );
-    let (mut to, mut replies) = (fifo(&commands), fifo(&answers));
+    let (mut command_fifo, mut answer_fifo) = (fifo(&commands), fifo(&answers));
     let target = Running::spin();
     let pid = target.0.id().to_string();
     let control = format!(
@@ -45,9 +45,9 @@ fn commands_are_executed_and_acknowledged() {
         .stderr(Stdio::piped());
     let child = command.spawn().expect("rperf starts");
     let mut send = |text: &str| {
-        writeln!(to, "{text}").expect("the FIFO takes a command");
+        writeln!(command_fifo, "{text}").expect("the FIFO takes a command");
         let mut answer = [0; 5];
-        replies.read_exact(&mut answer).expect("an answer");
+        answer_fifo.read_exact(&mut answer).expect("an answer");
         assert_eq!(answer, *b"ack\n\0", "{text}");
     };
     for text in ["ping", "enable", "evlist", "snapshot"] {
@@ -76,7 +76,7 @@ fn a_trigger_event_starts_the_next_file() {
         return skip(NAME, "tracepoints need root");
     }
     let scratch = Scratch::new();
-    // `true` is the only program that the shell executes.
+    // `true` is the only program that the shell executes; the loop after it waits until the output has been switched.
     let script = format!(
         "{BUSY}; /bin/true; while set -- perf.data.2*; [ ! -e \"$1\" ]; do :; done; {BUSY}"
     );
@@ -98,7 +98,7 @@ fn a_trigger_event_starts_the_next_file() {
     assert!(files.len() > 1, "{}", outcome.stderr);
     let mut samples = 0;
     for file in &files {
-        let Some(lines) = lines(&scratch, &["script", "-i", file, "-F", "comm,event"]) else {
+        let Some(lines) = perf_lines(&scratch, &["script", "-i", file, "-F", "comm,event"]) else {
             return skip(NAME, "there is no perf");
         };
         assert!(!lines.iter().any(|line| line.contains("exec")), "{lines:?}");
@@ -170,7 +170,7 @@ fn times_and_periods_can_be_omitted() {
     let options = ["-e", "cpu-clock", "--no-timestamp", "--no-period"];
     let outcome = record_in(&scratch, &options, &["sh", "-c", BUSY]);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
-    let Some(samples) = lines(&scratch, &["script", "-F", "comm,ip,sym"]) else {
+    let Some(samples) = perf_lines(&scratch, &["script", "-F", "comm,ip,sym"]) else {
         return skip(
             "commands::record_control::times_and_periods_can_be_omitted",
             "there is no perf",
@@ -178,6 +178,6 @@ fn times_and_periods_can_be_omitted() {
     };
     let message = format!("({} samples)", samples.len());
     assert!(outcome.stderr.contains(&message), "{}", outcome.stderr);
-    let attr = lines(&scratch, &["evlist", "-v"]).unwrap_or_default();
+    let attr = perf_lines(&scratch, &["evlist", "-v"]).unwrap_or_default();
     assert!(attr[0].contains("sample_type: IP|TID, "), "{attr:?}");
 }

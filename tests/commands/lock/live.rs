@@ -31,6 +31,7 @@ fn contention(test: &str, options: &str) -> Option<Outcome> {
 fn contention_with_waits(test: &str, options: &str) -> Option<Outcome> {
     let mut made = contention(test, options)?;
     for _ in 0..9 {
+        // A row in JSON has a name; rows of a table follow its titles and an empty line.
         if made.stdout.contains("\"name\"") || made.stderr.lines().count() > 2 {
             break;
         }
@@ -39,13 +40,14 @@ fn contention_with_waits(test: &str, options: &str) -> Option<Outcome> {
     Some(made)
 }
 
-/// Returns the rows of JSON, in which nothing may be lost.
+/// Returns the rows of the printed JSON; checks that no records were lost.
 fn rows(made: &Outcome) -> Vec<serde_json::Value> {
     let json: serde_json::Value = serde_json::from_str(&made.stdout).expect("JSON");
     assert_eq!(json["lost_records"], 0, "{made:?}");
     json["rows"].as_array().expect("rows").clone()
 }
 
+/// The kinds of rows: of callers, locks, threads, owners and cgroups.
 #[test]
 fn waits_of_the_running_system_have_rows_of_every_kind() {
     const NAME: &str = "commands::lock::live::waits_of_the_running_system_have_rows_of_every_kind";
@@ -77,6 +79,7 @@ fn waits_of_the_running_system_have_rows_of_every_kind() {
     }
 }
 
+/// The sums are those of the BPF programs, which run in the kernel.
 #[test]
 fn sums_of_the_kernel_are_consistent_and_named() {
     const NAME: &str = "commands::lock::live::sums_of_the_kernel_are_consistent_and_named";
@@ -89,6 +92,7 @@ fn sums_of_the_kernel_are_consistent_and_named() {
         let [count, total] = ["acquired", "total_ns"].map(|key| number(row, key));
         assert!(number(row, "min_ns") <= number(row, "max_ns"), "{row}");
         assert!(number(row, "max_ns") <= total && count > 0, "{row}");
+        // A bucket is its begin, its end and its number of waits.
         let histogram = row["histogram"].as_array().expect("buckets");
         let waits = histogram
             .iter()
@@ -119,7 +123,7 @@ fn sums_of_the_kernel_are_consistent_and_named() {
     let Some(threads) = contention_with_waits(NAME, "-b -t --json") else {
         return;
     };
-    // Without -a, only tasks of the workload are shown.
+    // Without -a, only tasks of the workload are shown. A task without a known name is shown as `:TID`.
     let tasks = rows(&threads);
     let known = ["rperf", "sh", "sched-messaging"];
     let is_known = |row: &serde_json::Value| {
@@ -186,9 +190,9 @@ fn locks_of_the_running_system_are_named_and_selected_by_name() {
     // A lock in an object of a slab cache has the name of the cache, after a `&`.
     let slab = std::path::Path::new("/sys/kernel/slab").exists();
     if slab && all.iter().any(|name| name.starts_with('&')) {
-        let known = |name: &str| std::path::Path::new("/sys/kernel/slab").join(name).exists();
+        let is_cache = |name: &str| std::path::Path::new("/sys/kernel/slab").join(name).exists();
         let named = all.iter().filter_map(|name| name.strip_prefix('&'));
-        let unknown: Vec<&str> = named.filter(|name| !known(name)).collect();
+        let unknown: Vec<&str> = named.filter(|name| !is_cache(name)).collect();
         assert!(unknown.is_empty(), "{unknown:?}");
     }
     let only = row_names(NAME, "-l -L mmap_lock").unwrap_or_default();
@@ -200,9 +204,9 @@ fn locks_of_the_running_system_are_named_and_selected_by_name() {
     );
     let others = row_names(NAME, "-l -L siglock,rq_lock,&no_such_cache");
     let others = others.unwrap_or_default();
-    let known = ["siglock", "rq_lock"];
+    let selected = ["siglock", "rq_lock"];
     assert!(
-        others.iter().all(|name| known.contains(&name.as_str())),
+        others.iter().all(|name| selected.contains(&name.as_str())),
         "{others:?}"
     );
 }

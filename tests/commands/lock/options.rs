@@ -70,7 +70,7 @@ fn records_are_dumped_in_addition_to_the_table() {
 }
 
 #[test]
-fn excluded_options_and_options_without_effect_are_named() {
+fn options_that_exclude_each_other_or_have_no_effect_are_refused() {
     let scratch = folder_with_waits();
     for (words, message) in [
         ("report -D --json", "--json and -D exclude each other"),
@@ -148,6 +148,7 @@ fn locks_have_the_names_of_their_kinds() {
     assert_eq!(rows.len(), KINDS.len(), "{table}");
     let separated = run(&scratch, "lock contention -l -q -x ; -F contended").stderr;
     for (number, (row, (_, name))) in rows.iter().zip(KINDS).enumerate() {
+        // The address is as in `recording::kinds`, the caller as in `LockFile::event`.
         let address = 0xffff_8880_0000_1000 + number as u64 * 0x1008;
         let caller = 0x4000 + address % 0x1000;
         let end = format!("   {address:016x}   {caller:#x} ({name})");
@@ -185,6 +186,7 @@ fn checks_count_the_selected_rows() {
         let line = checks.and_then(|(_, checks)| checks.lines().next());
         line.unwrap_or_default().to_owned()
     };
+    // Without -v, checks are shown only if there is a bad row.
     // The first row has the impossible order; as in perf, `contention` also counts rows that -E hides, `report` does not.
     assert_eq!(checks("contention"), "bad: 1, total: 3");
     assert_eq!(checks("contention -E 1"), "bad: 1, total: 3");
@@ -311,6 +313,7 @@ fn flame_graphs_have_totals_in_microseconds() {
     assert!(svg.contains("<title>[spinlock] (5.333 us, "), "{svg}");
 }
 
+/// Of the frames of a wait for a futex, none are skipped by default, unlike those of a wait for a lock of the kernel.
 #[test]
 fn frames_of_user_stacks_are_skipped_on_request() {
     let scratch = Scratch::new();

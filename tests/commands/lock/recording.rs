@@ -147,16 +147,16 @@ impl LockFile {
 
     /// Like [`LockFile::with`]; samples have cgroups, and `paths` are those of the cgroups 1, 2 and so on.
     pub(crate) fn with_cgroups(events: &[Event], threads: &[(u32, &str)], paths: &[&str]) -> Self {
-        let mut all = Self::with_fields(events, threads, FIELDS | CGROUP);
+        let mut lock_file = Self::with_fields(events, threads, FIELDS | CGROUP);
         for (id, path) in (1..).zip(paths) {
-            let body = all.bytes().u64(id).text(path, 8);
+            let body = lock_file.bytes().u64(id).text(path, 8);
             // The `sample_id`: process, thread, time, CPU (two words) and event.
             let body = body.u32(0).u32(0).u64(0).u32(0).u32(0);
             let body = body.u64(events[0] as u64).done();
-            all.file.record(CGROUP_RECORD, 0, body);
+            lock_file.file.record(CGROUP_RECORD, 0, body);
         }
-        all.cgroup = Some(1);
-        all
+        lock_file.cgroup = Some(1);
+        lock_file
     }
 
     /// Sets the cgroup of the following samples.
@@ -343,7 +343,7 @@ pub(crate) fn lockdep(bad: bool) -> Vec<u8> {
             (Acquired, other),
             (Acquire, writing),
             (Release, writing),
-            // The row of this lock is already bad.
+            // The row of this lock (that of `one` and `two`) is already bad.
             (Acquire, two),
             (Acquired, two),
             (Contended, two),
@@ -383,6 +383,7 @@ fn lock_then_futex(recorded: &[Event], of_lock: &[(u64, Event)]) -> Vec<u8> {
         flags: 0,
     };
     for (after, event) in of_lock {
+        // An address of the kernel.
         file.event(*after, *event, place(1 << 63));
     }
     file.event(1000, FutexEnter, place(0x5000));

@@ -14,14 +14,14 @@ struct Measured {
 
 /// Parses the lines `ADDRESS NANOSECONDS`.
 fn measured(lines: &str) -> Measured {
-    let words: Vec<(&str, &str)> = lines
+    let pairs: Vec<(&str, &str)> = lines
         .lines()
         .filter_map(|line| line.split_once(' '))
         .collect();
-    let address = words[0].0.trim_start_matches("0x");
-    let mut waits: Vec<u64> = words
+    let address = pairs[0].0.trim_start_matches("0x");
+    let mut waits: Vec<u64> = pairs
         .iter()
-        .map(|words| words.1.parse().expect("a number"))
+        .map(|pair| pair.1.parse().expect("a number"))
         .collect();
     waits.sort_unstable();
     Measured {
@@ -38,7 +38,7 @@ fn rows(scratch: &Scratch, words: &str) -> Vec<serde_json::Value> {
 }
 
 /// Compares the percentiles of the waiting thread with those that it measured, and the addresses and names of locks with the
-/// program's lock.
+/// program's lock. `kind` is the kind of the lock and the name of its variable in the program.
 fn compare(scratch: &Scratch, kind: &str, lock: &Measured) {
     let threads = rows(scratch, "lock contention -t -Y futex --json");
     let waiter = threads.iter().find(|row| row["name"] == "waiter");
@@ -48,6 +48,7 @@ fn compare(scratch: &Scratch, kind: &str, lock: &Measured) {
         let exact = lock.waits[(count * per_mille).div_ceil(1000) - 1];
         let percentile = waiter[key].as_u64().expect("a number");
         let error = percentile.abs_diff(exact) as f64 / exact as f64;
+        // The program's times include its calls of the clock and of the lock's functions.
         assert!(error < 0.05, "{kind} {key}: {percentile}, measured {exact}");
     }
     assert_eq!(waiter["wakers"][0]["comm"], "holder", "{kind}: {waiter}");

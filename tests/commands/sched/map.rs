@@ -31,6 +31,7 @@ fn selected_cpus_and_threads_are_coloured_on_a_terminal_only() -> std::io::Resul
     let Some(terminal) = terminal else {
         return Ok(());
     };
+    // The command exits with status 0.
     terminal.ends_with(0);
     let screen = terminal.colored_screen();
     // `seven` is A0 and begins to run twice, `eight` is B0. Selected threads are blue; the background of selected CPUs is red.

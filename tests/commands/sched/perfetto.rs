@@ -33,8 +33,8 @@ fn decode(trace: &[u8]) -> (Vec<Traced>, Vec<(u64, String)>, u64) {
     for packet in messages(trace, PACKET) {
         for tree in messages(packet, PROCESS_TREE) {
             // `ProcessTree.threads`; `Thread.tid` and `name`.
-            let names = messages(tree, 2).into_iter();
-            threads.extend(names.map(|thread| (number(thread, 1), text(thread, 2))));
+            let named = messages(tree, 2).into_iter();
+            threads.extend(named.map(|thread| (number(thread, 1), text(thread, 2))));
         }
         for bundle in messages(packet, FTRACE) {
             assert_eq!(number(bundle, CPU), 0, "the CPU");
@@ -63,6 +63,7 @@ fn switches_and_wakeups_are_traced() -> std::io::Result<()> {
     for mut file in [SchedFile::new(), SchedFile::big_endian()] {
         waits(&mut file);
         file.lost(310_000, 5);
+        // From the idle task, whose state is 0, to `eight`.
         file.switch(320_000, (0, 0), 8);
         scratch.write("perf.data", file.finish())?;
         let written = run(&scratch, &["sched", "perfetto"]);

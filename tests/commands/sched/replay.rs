@@ -12,7 +12,7 @@ use super::{run, waits};
 const MILLI: u64 = 1_000_000;
 
 /// Adds two tasks. Task 7 runs for 20 ms, wakes task 8 and sleeps; task 8 runs for 10 ms. When the CPU has been idle for 20 ms,
-/// it wakes task 7.
+/// it wakes task 7. In the switches, 0 is the state of a task that can run, 1 that of a task that sleeps.
 fn relay(file: &mut SchedFile) {
     file.comm(7, "seven");
     file.comm(8, "eight");
@@ -82,7 +82,7 @@ fn recorded_loads_are_repeated() -> std::io::Result<()> {
             .collect();
         let time: f64 = words[1].parse().expect("a time");
         let cpu_time: f64 = words[5].parse().expect("a time");
-        // Task 7 runs for 20 ms, then task 8 for 10 ms; task 7 sleeps for 30 ms.
+        // Task 7 runs for 20 ms, then task 8 for 10 ms; task 7 sleeps for 30 ms. A repetition may be 1 ms shorter.
         assert!((49.0..=elapsed).contains(&time), "{line} of {elapsed}");
         assert!((29.0..=time).contains(&cpu_time), "{line}");
     }
@@ -127,7 +127,7 @@ fn unusable_recordings_and_repetitions_are_refused() -> std::io::Result<()> {
     let mut no_switches = SchedFile::without_switches();
     no_switches.waking(1000, 0, 7);
     scratch.write("none.data", no_switches.finish())?;
-    // The data size is 0, as in a file that its recorder did not complete.
+    // Without records, the data size is 0, as in a file that its recorder did not complete.
     scratch.write("open.data", SchedFile::without_switches().finish())?;
     for (words, status, message) in [
         (

@@ -21,6 +21,7 @@ fn row(line: &str) -> Option<(&str, u64, f64)> {
     Some((name.trim_end(), count.parse().ok()?, percent.parse().ok()?))
 }
 
+/// The regions are those of the machine that runs the script, not of the recorded one: some samples may be outside of all.
 #[test]
 fn samples_are_counted_by_region_of_memory() {
     let test = "samples_are_counted_by_region_of_memory";
@@ -74,6 +75,7 @@ fn samples_are_counted_by_region_of_memory() {
         let range = number(begin)..=number(end);
         let inside = addresses.iter().filter(|address| range.contains(address));
         assert_eq!(*count, inside.count() as u64, "{name}");
+        // The percentage is rounded to one decimal.
         assert!(
             (percent - *count as f64 * 100.0 / total as f64).abs() < 0.06,
             "{name}"
@@ -149,6 +151,7 @@ fn words_after_dashes_are_the_command_that_a_script_records() {
         return skip(test, "there is no Python");
     }
     let scratch = Scratch::new();
+    // `all` is also a word that the script takes, but here it is an argument of true(1).
     let script = ["script", "-f", "export-to-sqlite", "own.db"];
     let exported = rperf(&scratch, &[&script[..], &["--", "true", "all"]].concat());
     assert_eq!(exported.status, 0, "{}", exported.stderr);
@@ -161,6 +164,7 @@ fn scripts_read_settings_of_perf() {
         return skip("scripts_read_settings_of_perf", "there is no Python");
     }
     let scratch = Scratch::new();
+    // perf changes the names of settings to lower case, so that the second `last` replaces the first.
     let config = "[annotate]\n\tobjdump = own dump\n[own]\n\tLast = 1\n\tlast = 2\n";
     let script = "from perf_trace_context import perf_config_get as get\n\
         print([get(name) for name in ('annotate.objdump', 'own.last', 'own.Last', 'no.such')])\n";

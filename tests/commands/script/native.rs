@@ -1,5 +1,5 @@
-//! `netdev-times` and `task-analyzer` on small recordings whose tables were checked by hand, and `gecko`. The tables of
-//! `task-analyzer` also equal those of perf 7.2's script, except for blanks.
+//! Scripts of perf that rperf runs without an interpreter: `netdev-times` and `task-analyzer` on small recordings whose tables
+//! were checked by hand, and `gecko`. The tables of `task-analyzer` also equal those of perf 7.2's script, except for blanks.
 
 use rperf_testkit::{Outcome, Run, Scratch};
 
@@ -187,6 +187,7 @@ fn task_analyzer_prints_runs_and_sums() {
     let summary = report(&["--summary-only", "--ms"]);
     let sums = "11 11 aa 3 3.000 1.000 1.000 1.000 1.000 10.000000\n";
     assert!(summary.contains(sums), "{summary}");
+    // A TID that equals the PID is grey.
     let colored = ["--stdio-color", "always", "--highlight-tasks", "33:blue,bb"];
     let colored = report(&colored);
     let row =

@@ -369,7 +369,7 @@ fn generated_scripts_handle_events_with_odd_names() {
         outcome.stdout
     };
     let (own, perf) = (env!("CARGO_BIN_EXE_rperf"), perf.to_string_lossy());
-    for (text, values) in ODD_NAMES {
+    for (text, parts) in ODD_NAMES {
         scratch.write("text", text.as_bytes()).expect("a file");
         call(
             own,
@@ -387,8 +387,8 @@ fn generated_scripts_handle_events_with_odd_names() {
             call(own, &["script", "-g", language]);
             let words = ["script", "-s", script];
             let printed = call(own, &words);
-            for value in values {
-                assert!(printed.contains(value), "{language}: {printed}");
+            for part in parts {
+                assert!(printed.contains(part), "{language}: {printed}");
             }
             // Without the dicts of samples: perf 6.1 adds invalid values of counters to samples that have none.
             let compared = |text: &str| {
@@ -487,6 +487,7 @@ fn counts_that_cannot_be_decoded_are_reported() {
     let path = scratch.path().join("stat.data");
     let mut bytes = std::fs::read(&path).expect("the recording was written");
     // A PERF_RECORD_STAT of 48 bytes becomes one of 16, which is too short, and a PERF_RECORD_FINISHED_ROUND.
+    // The PERF_RECORD_STAT_ROUND after it stays, for which `stat__interval` is called.
     let header = [76, 0, 0, 0, 0, 0, 48, 0];
     let place = bytes.windows(8).position(|window| window == header);
     let place = place.expect("there are counts");

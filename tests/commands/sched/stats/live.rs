@@ -202,6 +202,7 @@ fn statistics_that_cannot_be_read_are_refused() -> std::io::Result<()> {
 fn statistics_that_only_root_may_enable_are_refused_with_a_hint() -> std::io::Result<()> {
     const TEST: &str = "commands::sched::stats::live::statistics_that_only_root_may_enable_are_refused_with_a_hint";
     let proc = proc_of(16);
+    // An unprivileged user, with a copy of rperf in `proc`.
     let Some(stranger) = Stranger::new(TEST, &proc) else {
         return Ok(());
     };
