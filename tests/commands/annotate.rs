@@ -20,12 +20,12 @@ fn source() -> PathBuf {
 const HOT_FUNCTIONS: &str =
     "burn_deep,burn_compare,burn_handler,burn_alloca,burn_realigned,burn_jump";
 
-/// Compiles and records the program; returns the tools and the recording's name.
+/// Compiles and records the program; returns the tools and the recording's name. `None` if the test is skipped.
 fn record_program(test: &str) -> Option<(Tools, String)> {
     record_events(test, &["-e", "cpu-clock:u"])
 }
 
-/// Compiles the program with these additional options; returns the tools and the program's path.
+/// Compiles the program with these additional options; returns the tools and the program's path. `None` if the test is skipped.
 fn compile_program(test: &str, options: &[&str]) -> Option<(Tools, String)> {
     let tools = Tools::find_for(test)?;
     let program = tools.path().join("stacks");
@@ -106,6 +106,7 @@ fn instructions_and_percentages_match_perf() {
 #[test]
 fn events_are_annotated_where_they_were_sampled() {
     let test = "commands::annotate::events_are_annotated_where_they_were_sampled";
+    // Without PIE, the address that nm prints is the one in the process, where the breakpoint is set.
     let Some((tools, program)) = compile_program(test, &["-no-pie"]) else {
         return;
     };
@@ -166,6 +167,7 @@ fn source_lines_match_the_file() {
         for (number, text) in printed {
             assert_eq!(lines[number - 1], text, "{number}");
         }
+        // With -l, an instruction with a large share has its source line at its end.
         let hot = ours
             .stdout
             .lines()

@@ -149,6 +149,8 @@ fn tracepoints_are_completed_system_by_system() {
     );
 }
 
+/// The first line of `completion words` is for the shell: the names that it adds to the candidates. After `files` and
+/// `directories` follows the part of the typed word before the name, after `command` the index of the command's first word.
 #[test]
 fn completions_name_the_kind_of_word_to_complete() {
     let first_line = |line: &str| {

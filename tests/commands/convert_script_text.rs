@@ -121,14 +121,14 @@ fn functions_and_tracepoints_are_those_of_the_recording() {
         assert_eq!(outcome.status, 0, "{words:?}: {outcome:?}");
         outcome.stdout
     };
-    let rows = ["report", "-q", "--stdio", "-s", "comm,dso,symbol"];
-    let graph = [&rows[..], &["-g", "caller"]].concat();
+    let report = ["report", "-q", "--stdio", "-s", "comm,dso,symbol"];
+    let graph = [&report[..], &["-g", "caller"]].concat();
     let readers: [(&str, &[&[&str]]); 3] = [
         (
             "chains",
             &[&graph, &["flamegraph", "--folded"], &["script", "--ns"]],
         ),
-        ("flat", &[&rows, &["script"]]),
+        ("flat", &[&report, &["script"]]),
         (
             "sched",
             &[
@@ -165,7 +165,7 @@ fn functions_and_tracepoints_are_those_of_the_recording() {
             }
         }
         let by_perf = |file| {
-            let words = [&rows[..], &["-i", file]].concat();
+            let words = [&report[..], &["-i", file]].concat();
             tools.outcome(Tool::Perf, &words).stdout
         };
         let output_of_perf = by_perf(&new);
@@ -204,6 +204,7 @@ fn broken_text_leaves_nothing() {
         ),
         ("empty", "# hostname : there\n".to_owned()),
         ("binary", "\0\0\0".to_owned()),
+        // The time has no microseconds: the line is read neither as a sample nor as another record.
         (
             "other",
             format!("sh 1 [000] 1.0: PERF_RECORD_MMAP2 1/1\n{good}"),

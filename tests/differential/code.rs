@@ -240,7 +240,7 @@ fn script_shows_the_same_instructions() {
     let workloads = Workloads::build(tools.path());
     for (name, options) in [
         ("counted", &["-e", "cpu-clock:u", "-c", "50000"][..]),
-        // Not in the kernel: perf ends with SIGPIPE if a stack has frames of BPF programs, which other tests load.
+        // Only user space: perf ends with SIGPIPE if a kernel stack has frames of BPF programs, which other tests load.
         ("chains", &["-g", "-F", "999", "-e", "cpu-clock:u"]),
     ] {
         let recording = Recording {
@@ -314,6 +314,7 @@ fn fields_without_their_data_are_refused() {
     };
     let file = root().join("tests/fixtures/x86_64/cycles.data");
     let file = file.to_str().expect("a path in UTF-8");
+    // Older releases of perf do not have this field: only rperf is run.
     let words = ["script", "-f", "-i", file, "-F", "brstackdisasm"];
     let refused = tools.outcome(Tool::Rperf, &words);
     assert_eq!(refused.status, 255, "{refused:?}");

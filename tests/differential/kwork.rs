@@ -1,8 +1,8 @@
 //! `kwork`: the same text as perf 6.1 on recordings of several workloads.
 //!
 //! perf 6.1 pairs a raise or an entry that lacks its counterpart with an unrelated later event, and pairs the events of a work
-//! item only if they are on one CPU (docs/compatibility.md). In the recording that both tools read, such events have the id of a
-//! tracepoint that both ignore.
+//! item only if they are on one CPU (docs/compatibility.md). In the recording that both tools read, events without a counterpart
+//! on their CPU have the id of a tracepoint that both ignore.
 
 mod unpaired;
 
@@ -57,7 +57,8 @@ const LINES: &[&[&str]] = &[
     &["timehist", "-C", "0", "-n", "RCU"],
 ];
 
-/// Number of bytes at the start of a function's name that are compared: perf 6.1 overwrites the 20th byte of some names.
+/// Number of bytes at the start of a function's name that are compared: perf 6.1 overwrites a byte of some names, at about the
+/// 20th place.
 const COMPARED_BYTES: usize = 18;
 /// The width of the column of names, which begins with `(w)` for functions of work items.
 const COLUMN: usize = 30;

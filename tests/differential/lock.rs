@@ -25,8 +25,8 @@ const RECORDINGS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Command lines that print the same, and the column that their rows are sorted by, counted from 0: in `report`, the name. `info`
-/// sorts by no value.
+/// Command lines whose text is the same in both tools, and the column that their rows are sorted by. Columns are counted from 0;
+/// in `report`, column 0 is the name. The number is unused for `info`, which sorts by no value.
 const SAME: &[(&[&str], usize)] = &[
     (&["report"], 1),
     (&["report", "-v"], 1),
@@ -39,7 +39,7 @@ const SAME: &[(&[&str], usize)] = &[
     (&["info", "-m"], 0),
 ];
 
-/// Command lines that need events of waits, and the column that their rows are sorted by.
+/// Command lines that need the events `lock:contention_*`, and the column that their rows are sorted by.
 const CONTENTION: &[(&[&str], usize)] = &[
     (&["contention"], 1),
     (&["contention", "-t"], 1),
@@ -73,8 +73,8 @@ fn without_threads(text: &str, line: &[&str]) -> String {
 /// Returns a text with sorted rows; the statistics of `report` about bad sequences, which may follow them, keep their order.
 fn sorted(text: &str) -> String {
     // perf 6.1 has no blank before the second `===`, perf 7.2 has one.
-    let checks = text.split_once("\n=== output for debug");
-    let (rows, rest) = match checks {
+    let parts = text.split_once("\n=== output for debug");
+    let (rows, rest) = match parts {
         Some((rows, rest)) => (rows, rest.trim_start_matches(' ')),
         None => (text, ""),
     };
@@ -130,7 +130,7 @@ fn generated_waits_are_shown_alike() {
         ("waits.data", recording::waits(), &CONTENTION[1..2]),
     ] {
         fs::write(tools.path().join(file), content).expect("a file");
-        // perf shows locks that have only an address without a symbol as "Unknown".
+        // perf shows locks that have only an address without a symbol as "Unknown": for them, only `-t` is compared.
         let has_names = file != "waits.data";
         let same = SAME
             .iter()
@@ -173,8 +173,8 @@ fn contended_locks_are_shown_alike() {
     assert_alike(&all_differences);
 }
 
-/// Rows are in descending order of the column. Times are compared as printed (with three digits or more), converted to
-/// nanoseconds.
+/// Rows are in descending order of the column. Times are compared in nanoseconds, with the digits that are printed (three or
+/// more).
 #[test]
 fn rows_are_in_order_of_their_key() {
     const NAME: &str = "rows_are_in_order_of_their_key";
@@ -219,6 +219,7 @@ fn rows_are_in_order_of_their_key() {
 /// Returns the value of a column, in nanoseconds or as a count; column 0 of `report` is a name.
 fn column_value(row: &str, line: &[&str], column: usize) -> Option<f64> {
     let row = match line.contains(&"report") {
+        // The name has 20 columns, and a blank follows.
         true => row.get(21..)?,
         false => row,
     };

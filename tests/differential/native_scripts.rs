@@ -88,6 +88,7 @@ fn with_numbers(text: &str) -> String {
             .next()
             .unwrap_or_default();
         let number = rperf_sys::syscall_number(name);
+        // Not a title: `comm [pid]`, or the names of the columns.
         let is_row = !line.contains('[') && !line.starts_with("event");
         let Some(number) = number.filter(|_| is_row) else {
             return line.to_owned();
@@ -135,6 +136,7 @@ fn tables_are_those_of_perfs_scripts() {
             continue;
         };
         let script = match *name {
+            // perf fails in its handler of skb:kfree_skb, whose fields have changed since.
             "netdev-times" => adapted(&tools, &script),
             _ => script,
         };
@@ -205,6 +207,7 @@ fn native_scripts_run_live_and_refuse_wrong_arguments() {
     assert!(live.stdout.contains("\ncat ["), "{live:?}");
     assert!(live.stdout.contains("    err = ENOENT "), "{live:?}");
     let top = native(&tools, &["script", "rwtop", "1", "--", "sleep", "2.5"]);
+    // One table per second, and the last one at the end.
     let tables = top.stdout.matches("read counts by pid:").count();
     assert!((2..=4).contains(&tables), "{top:?}");
     let recorded = native(

@@ -99,7 +99,8 @@ fn begin(options: &LockCaptureOptions) -> Result<ProgramBuilder, Error> {
     programs::select_task(&mut b, &options.tasks, options.excluded_process, out);
     b.store(Double, R10, record::ADDRESS, R7);
     store_owner(&mut b, options.owners)?;
-    // The flags and the lock, of which `find` stores the name at `NAME`.
+    // `find` reads the flags and the lock at `ENDED`, where other programs have those of a wait that ends, and stores the number
+    // of the name at `NAME`.
     b.store(Double, R10, ENDED, R8);
     b.store(Double, R10, ENDED + 8, R7);
     b.store(Word, R10, NAME, 0);

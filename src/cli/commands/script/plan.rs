@@ -127,7 +127,7 @@ impl ScriptPlan {
             events.any(|event| event.layout.fields().has(*field))
         };
         let large = LARGE_FIELDS.iter();
-        let unread = large.filter(|(_, lines)| !lines.iter().any(is_shown));
+        let unread = large.filter(|(_, line_fields)| !line_fields.iter().any(is_shown));
         let is_read = false;
         unread.fold(SampleType::ALL, |read, (field, _)| {
             read.with(*field, is_read)
@@ -162,7 +162,7 @@ impl ScriptPlan {
             false => GroupMetrics::default(),
         };
         let switch = settings.switch(recording)?;
-        let events = layouts(recording, &selection, settings)?;
+        let events = event_plans(recording, &selection, settings)?;
         let rows = settings.rows.as_ref().map(|rows| rows.for_events(&events));
         let shows_callers = events.iter().any(EventPlan::shows_callers);
         let unwind_limit = (shows_callers && can_complete_callchains(recording.events))
@@ -227,7 +227,7 @@ fn sampled(recording: Metadata<'_>) -> Metadata<'_> {
     }
 }
 
-fn layouts(
+fn event_plans(
     recording: Metadata<'_>,
     selection: &FieldSelection,
     settings: &ScriptSettings,

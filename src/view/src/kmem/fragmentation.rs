@@ -279,13 +279,16 @@ impl FragmentationView<'_> {
 
     fn pageblocks(&self, blocks: &Pageblocks, titles: &Titles) -> Table {
         let mut table = table(titles.pageblocks);
-        let size = 1_u64.checked_shl(blocks.order).unwrap_or(u64::MAX);
+        let pages_per_block = 1_u64.checked_shl(blocks.order).unwrap_or(u64::MAX);
         for (number, counts) in &blocks.by_type {
             table.push([
                 migrate_type(self.types, *number).into(),
                 counts.pages.into(),
                 counts.pageblocks.into(),
-                Cell::share(counts.pages, counts.pageblocks.saturating_mul(size)),
+                Cell::share(
+                    counts.pages,
+                    counts.pageblocks.saturating_mul(pages_per_block),
+                ),
             ]);
         }
         table
