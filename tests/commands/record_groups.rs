@@ -4,7 +4,8 @@ use rperf_testkit::{Run, Scratch, real_perf, skip};
 
 use crate::kernel::{BUSY, is_root, rperf_in};
 
-const FIELDS: [&str; 3] = ["script", "-F", "comm,tid,time,event,period,ip"];
+/// The command with which both tools read a recording.
+const SCRIPT: [&str; 3] = ["script", "-F", "comm,tid,time,event,period,ip"];
 
 /// Events, and whether the recording is system-wide.
 const RECORDINGS: [(&str, bool); 3] = [
@@ -34,11 +35,11 @@ fn group_members_have_samples_of_their_deltas() {
             command.args(&words).current_dir(home).env("HOME", home);
             let recorded = command.output().expect("rperf starts");
             assert!(recorded.status.success(), "{words:?}");
-            let fields = [&FIELDS[..], &["-i", output]].concat();
-            let theirs = Run::new(&perf).args(&fields).within(home);
+            let script = [&SCRIPT[..], &["-i", output]].concat();
+            let theirs = Run::new(&perf).args(&script).within(home);
             let theirs = theirs.stdin(recorded.stdout.clone()).finish();
             let theirs = theirs.expect("perf starts").stdout;
-            let ours = rperf_in(&scratch, &fields).stdin(recorded.stdout);
+            let ours = rperf_in(&scratch, &script).stdin(recorded.stdout);
             let ours = ours.finish().expect("rperf starts").stdout;
             assert!(theirs.lines().count() > 20, "{words:?} {theirs}");
             assert_eq!(ours, theirs, "{words:?}");

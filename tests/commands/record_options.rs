@@ -15,6 +15,7 @@ fn events_are_enabled_after_the_delay_or_in_its_ranges() {
     let rounds = format!("for round in 1 2 3 4 5 6; do {BUSY}; done");
     let work = ["sh", "-c", &rounds];
     let options = ["-e", "cpu-clock", "-D"];
+    // Without samples, the last line reports only the file and its size.
     let never = record_in(&scratch, &[&options[..], &["-1"]].concat(), &work);
     assert!(never.stderr.starts_with("Events disabled\n"));
     assert!(
@@ -45,7 +46,8 @@ fn stops_at(options: &[&str]) -> u64 {
         .expect(&outcome.stderr)
 }
 
-/// Rings are drained often enough for the recording to end near the limit.
+/// Rings are drained often enough for the recording to end near the limit: in one of the attempts of [`settled`], at
+/// most 1.5 times the limit.
 #[test]
 fn a_recording_ends_at_its_size() {
     for options in [&[][..], &["--threads"], &["-m", "8"], &["-m", "4M", "-g"]] {
@@ -110,7 +112,7 @@ fn build_ids_and_their_cache_can_be_disabled() {
     assert_eq!(count_with_id(&listed()), 0, "{}", listed());
     assert!(!scratch.path().join(".debug").exists());
     record_in(&scratch, &["-e", "cpu-clock"], &work);
-    // The mapped files that have samples are copied into the cache: to PATH/BUILD-ID/elf, with the path in the recording.
+    // The mapped files that have samples are copied into the cache, to PATH/BUILD-ID/elf: PATH is that in the recording.
     let shell = std::fs::canonicalize("/bin/sh").expect("a shell");
     let cached = scratch.path().join(".debug").join(relative(&shell));
     let folders: Vec<_> = std::fs::read_dir(cached)
@@ -150,6 +152,7 @@ fn live_unwinding_copies_stacks() {
         let attrs = rperf_in(&scratch, &["evlist", "-v"]).finish();
         attrs.expect("rperf starts").stdout.contains("STACK_USER")
     };
+    // `live`, alone or with `-g`, implies `--call-graph dwarf`. With `later`, `-g` means frame pointers.
     assert!(copies(&["--unwind", "live"]) && copies(&["-g", "--unwind", "live"]));
     assert!(!copies(&["-g", "--unwind", "later"]));
     let refused = record_in(

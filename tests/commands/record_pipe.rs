@@ -83,6 +83,7 @@ fn perf_and_rperf_read_each_others_pipes_without_a_warning() {
 }
 
 /// The reader closes the pipe at once or after the first byte, so that a write fails before or after the workload starts.
+/// The latter depends on timing, so it is tried three times.
 #[test]
 fn a_closed_reader_ends_the_recording() {
     let scratch = Scratch::new();

@@ -72,12 +72,12 @@ fn a_signal_switches_files_that_are_readable_alone() {
     let Some(perf) = real_perf() else {
         return skip(NAME, "there is no perf");
     };
-    let differences = settled(|| rotation_differences(&perf));
+    let differences = settled(|| switched_file_differences(&perf));
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// The differences between the tools' output for three files, each read alone.
-fn rotation_differences(perf: &Path) -> Vec<String> {
+/// The differences between the tools' output for three files of one recording, each read alone.
+fn switched_file_differences(perf: &Path) -> Vec<String> {
     let scratch = Scratch::new();
     let script = format!("{BUSY}; {NEXT_FILE}; sh -c '{BUSY}; :'; {NEXT_FILE}; {BUSY}");
     let outcome = record(&scratch, &["--switch-output"], &["sh", "-c", &script]);
@@ -153,9 +153,10 @@ fn overwritten_rings_keep_the_last_samples() {
                 count(last) > 20 && count(overwritten) == 0,
                 "{last} {options:?}: {ours}"
             );
-            // Rings have one page each, samples at least 40 bytes; allow for several CPUs.
+            // Rings have one page each, samples at least 40 bytes. Before `taskset` moves itself to CPU 0, it may run on
+            // other CPUs: allow for three rings.
             assert!(ours.lines().count() < 4096 / 40 * 3, "{ours}");
-            // Side-band records are not overwritten: the samples have the names of their files.
+            // Side-band records are not overwritten: the mapped file of each sample is known.
             let [_, names] = printed(&perf, &scratch, file, &["script", "-F", "comm,ip,sym,dso"]);
             assert!(names.contains("/ld-linux"), "{options:?}: {names}");
         }
@@ -368,6 +369,7 @@ fn namespaces_cgroups_and_build_ids_are_recorded() {
     // having build-ids, on which perf fails.
     record(&scratch, &["--buildid-mmap"], &["sh", "-c", BUSY]);
     let of_task = dump();
+    // The build-id is in `<...>`, before `]:`. Anonymous mappings must have none.
     let mapping = of_task
         .lines()
         .find(|line| line.contains("PERF_RECORD_MMAP2") && line.contains(">]: r-xp"));

@@ -209,7 +209,7 @@ impl Variant<'_> {
         tools.all(|outcome| outcome.stderr.contains("data has no samples!"))
     }
 
-    /// What is wrong with the recording; `line` is as in [`Self::attr_differences`].
+    /// Records, and returns what is wrong with the recording; `line` is as in [`Self::attr_differences`].
     fn faults(&self, line: &str) -> Vec<String> {
         let (message, stream) = match self.record() {
             Ok(done) => done,

@@ -32,7 +32,7 @@ fn recording() -> Vec<u8> {
     file.mmap(10, (0x0040_0000, 0x1000, 0x1000), "/nonexistent/program", 0);
     file.mmap(10, (0x0050_0000, 0x1000, 0), "/nonexistent/library.so", 0);
     let (main, left, right, outside) = (0x0040_0010, 0x0040_0020, 0x0050_0030, 0x9999_0000);
-    let kernel = 0xffff_ffff_8100_0000;
+    let in_kernel = 0xffff_ffff_8100_0000;
     let mut time = 1_000;
     let mut sample = |file: &mut Recording, ids, chain: &[u64], count| {
         for _ in 0..count {
@@ -49,7 +49,12 @@ fn recording() -> Vec<u8> {
         &[USER, left, left, outside, left, main],
         5,
     );
-    sample(&mut file, (10, 10), &[KERNEL, kernel, USER, right, main], 3);
+    sample(
+        &mut file,
+        (10, 10),
+        &[KERNEL, in_kernel, USER, right, main],
+        3,
+    );
     // No frame at all, and a chain invalidated by a context marker.
     sample(&mut file, (10, 10), &[], 1);
     sample(&mut file, (10, 10), &[USER, left, GUEST, main], 1);
@@ -135,7 +140,7 @@ fn total_cycles_lists_blocks_between_branches() {
 }
 
 #[test]
-fn verbose_rows_show_the_first_sample_and_the_symbol_origin() {
+fn verbose_rows_show_the_first_address_and_the_symbol_origin() {
     let words = ["-v", "-s", "dso,sym", "--no-children", "-g", "none"];
     let outcome = report(&recording(), &words);
     for row in [
@@ -485,6 +490,7 @@ fn branch_history_needs_branch_stacks() {
         time: 1_000,
         chain: &[],
     });
+    // An event with branch stacks suffices, even if those of all samples are empty.
     let outcome = report(&file.finish(), &["--branch-history"]);
     assert_eq!(outcome.status, 0, "{outcome:?}");
     let fixture = root().join("tests/fixtures/x86_64/precise.data");
@@ -496,7 +502,7 @@ fn branch_history_needs_branch_stacks() {
     assert_eq!(outcome.stdout, "");
 }
 
-/// A branch from an address without a mapping to the kernel: each end has its own level, as in perf 6.1.
+/// A branch to the kernel, from an address without a mapping: each end has its own privilege level, as in perf 6.1.
 #[test]
 fn each_end_of_a_branch_has_its_own_level() {
     let fixture = root().join("tests/fixtures/x86_64/branches.data");

@@ -29,6 +29,8 @@ fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
 }
 
 /// Adds two tasks on CPU 0. Task 7 waits from 100 to 110 us, after it was woken, and from 150 to 250 us, after it was preempted.
+/// The first number of each event is its time in nanoseconds. A wakeup has the waker and the woken task, a switch has the
+/// previous task with its state and the next task, a run time has the task and the nanoseconds.
 fn waits(file: &mut SchedFile) {
     file.comm(7, "seven");
     file.comm(8, "eight");
@@ -141,7 +143,7 @@ fn the_map_of_both_byte_orders() -> std::io::Result<()> {
     let scratch = Scratch::new();
     for mut file in [SchedFile::new(), SchedFile::big_endian()] {
         waits(&mut file);
-        // Sorted before all switches, so every row has this name.
+        // COMM records have no time here and are sorted before all switches, so every row has this name.
         file.comm(8, "renamed");
         file.switch(320_000, (0, 0), 8);
         scratch.write("perf.data", file.finish())?;
@@ -339,7 +341,8 @@ fn a_truncated_recording_ends_with_an_error() -> std::io::Result<()> {
     Ok(())
 }
 
-/// A damaged recording may claim any number of CPUs, and have samples of a CPU with any number.
+/// A damaged recording may claim any number of CPUs, and have samples of a CPU with any number: these
+/// count as lost records.
 #[test]
 fn impossible_cpus_are_skipped() -> std::io::Result<()> {
     let scratch = Scratch::new();
@@ -369,6 +372,7 @@ fn records_are_dumped_first() -> std::io::Result<()> {
     let records = dumped.stdout.strip_suffix(TABLE);
     let records = records.unwrap_or_else(|| panic!("{dumped:?}"));
     assert_eq!(records.matches(": PERF_RECORD_SAMPLE").count(), 7);
+    // Unlike `script -D`, `sched -D` does not print the name and id of each sample's thread.
     assert!(!records.contains("... thread"), "{records}");
     let history = run(&scratch, &["sched", "timehist", "-D"]).stdout;
     assert!(history.starts_with(records), "{history}");

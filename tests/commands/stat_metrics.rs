@@ -40,6 +40,7 @@ fn metrics_are_computed_from_their_events() {
     let stat = |words: &[&str]| processor.stat(words);
     let outcome = stat(&["-x,", "-M", "Mine", "true"]);
     let lines: Vec<&str> = outcome.stderr.lines().collect();
+    // Lines of minor-faults with the first metric, of the second metric alone, and of page-faults.
     let [minor, percent, faults] = lines[..] else {
         panic!("both metrics share two events: {}", outcome.stderr)
     };
@@ -58,12 +59,15 @@ fn metrics_are_computed_from_their_events() {
     assert!(grouped.stderr.contains("|GROUP"), "{}", grouped.stderr);
     let ungrouped = stat(&["-vv", "--metric-no-group", "-M", "minor_share", "true"]);
     assert!(!ungrouped.stderr.contains("GROUP"), "{}", ungrouped.stderr);
+    // The message suggests the most similar name.
     let unknown = stat(&["-M", "minor_shore", "echo", "ran"]);
     assert_eq!((unknown.status, unknown.stdout.as_str()), (234, ""));
     assert!(unknown.stderr.contains("minor_share"), "{}", unknown.stderr);
 }
 
-/// Metrics of perf 7.2 that need neither tables nor hardware counters.
+/// Metrics of perf 7.2 that need neither tables nor hardware counters. The tolerance of the rates is for the rounding of the
+/// printed numbers: rates have one decimal, the task-clock in ms has two. The workload has one thread, so it uses
+/// about one CPU at most.
 #[test]
 fn metrics_of_software_events_need_neither_tables_nor_hardware() {
     let scratch = Scratch::new();

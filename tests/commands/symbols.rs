@@ -67,8 +67,8 @@ fn a_replaced_program_is_reported() {
 
 #[test]
 fn files_without_symbols_are_reported() {
-    const KERNEL: u64 = 0xffff_ffff_8100_0000;
-    const CODE: u64 = 0x7f00_0000_0000;
+    const KERNEL_START: u64 = 0xffff_ffff_8100_0000;
+    const JIT_CODE: u64 = 0x7f00_0000_0000;
     let scratch = Scratch::new();
     let dump = scratch.write("jit-7.dump", "no dump").expect("a file");
     let dump = dump.to_str().expect("a printable path");
@@ -93,14 +93,14 @@ fn files_without_symbols_are_reported() {
     let records = [
         map(
             (u32::MAX, PerfFile::KERNEL),
-            KERNEL,
+            KERNEL_START,
             "[kernel.kallsyms]_text",
         ),
         // A process maps its jitdump file so that recordings name the file. The generated code is in anonymous memory.
-        map((pid, PerfFile::USER), CODE, dump),
-        map((pid, PerfFile::USER), CODE, "//anon"),
-        sample(PerfFile::KERNEL, KERNEL + 16),
-        sample(PerfFile::USER, CODE + 16),
+        map((pid, PerfFile::USER), JIT_CODE, dump),
+        map((pid, PerfFile::USER), JIT_CODE, "//anon"),
+        sample(PerfFile::KERNEL, KERNEL_START + 16),
+        sample(PerfFile::USER, JIT_CODE + 16),
     ];
     let recording = file(&attr, "x86_64", &records.concat());
     scratch.write("perf.data", recording).expect("a file");
@@ -198,7 +198,7 @@ fn kernel_code_is_read_from_a_cached_copy_of_its_memory() {
         fs::write(tools.path().join(&file), poked).expect("scratch");
         let now = match has_old_code {
             true => tools.assert_same(&script),
-            // perf takes the current code for the earlier code.
+            // perf takes the code in the copy for the old code, which it is not here.
             false => tools.outcome(Tool::Rperf, &script).stdout,
         };
         assert_ne!(now, text);
@@ -288,6 +288,7 @@ fn the_32_bit_vdso_is_unwound_to_its_caller() {
     let in_vdso = frames.iter().filter(|frame| frame.ends_with("([vdso32])"));
     let called = |pair: &&[&str]| is_in(pair[0], gettime) && is_in(pair[1], "ask");
     let (calls, all) = (frames.windows(2).filter(called).count(), in_vdso.count());
+    // At least 80% of the frames in the vDSO must be those of __vdso_clock_gettime with its caller `ask`.
     // Without unwind tables, `ask` would be found by frame pointers, but not from the prologue of __vdso_clock_gettime, nor from
     // the function without a symbol that it calls. One frame more may lack its caller: a loaded virtual machine can lose most
     // samples, and then one frame is a large share.

@@ -86,7 +86,7 @@ fn check_without_tracefs(name: &str, script: &str) {
         uprobes.starts_with("Skip (tracefs is not mounted"),
         "{uprobes}"
     );
-    // Probes through the PMU need no tracefs.
+    // The result of uprobes says whether `--probe`, which uses the uprobe PMU and not tracefs, works nevertheless.
     if uprobes.contains("only --probe") {
         assert_eq!(results["Record a probe on this program"], "Ok");
     }

@@ -38,6 +38,7 @@ fn drawn(scratch: &Scratch, words: &[&str]) -> String {
 /// its time in microseconds.
 fn tasks(endian: Endian) -> ChartFile {
     let mut file = ChartFile::new(endian);
+    // A previous name: switches name the task `task<7>`.
     file.comm(7, "older");
     file.idle(0, 1, 2);
     file.frequency(0, 0, 1_000_000);
@@ -272,7 +273,7 @@ fn losses_and_damage_are_marked() -> std::io::Result<()> {
 }
 
 #[test]
-fn recordings_without_events_are_refused() -> std::io::Result<()> {
+fn recordings_without_events_or_cpus_are_refused() -> std::io::Result<()> {
     let scratch = Scratch::new();
     let write = |name: &str, file: ChartFile| scratch.write(name, file.finish());
     let mut empty = ChartFile::new(Endian::Little);
@@ -421,6 +422,7 @@ fn a_browser_zooms_and_searches() {
     let Some(page) = browse(&picture, "from=838860&to=2516582&s=8%3E") else {
         return skip(NAME, "no browser");
     };
+    // During a search, the tasks found and their total run time are shown in place of the range.
     assert_eq!(shown(&page, "range"), "1 task, 500.0 us");
     let faded = page.matches("<g class=\"row box faded\"").count();
     assert_eq!(faded, 1, "{page}");

@@ -113,6 +113,7 @@ fn no_rows_are_left_without_kernel_and_user_space() {
         .lines()
         .filter(|line| line.contains('%') && !is_title(line));
     assert_eq!(rows.count(), 0, "{text}");
+    // In place of rows, a block has the reason why there are none, in parentheses.
     assert!(text.contains("     ("), "the reason is printed: {text}");
 }
 
@@ -162,7 +163,7 @@ fn an_interrupt_ends_top_with_success() {
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
     let mut top = command.spawn().expect("rperf starts");
-    // Keys are for terminals: input from a pipe is ignored, including its end.
+    // Keys are for terminals: input from a pipe is ignored, including its end. On a terminal, `x` would show the mapped keys.
     let mut keys = top.stdin.take().expect("a pipe");
     keys.write_all(b"xq\n").expect("room");
     drop(keys);
@@ -261,6 +262,7 @@ fn the_rate_above_annotated_code_is_that_of_the_interval() {
     let (_, rate) = before.rsplit_once(' ').expect("a number");
     let rate: usize = rate.parse().expect("a number");
     let processors = std::thread::available_parallelism().expect("a number of CPUs");
+    // Four times the frequency, to tolerate an inexact interval: the rate after the synthesis only would be far higher.
     assert!(rate <= 4 * 99 * processors.get(), "{title}");
 }
 

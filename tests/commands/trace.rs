@@ -95,6 +95,7 @@ fn lines_are_those_of_perf() {
     let Some(perf) = real_perf() else {
         return skip(test, "there is no perf");
     };
+    // Without -o: perf's output file would be open in the command, too, and change the numbers of file descriptors.
     let theirs = Run::new(perf)
         .args(["trace", "/bin/true"])
         .within(scratch.path());
@@ -104,7 +105,6 @@ fn lines_are_those_of_perf() {
     }
     let ours = run(&scratch, &["trace", "/bin/true"]);
     assert_eq!(ours.status, 0);
-    // Without -o: perf's output file would be open in the command, too, and change the numbers of file descriptors.
     let (theirs, ours) = (calls(&theirs.stderr), calls(&ours.stderr));
     assert!(ours.len() > 10, "{ours:?}");
     assert_eq!(ours, theirs);

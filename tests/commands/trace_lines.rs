@@ -421,6 +421,7 @@ fn returns_from_signal_handlers_are_no_calls() {
         has("rt_sigreturn(") && has("chdir(filename: \"/tmp\")"),
         "{calls:#?}"
     );
+    // A call with an unknown number would be shown as `syscall_NUMBER`.
     assert!(!has("syscall_"), "{calls:#?}");
 }
 

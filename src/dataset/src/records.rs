@@ -113,6 +113,7 @@ impl RowCollector {
         let Ok(record) = Record::decode(&non_sample.raw, endian) else {
             return;
         };
+        // Synthesized records have the time 0 in their trailer: no time.
         let time = non_sample.id.time.filter(|time| *time > 0);
         match record {
             Record::Mmap(mapped) => {
@@ -177,8 +178,8 @@ impl RowCollector {
     }
 
     fn fork(&mut self, task: &Task, time: Option<u64>) {
-        // A FORK record without a time in its trailer describes a thread that existed before the recording, unless times are not
-        // recorded.
+        // Synthesized FORK records, of threads that existed before the recording, have no time in their trailer. If times are not
+        // recorded, no record has one.
         let started = time.map(|_| task.time);
         if started.is_some() {
             // If another thread had this id, its EXIT record was lost.

@@ -106,7 +106,8 @@ impl ChartFile {
     }
 
     /// Adds a sample. `raw` is the event's data. Its size (u32) precedes it, and 4 bytes of padding follow: if the length of
-    /// `raw` is a multiple of 8, that of the record is, too.
+    /// `raw` is a multiple of 8, that of the record is, too. Wakeups and entries of calls have other lengths,
+    /// which rperf accepts.
     fn sample(&mut self, id: u64, micros: u64, cpu: u32, tid: u32, raw: Bytes) {
         let raw = raw.raw([0; 4]).done();
         let size = u32::try_from(raw.len()).expect("a short event");
