@@ -164,6 +164,7 @@ fn script_refuses_json_of_counts_and_warns_of_sample_filters() {
     assert!(refused.stderr.starts_with(message), "{refused:?}");
     let filtered = rperf(&scratch, &["script", "--comms", "sh", "-F", "ip"]);
     assert_eq!(filtered.status, 0, "{filtered:?}");
+    // The titles of the columns, and the row of `cs`.
     assert_eq!(filtered.stdout.lines().count(), 2, "{filtered:?}");
     assert!(filtered.stdout.ends_with(" cs\n"), "{filtered:?}");
     let warning = "Warning: --comms selects samples and does not apply to counts\n";
@@ -171,7 +172,7 @@ fn script_refuses_json_of_counts_and_warns_of_sample_filters() {
 }
 
 #[test]
-fn a_missing_file_names_the_command_that_writes_it() {
+fn the_message_on_a_missing_file_names_the_command_that_writes_it() {
     let scratch = Scratch::new();
     for (words, recorder) in [
         (&["stat", "report"][..], "stat record"),

@@ -387,7 +387,9 @@ fn top_escapes_and_truncates_names() {
         .args(["-c", "while :; do :; done"])
         .spawn();
     let target = Running(spinning.expect("a shell"));
+    // A terminal of 37 columns ends within the escaped name.
     for (columns, expected) in [(200, ESCAPED_COMM), (37, "  a\\x1b[5m\\x\n")] {
+        // `-ns comm` is `-n -s comm`.
         let words = format!(
             "top --stdio -e cpu-clock -F 499 -d 0.3 -ns comm -p {}",
             target.0.id()

@@ -164,7 +164,7 @@ const EXCEPT: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The fixtures of both machines, including recording directories and the files of trace-cmd, which both tools refuse.
+/// The fixtures of both machines. They include a recording directory, and files of trace-cmd: both tools refuse these files.
 fn fixtures() -> Vec<PathBuf> {
     let mut paths = Vec::new();
     for machine in ["x86_64", "aarch64"] {
@@ -194,10 +194,10 @@ fn compare(tools: &Tools, recording: &Path, words: &[&str]) -> Option<String> {
     let rperf = tools.run(Tool::Rperf, &line).arg0("perf");
     let rperf = rperf.finish().expect("rperf starts");
     let text = if words.contains(&"--stdio") {
-        let omit = words.contains(&"-s");
+        let has_sort_keys = words.contains(&"-s");
         compare_texts(
-            without_branch_statistics(&perf.stdout, omit),
-            without_branch_statistics(&rperf.stdout, omit),
+            without_branch_statistics(&perf.stdout, has_sort_keys),
+            without_branch_statistics(&rperf.stdout, has_sort_keys),
         )
     } else {
         difference(&perf.stdout, &without_zero_config(&rperf.stdout))
@@ -212,8 +212,8 @@ fn compare(tools: &Tools, recording: &Path, words: &[&str]) -> Option<String> {
     Some(format!("{}\n{mismatch}", line.join(" ")))
 }
 
-/// The text without the branch statistics if `omit`: if several branches share a row, perf counts all with the type of
-/// the first.
+/// The text, without the branch statistics if `omit`. They differ for reports with `-s`, in which branches of several types
+/// may share a row: perf counts all branches of a row with the type of the first.
 fn without_branch_statistics(text: &str, omit: bool) -> &str {
     let end = text.find("# Branch Statistics:").filter(|_| omit);
     end.map_or(text, |end| &text[..end])

@@ -118,8 +118,7 @@ fn scripts_export_the_same_rows() {
     let mut differences = Vec::new();
     let mut compare = |words: &[&str], stdin: &[u8]| {
         let [perf, rperf] = tools.outcomes(words, stdin);
-        // perf has printed rows. Those of branch types are in every output; without events other than tracepoints there are no
-        // rows of samples.
+        // perf prints this row for every recording, but no rows of samples for recordings of tracepoints only.
         assert!(perf.stdout.contains("branch_type (0, "), "{perf:?}");
         if (rperf.status, &rperf.stdout) != (perf.status, &perf.stdout) {
             let (of_perf, of_rperf) = (perf.stdout, rperf.stdout + &rperf.stderr);

@@ -191,7 +191,7 @@ const SCRIPTS: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
-/// A script that prints the names of the system calls below 600, as a dict.
+/// A script that prints the names of the system calls with numbers below 600, as a dict.
 const NAMES: &str = "
 from Util import *
 def trace_begin():
@@ -505,6 +505,7 @@ fn counts_reach_the_functions_of_scripts() {
     std::fs::write(tools.path().join("counts.py"), COUNTS).expect("a file can be written");
     let cpi = scripts.join("python/stat-cpi.py");
     let mut differences = Vec::new();
+    // Software events with the names of the hardware events that `stat-cpi.py` reads: many test machines lack the latter.
     let events = "page-faults:u,context-switches,software/config=0,name=cycles/,software/config=0,name=cycles/k,\
                   software/config=1,name=instructions/k";
     for options in [
@@ -521,12 +522,13 @@ fn counts_reach_the_functions_of_scripts() {
             &[&record[..], options, &["sleep", "0.25"]].concat(),
         );
         assert_eq!(recorded.status, 0, "{options:?}: {}", recorded.stderr);
-        let calls: [&[&str]; 3] = [
+        let command_lines: [&[&str]; 3] = [
             &["script", "-i", "stat.data", "-s", "counts.py"],
             &["script", "-i", "stat.data", "-s", &cpi.to_string_lossy()],
+            // Without a script, the counts are printed.
             &["script", "-i", "stat.data"],
         ];
-        for words in calls {
+        for words in command_lines {
             let [perf, rperf] = tools.outcomes(words, b"");
             assert!(!perf.stdout.is_empty(), "{perf:?}");
             if (rperf.status, &rperf.stdout) != (perf.status, &perf.stdout) {

@@ -5,8 +5,8 @@ use std::path::Path;
 use super::text;
 use crate::differential::difference;
 
-/// Strings that the file `types` must contain, in this order.
-const EXPECTED_TYPES: &[&str] = &[
+/// Strings that the file `types`, the output of rperf only, must contain in this order.
+const EXPECTED_IN_TYPES: &[&str] = &[
     // Types from BTF.
     "\t@<do_sys_openat2+0>\n",
     "\t\tint\tdfd\n",
@@ -35,8 +35,8 @@ const EXPECTED_TYPES: &[&str] = &[
     "hint: block:block_rq_complete is a tracepoint; ",
 ];
 
-/// Returns the differences between the texts of both tools, the texts of perf that are empty, and the first expected string
-/// that is missing in rperf's text on types.
+/// Returns the differences between the texts of both tools, the texts of perf that are empty, and the first of
+/// [`EXPECTED_IN_TYPES`] that is missing.
 pub(super) fn faults(out: &Path) -> Vec<String> {
     let read = |name: &str| text(&out.join(name));
     let mut faults = Vec::new();
@@ -56,7 +56,7 @@ pub(super) fn faults(out: &Path) -> Vec<String> {
     }
     let types = read("types");
     let mut rest = types.as_str();
-    for part in EXPECTED_TYPES {
+    for part in EXPECTED_IN_TYPES {
         match rest.split_once(part) {
             Some((_, after)) => rest = after,
             None => {

@@ -103,6 +103,7 @@ impl Campaign {
         }
         drop(summary);
         self.report(number, &case, faults, sandbox);
+        // Input in /tmp, such as perf maps, which `renew` does not remove.
         for path in &case.outside_files {
             let _ = fs::remove_file(path);
         }
@@ -147,7 +148,7 @@ fn exports() -> String {
         .collect()
 }
 
-/// The part that findings with the same cause share: the location of a panic, or the fault and the command.
+/// The part that findings with the same cause share: the location of a panic, or the command and the start of the fault.
 fn kind(fault: &str, case: &Case) -> String {
     let command = case.words[..case.words.len().min(2)].join(" ");
     match fault.split_once(": ") {

@@ -43,7 +43,7 @@ impl StatsFile {
         to.bytes(&bytes);
     }
 
-    /// Adds the line of a CPU: six counters of 32 bits, three of 64.
+    /// Adds the record of a CPU, a `cpu` line of `/proc/schedstat`: six counters of 32 bits, three of 64.
     fn cpu(&mut self, time: u64, cpu: u32, counts: [u32; 6], long_counts: [u64; 3]) {
         let version = self.version;
         self.record(CPU, |to| {
@@ -56,7 +56,7 @@ impl StatsFile {
         });
     }
 
-    /// Adds the line of the first domain of a CPU: each counter is `base`, plus its index if `with_indices`.
+    /// Adds the record of the first domain of a CPU, a `domain` line: each counter is `base`, plus its index if `with_indices`.
     fn domain(&mut self, time: u64, cpu: u32, base: u32, with_indices: bool) {
         let (version, count) = (self.version, if self.version < 17 { 36 } else { 45 });
         self.record(DOMAIN, |to| {

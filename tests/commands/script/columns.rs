@@ -1,4 +1,4 @@
-//! Arguments of Python handlers, sent to the interpreter in columns.
+//! Arguments of Python handlers, sent to the interpreter in columns: the values of one argument for many calls together.
 
 use rperf_testkit::{Outcome, Scratch, skip};
 
@@ -55,7 +55,7 @@ fn exceptions_of_handlers_end_the_script() {
         );
     }
     let scratch = recorded(LINES);
-    // The first of two samples ends the script.
+    // The handler ends the script at the first of the two samples of `own:first`.
     let script = format!(
         "def own__first({COMMON}, number, big, text):\n    print(number)\n    raise SystemExit(4)\n"
     );
@@ -68,6 +68,7 @@ fn exceptions_of_handlers_end_the_script() {
     );
     let script = format!("def own__first({COMMON}, number, big, text): text + 1\n");
     let outcome = run_script(&scratch, &script);
+    // The status of SIGABRT in a shell: perf aborts on an exception.
     assert_eq!(outcome.status, 134);
     assert!(
         outcome.stderr.contains("line 1, in own__first"),

@@ -1,4 +1,4 @@
-//! `script --json`: compared with the text of `script`, the types of its members, and refusals.
+//! `script --json`: its objects are compared with the text of `script`; the types of their members; refusals.
 
 use serde_json::{Value, json};
 
@@ -28,12 +28,12 @@ fn printed(name: &str, words: &[&str]) -> String {
 fn line(object: &Value) -> String {
     let number = |key: &str| object[key].as_u64().expect("a number");
     let text = |key: &str| object[key].as_str().expect("a text");
-    let (seconds, rest) = (
+    let (seconds, nanos) = (
         number("time") / 1_000_000_000,
         number("time") % 1_000_000_000,
     );
     format!(
-        "{} {}/{} {seconds}.{rest:09}: {}:",
+        "{} {}/{} {seconds}.{nanos:09}: {}:",
         text("comm"),
         number("pid"),
         number("tid"),

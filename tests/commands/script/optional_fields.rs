@@ -50,10 +50,10 @@ impl EventFile {
         recording
     }
 
-    fn push(&mut self, kind: u32, misc: u16, body: Bytes) {
+    fn push(&mut self, record_type: u32, misc: u16, body: Bytes) {
         let mut body = body.done();
         body.resize(body.len().next_multiple_of(8), 0);
-        self.file.record(kind, misc, body);
+        self.file.record(record_type, misc, body);
     }
 
     /// Returns the file, with the architecture as its only feature.
@@ -91,8 +91,8 @@ fn registers(body: Bytes, abi: u64, numbers: &[u32]) -> Bytes {
     }
 }
 
-/// Samples whose data source has one bit, a load with each level number, or a remote access with each number of hops; then a
-/// sample without a data source and one with a usual data source. The other values of a sample vary with its position.
+/// Samples whose data source has a single bit set, is a load with each level number, or is a remote access with each number of
+/// hops; then a sample without a data source and one with a usual data source. The other values of a sample vary with its position.
 fn memory_and_branches() -> Vec<u8> {
     /// `type` in the lower four bits, `new_type` from bit 6.
     const BRANCH_TYPES: [u64; 6] = [0, 1, 6, 9, 14, 15 | 2 << 6];

@@ -38,7 +38,7 @@ const ENTRIES: [&str; 9] = [
     "[vdso]",
 ];
 
-/// A cache in which some entries are links that may lead outside, or files and folders in the place of others.
+/// A cache in which some entries are links that may lead outside, or are files where folders belong and the reverse.
 pub(crate) fn with_links(inputs: &mut CaseInputs<'_>) -> Case {
     let sandbox = inputs.sandbox;
     let program = inputs
@@ -51,6 +51,8 @@ pub(crate) fn with_links(inputs: &mut CaseInputs<'_>) -> Case {
     sandbox.write("perf.data", &random.pick(recordings).bytes);
     let cache = sandbox.working_directory().join("home/.debug");
     let object_folder = "usr/bin/program/1234567890123456789012345678901234567890";
+    // Each relative target fits the depth of some entries: `../../../` is for links directly in the cache. From others it leads
+    // elsewhere.
     let targets = [
         "../../../outside".to_owned(),
         "../../../outside/folder".to_owned(),
@@ -90,6 +92,7 @@ pub(crate) fn with_links(inputs: &mut CaseInputs<'_>) -> Case {
         }
     }
     let mut case = Case::new("build-id cache", random.pick::<&str>(COMMANDS));
+    // For instance if the cache has nothing to list.
     case.may_be_silent = true;
     case
 }

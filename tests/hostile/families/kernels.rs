@@ -109,7 +109,7 @@ pub(crate) fn image(inputs: &mut CaseInputs<'_>) -> Case {
     case
 }
 
-/// A mutated symbol listing, sometimes with kernel memory and a list of modules, which may be mutated, too.
+/// A mutated symbol listing, sometimes with kernel memory and a list of modules. Both of these may be mutated, too.
 pub(crate) fn listing(inputs: &mut CaseInputs<'_>) -> Case {
     let random = &mut *inputs.random;
     let line = *random.pick(WITH_LISTING);
@@ -129,7 +129,7 @@ pub(crate) fn listing(inputs: &mut CaseInputs<'_>) -> Case {
     inputs.sandbox.write("perf.data", samples());
     if line.contains("kcore") || random.one_in(3) {
         let mut memory = memory();
-        // The fields of the ELF header, after `e_ident`, and of the program headers.
+        // The ELF header after `e_ident`, and the program headers, as numbers of one random width.
         let fields: Vec<_> =
             mutate::Field::all(16, 64 + 3 * 56, *random.pick(&[2, 4, 8])).collect();
         for _ in 0..random.below(4) {

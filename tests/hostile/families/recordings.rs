@@ -420,6 +420,7 @@ fn put_object(object: &Seed, place: &Path, inputs: &mut CaseInputs<'_>) {
     let (seeds, random) = (inputs.seeds, &mut *inputs.random);
     let other = random.pick(&seeds.objects);
     let mutated = match random.one_in(5) {
+        // The beginning of the name of a function in the workload, long enough for most hostile names.
         true => elf::with_hostile_symbols(&object.bytes, "a_function", random),
         false => elf::mutate(&object.bytes, &other.bytes, random),
     };

@@ -66,7 +66,9 @@ pub(crate) fn of_events(inputs: &mut CaseInputs<'_>) -> Case {
     let random = &mut *inputs.random;
     let line = *random.pick(COMMANDS);
     let mut case = Case::new("tables of events", line);
+    // `record --dry-run` prints nothing.
     case.may_be_silent = line.starts_with("record");
+    // The damaged tables may lack the events and metrics of the arguments.
     case.may_be_misused = true;
     let mut files: Vec<(String, Vec<u8>)> = FILES
         .iter()
