@@ -92,7 +92,8 @@ fn registers(body: Bytes, abi: u64, numbers: &[u32]) -> Bytes {
 }
 
 /// Samples whose data source has a single bit set, is a load with each level number, or is a remote access with each number of
-/// hops; then a sample without a data source and one with a usual data source. The other values of a sample vary with its position.
+/// hops; then a sample without a data source and one with a usual data source. The other values of a sample vary with its
+/// position.
 fn memory_and_branches() -> Vec<u8> {
     /// `type` in the lower four bits, `new_type` from bit 6.
     const BRANCH_TYPES: [u64; 6] = [0, 1, 6, 9, 14, 15 | 2 << 6];
