@@ -136,6 +136,7 @@ fn a_file_given_without_the_option_i_gets_a_hint() {
         let hint = "\nhint: -i old.data reads this file\n";
         assert!(refused.stderr.ends_with(hint), "{refused:?}");
     }
+    // `flamegraph` takes the word as a command to record, which fails.
     let refused = rperf_in(&scratch, &["flamegraph", "old.data"]).finish();
     let refused = refused.expect("rperf starts");
     assert_eq!(refused.status, 255, "{refused:?}");

@@ -167,6 +167,7 @@ fn a_command_is_recorded_and_drawn_in_one_step() {
     assert_eq!(failed.status, 3, "{failed:?}");
 }
 
+/// Records with `-p`, with `--unwind live` and with `--off-cpu`.
 #[test]
 fn processes_live_unwound_stacks_and_off_cpu_time_are_recorded() {
     let scratch = Scratch::new();
@@ -184,6 +185,7 @@ fn processes_live_unwound_stacks_and_off_cpu_time_are_recorded() {
         "0.3",
     ];
     let outcome = ran(&scratch, &folded);
+    // The target is a shell.
     assert!(
         outcome.stdout.lines().all(|line| line.starts_with("sh")),
         "{outcome:?}"
@@ -328,7 +330,7 @@ pub(super) fn shown<'t>(page: &'t str, id: &str) -> &'t str {
     from.split('<').next().expect("its text")
 }
 
-/// The classes of the frame of that name and depth.
+/// The classes of the first frame of that name and depth.
 fn classes<'t>(page: &'t str, name: &str, depth: usize) -> &'t str {
     let mut frames = page.split("<g class=\"").skip(1);
     let depth = format!("data-d=\"{depth}\"");
@@ -347,6 +349,7 @@ fn classes<'t>(page: &'t str, name: &str, depth: usize) -> &'t str {
 fn an_html_page_searches_as_the_svg_does() {
     let scratch = Scratch::new();
     scratch.write("app.folded", FOLDED).expect("a scratch file");
+    // With the command and options of perf's flame graph script.
     let words = [
         "script",
         "report",
@@ -454,6 +457,7 @@ fn a_browser_searches_and_zooms() {
     assert_eq!(classes(&page, "main", 2), "f above");
     assert_eq!(classes(&page, "parse", 3), "f off");
     assert_eq!(classes(&page, "render", 3), "f");
+    // The zoomed frame is as wide as the picture without its margins.
     let render = page.split("<title>render (").nth(1).expect("the frame");
     assert!(
         render

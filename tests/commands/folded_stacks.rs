@@ -1,4 +1,5 @@
-//! Recordings and the text of `script` folded by other programs, compared with the stacks that rperf folds.
+//! Compares the stacks that rperf folds with those that other programs fold, from recordings and from the text of `script`, and
+//! with those in the JSON of `script`.
 
 use std::fs;
 

@@ -20,7 +20,9 @@ fn recording(times: &[u64]) -> Vec<u8> {
     };
     let sample = |time: &u64| {
         record(
+            // PERF_RECORD_SAMPLE
             9,
+            // PERF_RECORD_MISC_USER
             2,
             Bytes::new().u64(ID).u64(0x1004).u32(7).u32(8).u64(*time),
         )

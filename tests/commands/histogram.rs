@@ -16,6 +16,7 @@ fn recording(samples: &[(u32, u64)]) -> Vec<u8> {
     };
     let sample = |(tid, period): &(u32, u64)| {
         let body = Bytes::new().u64(ID).u64(0x1004).u32(7).u32(*tid);
+        // PERF_RECORD_SAMPLE and PERF_RECORD_MISC_USER
         record(9, 2, body.u64(10).u64(*period))
     };
     let records: Vec<u8> = samples.iter().flat_map(sample).collect();
@@ -196,7 +197,7 @@ fn values_and_latencies_of_a_command_are_all_counted() {
         exits,
         "{text}"
     );
-    // Latencies are counted in whole microseconds: those of the heat map from 1.0 us on are in the range `1 ->`.
+    // Latencies are rounded down to whole microseconds: the range `1 ->` has those for which the heat map prints 1.0 us or more.
     let pair = ["--from", "syscalls:sys_enter_write", "--to", event];
     let latencies = in_folder(&[&["heatmap", "--format", "text"][..], &pair].concat());
     let long = latencies.lines().filter_map(|line| line.split(' ').nth(1));
@@ -219,6 +220,7 @@ fn values_and_latencies_of_a_command_are_all_counted() {
 #[test]
 fn invalid_arguments_are_refused() {
     let scratch = folder();
+    // The words without options are event, field and seconds; for a pair of events (`--from`, `--to`), only seconds.
     for (words, status, message) in [
         (
             &[][..],

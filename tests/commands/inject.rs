@@ -1,4 +1,4 @@
-//! `rperf inject`: build-ids in files and pipes, decoded traces and merged waits, and refused input.
+//! `rperf inject`: build-ids in files and pipes, decoded traces, merged scheduler events, and refused input.
 
 use std::fs;
 
@@ -24,7 +24,8 @@ pub(super) fn assert_success(outcome: &Outcome) {
     assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{outcome:?}");
 }
 
-/// The lines of perf's `buildid-list` about files of user space, sorted.
+/// The lines of perf's `buildid-list` about files of user space, sorted. Lines without a build-id begin with a space and are not
+/// included.
 fn listed(tools: &Tools, file: &str) -> Vec<String> {
     let list = tools
         .outcome(Tool::Perf, &["buildid-list", "-i", file])
@@ -218,6 +219,7 @@ fn one_sample(is_big_endian: bool) -> Vec<u8> {
     file.event(&attr, &[]);
     let trailer = file.bytes().u32(7).u32(7).u64(10).done();
     let map = file.bytes().u32(7).u32(7).u64(0x1000).u64(0x1000).u64(0);
+    // Device and inode, all zero; then the protection (PROT_READ | PROT_EXEC) and flags (MAP_PRIVATE).
     let map = map.raw([0; 24]).u32(5).u32(2).text("/bin/absent", 8);
     file.record(PerfFile::MMAP2, PerfFile::USER, map.raw(trailer).done());
     let sample = file.bytes().u64(0x1800).u32(7).u32(7).u64(20).done();
@@ -318,8 +320,8 @@ fn failed_runs_leave_no_output_file() {
     let is_big_endian = false;
     let complete = one_sample(is_big_endian);
     scratch.write("perf.data", &complete).expect("a file");
-    // Truncated within the sample, 16 bytes before its end: after it are 84 bytes of the only feature, 16 for its offset and
-    // size, and 68 of content.
+    // Without its last 100 bytes: 84 of the only feature (16 for its offset and size, and 68 of content), and the last 16 of the
+    // sample.
     scratch
         .write("truncated.data", &complete[..complete.len() - 100])
         .expect("a file");
@@ -379,6 +381,7 @@ fn failed_runs_leave_no_output_file() {
     assert!(outcome.stderr.contains("nowhere/out.data"), "{outcome:?}");
 }
 
+/// `inject -s` merges the `sched_stat_*` and `sched_switch` events of each task.
 #[test]
 fn sleeping_tasks_are_merged_as_by_perf() {
     const TEST: &str = "sleeping_tasks_are_merged_as_by_perf";

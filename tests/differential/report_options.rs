@@ -1,5 +1,5 @@
-//! Options of `report` that select samples by other samples or by socket, change the details of rows, or print counts and dumps;
-//! and reference call graphs.
+//! Options of `report` that select samples by socket or between those of other events (`--switch-on`), change the details of
+//! rows, or print counts and dumps; and reference call graphs.
 
 use rperf_testkit::skip;
 
@@ -10,7 +10,7 @@ use super::script_options::nameless;
 use super::workloads::Workloads;
 use super::{Tool, Tools, assert_alike};
 
-/// Threads and processes with per-thread counts (`-s`), and events by which the samples of others are switched on and off.
+/// Threads and processes with per-thread counts (`-s`), and events that switch the samples of other events on and off.
 const RECORDING: Recording = Recording {
     name: "threads and their counts",
     options: &[
@@ -89,8 +89,8 @@ fn report_options_print_the_same_text() {
     assert_alike(&differences);
 }
 
-/// Compares records in file order. rperf does not report rounds as unhandled, and prints threads and objects as of the
-/// record's time, while perf uses what it has read so far: docs/compatibility.md.
+/// Compares records in file order. rperf does not report FINISHED_ROUND records as unhandled, and prints threads and objects as
+/// of the record's time, while perf uses what it has read so far: docs/compatibility.md.
 fn compare_dump(tools: &Tools, file: &str) -> Option<String> {
     let line = ["report", "-D", "--disable-order", "-i", file];
     let [perf, rperf] = tools.outcomes(&line, b"");
@@ -115,7 +115,7 @@ fn compare_counts(tools: &Tools, file: &str) -> Option<String> {
     Some(format!("{}\n{mismatch}", line.join(" ")))
 }
 
-/// perf only mentions reference call graphs at the end of the title; only rperf prints the call graphs themselves.
+/// Both tools mention reference call graphs at the end of the title, but only rperf prints the call graphs.
 #[test]
 fn events_without_callchains_show_reference_call_graphs() {
     const NAME: &str = "events_without_callchains_show_reference_call_graphs";

@@ -156,7 +156,8 @@ pub(crate) fn compare_script(tools: &Tools, file: &str, words: &[&str]) -> Optio
     compare_line(tools, &line, &[])
 }
 
-/// Like `compare_script`, for a system-wide recording, from which perf may have lost mappings.
+/// Like `compare_script`, for a system-wide recording, from which perf may have lost mappings of any process except
+/// `made.steady`, which ran throughout the recording.
 fn compare_system_wide(tools: &Tools, made: &FinishedRecording, words: &[&str]) -> Option<String> {
     let line = [&["script", "-i", &made.file], words].concat();
     compare_outcomes(tools, &line, &[], |perf, rperf| {

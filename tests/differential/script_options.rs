@@ -1,5 +1,5 @@
-//! Options of `script` that select samples by other samples, write a file for each event, dump records, or compute metrics of
-//! groups.
+//! Options of `script` that select samples between those of other events (`--switch-on`), write a file for each event, dump
+//! records, or compute metrics of groups.
 
 use std::fs;
 use std::path::Path;
@@ -135,13 +135,13 @@ fn compare_files(tools: &Tools, file: &str) -> Vec<String> {
             .expect("it starts");
         assert_eq!(outcome.status, 0, "{outcome:?}");
         // The size is not compared: perf prints it before everything is written.
-        let mut texts: Vec<_> = vec![without_part(&outcome.stdout, "Wrote ", " MB")];
+        let mut stdout_and_files: Vec<_> = vec![without_part(&outcome.stdout, "Wrote ", " MB")];
         for event in ["cpu-clock", "page-faults", "context-switches"] {
             let path = tools.path().join(format!("{file}.{event}.dump"));
-            texts.push(fs::read_to_string(&path).expect("a dump"));
+            stdout_and_files.push(fs::read_to_string(&path).expect("a dump"));
             fs::remove_file(path).expect("a dump");
         }
-        texts
+        stdout_and_files
     });
     assert!(texts[0].iter().all(|text| !text.is_empty()), "{texts:?}");
     let pairs = texts[0].iter().zip(&texts[1]);
@@ -153,13 +153,13 @@ fn compare_files(tools: &Tools, file: &str) -> Vec<String> {
 
 /// Removes from each line the part from the first `from` up to and including the next `to`.
 fn without_part(text: &str, from: &str, to: &str) -> String {
-    let line = |line: &str| {
+    let shortened = |line: &str| {
         let (before, rest) = line.split_once(from)?;
         Some(format!("{before}{}\n", rest.split_once(to)?.1))
     };
     let lines = text.lines();
     lines
-        .map(|text| line(text).unwrap_or(format!("{text}\n")))
+        .map(|line| shortened(line).unwrap_or(format!("{line}\n")))
         .collect()
 }
 
@@ -175,7 +175,7 @@ fn compare_unsorted(tools: &Tools, file: &str) -> Option<String> {
     ];
     let [perf, rperf] = tools.outcomes(&line, &[]);
     assert_eq!((perf.status, rperf.status), (0, 0), "{rperf:?}");
-    // perf does not handle rounds with this option, and says so.
+    // perf does not handle FINISHED_ROUND records with this option, and says so.
     let perf = perf
         .stdout
         .replace("FINISHED_ROUND: unhandled!", "FINISHED_ROUND");
@@ -213,6 +213,7 @@ fn with_kernel_text_poke(recording: &[u8]) -> Vec<u8> {
     let poke = TextPoke {
         addr: addr.expect("a sample in the kernel"),
         old: &[0xe8, 1, 2, 3, 4],
+        // More than one line of the output, which has 16 bytes.
         new: &[0x90; 17],
     };
     let first_sample = 0;

@@ -65,7 +65,7 @@ fn timecharts_have_the_same_events_and_text() {
             events_of_tools.push(listed_events(&tools, &name));
         }
         // The names `system:name`, without modifiers. Dummy events are not compared.
-        let names = |text: &str| {
+        let event_names = |text: &str| {
             let lines = text.lines().filter_map(|line| line.split_once(": type"));
             let names =
                 lines.map(|(name, _)| name.split(':').take(2).collect::<Vec<_>>().join(":"));
@@ -73,7 +73,7 @@ fn timecharts_have_the_same_events_and_text() {
                 .filter(|name| !name.starts_with("dummy"))
                 .collect::<Vec<_>>()
         };
-        let [theirs, ours] = [0, 1].map(|tool| names(&events_of_tools[tool]));
+        let [theirs, ours] = [0, 1].map(|tool| event_names(&events_of_tools[tool]));
         if theirs.is_empty() || theirs != ours {
             differences.push(format!(
                 "{options:?}:\n{}\n{}",
@@ -81,8 +81,8 @@ fn timecharts_have_the_same_events_and_text() {
             ));
         }
     }
-    for (recording, options) in DRAWN {
-        let file = format!("Perf{recording}.data");
+    for (record_option, options) in DRAWN {
+        let file = format!("Perf{record_option}.data");
         let words = [&["timechart", "-i", &file, "-o", "a.svg"], *options].concat();
         let [perf, rperf] = tools.outcomes(&words, b"");
         let line = |text: &str| {

@@ -53,7 +53,8 @@ pub struct ChartRow {
     pub names: Vec<String>,
     /// The boxes, in any order.
     pub boxes: Vec<ChartBox>,
-    /// A line of steps: times in nanoseconds, each with the height from then on, in percent of the row's height.
+    /// The frequency of a CPU, drawn as a line of steps: times in nanoseconds, each with the line's height from then on, in
+    /// percent of the row's height.
     pub line: Vec<(u64, u8)>,
 }
 

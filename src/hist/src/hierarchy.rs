@@ -96,7 +96,7 @@ mod tests {
     use crate::fields::parse;
     use crate::histogram::Weights;
 
-    /// A row whose own weights are `own`, for each event of a group.
+    /// A row of a group of events: `own` has the own weight for each event, the leader first.
     fn row(cells: [&str; 2], own: &[u64]) -> HistogramRow {
         let mut weights = own.iter().map(|own| Weights {
             own: *own,

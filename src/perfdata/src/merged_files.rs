@@ -57,7 +57,7 @@ impl<'a> MergedFiles<'a> {
         }
     }
 
-    /// The byte order of the records.
+    /// The byte order of the records; `None` without files.
     pub(crate) fn endian(&self) -> Option<Endian> {
         self.files.first().map(|file| file.records.endian())
     }

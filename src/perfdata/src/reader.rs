@@ -73,6 +73,7 @@ impl<'a> PerfData<'a> {
         };
         findings.extend(features.malformed());
         let records = Records::new(data, header.data.offset, header.endian);
+        // simpleperf stores the tracepoint formats in the first records.
         add_tracing_data_of_records(records, &events, &mut features);
         // Like perf, matches descriptions to events by index.
         for (event, description) in events
@@ -133,8 +134,8 @@ impl<'a> PerfData<'a> {
         &self.events
     }
 
-    /// In pipe mode, the EVENT_UPDATE records, except the names of events that were described before: those are in
-    /// [`PerfData::events`]. Empty for a file.
+    /// The EVENT_UPDATE records of pipe mode; empty for a file. A record that renames an event whose description precedes it is
+    /// not included: the name is in [`PerfData::events`].
     #[must_use]
     pub fn updates(&self) -> &[EventUpdate] {
         &self.updates

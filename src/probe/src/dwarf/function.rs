@@ -1,4 +1,4 @@
-//! The functions of a unit, and their inlined instances.
+//! The functions of a unit, and the inlined and out-of-line instances of functions.
 
 use std::cell::OnceCell;
 
@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::compile_unit::CompileUnit;
 use super::die::Die;
 
-/// The functions of a unit, in the order of their DIEs.
+/// The functions of a unit that have code or a wanted name, in the order of their DIEs.
 #[derive(Debug)]
 pub(crate) struct Functions<'w, 'u> {
     compile_unit: &'w CompileUnit<'u>,
@@ -41,12 +41,12 @@ impl<'w, 'u> Functions<'w, 'u> {
     }
 
     /// Finds the functions with code, and those whose source or linkage name passes `is_name`. If the unit was found by a filter
-    /// for names, `is_name` must be that filter: its results for the unit's strings are in [`CompileUnit::cached_names`] and
-    /// used here.
+    /// for names, `is_name` must be the same filter: its cached results ([`CompileUnit::cached_names`]) are used here.
     pub(crate) fn with_names(
         compile_unit: &'w CompileUnit<'u>,
         is_name: &dyn Fn(&str) -> bool,
     ) -> Self {
+        // For entries whose name may be in another unit.
         let has_wanted_name = |offset| {
             let die = compile_unit.at(offset);
             let names = die.map(|die| [die.name(), die.linkage_name()]);
@@ -112,7 +112,7 @@ impl<'w, 'u> Functions<'w, 'u> {
     }
 }
 
-/// Those instances of the requested functions that are in one unit.
+/// The instances that one unit has of the requested functions. These functions may be in other units.
 pub(crate) struct FunctionInstances<'w, 'u> {
     compile_unit: &'w CompileUnit<'u>,
     /// The index of the requested function, and the instance's offset; in the order of the instances' DIEs.
@@ -120,7 +120,7 @@ pub(crate) struct FunctionInstances<'w, 'u> {
 }
 
 impl<'w, 'u> FunctionInstances<'w, 'u> {
-    /// Finds the inlined and out-of-line instances whose abstract origin is one of `functions`.
+    /// Finds the inlined and out-of-line instances whose abstract origin is one of the requested `functions`.
     pub(crate) fn of(compile_unit: &'w CompileUnit<'u>, functions: &[Die<'w, 'u>]) -> Self {
         let indexed = functions.iter().enumerate();
         let in_this_unit = indexed.filter_map(|(index, die)| Some((die.offset_here()?, index)));
@@ -175,6 +175,7 @@ impl InlinedInstances {
             if covers && die.tag() == gimli::DW_TAG_inlined_subroutine {
                 functions.push(die.clone());
             }
+            // Whether to descend into this entry.
             covers
         });
         functions
