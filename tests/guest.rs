@@ -96,7 +96,7 @@ impl Guest {
             "schedstat",
         ];
         optional_files.extend(bless().then_some("fixtures"));
-        // The exact cases have no BPF programs: there, time passes with instructions, on a single CPU.
+        // Not for the exact cases, whose guest has a single CPU and a clock that advances with instructions.
         if self.folder != EXACT {
             files.push(source.join("bpf_programs"));
         }
@@ -198,7 +198,8 @@ fn text(path: &Path) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The faults of one case, recorded by `recorder`.
+/// The faults of one case, recorded by `recorder`. tests/guest/run.sh lists the files of a case: those that end with `.perf` or
+/// `.rperf` are texts of that reader, by `script` if they have no other suffix.
 fn faults(machine: &str, out: &Path, case: &str, recorder: &str) -> Vec<String> {
     let name = format!("{case}.{recorder}");
     let file = |suffix: &str| text(&out.join(format!("{name}{suffix}")));
@@ -206,8 +207,8 @@ fn faults(machine: &str, out: &Path, case: &str, recorder: &str) -> Vec<String> 
         return vec![format!("{name} was not recorded: {}", file(".messages"))];
     }
     let mut faults = Vec::new();
-    let lines = file(".perf");
-    if lines.is_empty() {
+    let perf_script = file(".perf");
+    if perf_script.is_empty() {
         faults.push(format!("{name}: no samples"));
     }
     for reader in ["perf", "rperf"] {
@@ -216,7 +217,7 @@ fn faults(machine: &str, out: &Path, case: &str, recorder: &str) -> Vec<String> 
             faults.push(format!("{name}: {reader} script says: {message}"));
         }
     }
-    let script = difference(&lines, &file(".rperf"));
+    let script = difference(&perf_script, &file(".rperf"));
     faults.extend(script.map(|diff| format!("{name}: script\n{diff}")));
     // Lines with the number of branches that leave their page are omitted: rperf counts each branch by its own addresses,
     // but perf's numbers vary with the load address.
@@ -355,7 +356,8 @@ fn all_trace_faults(out: &Path, cases: &str) -> Vec<String> {
     faults
 }
 
-/// The faults in both tools' tables of one case of the file `stat`, or of `threads`.
+/// The faults in both tools' tables of one case: a line of the file `stat`, or `threads`, the counts of each thread, which
+/// tests/guest/run.sh adds.
 fn stat_faults(out: &Path, case: &str) -> Vec<String> {
     let table = |tool: &str| text(&out.join(format!("{case}.{tool}.stat")));
     let rperf = table("rperf");
@@ -553,6 +555,7 @@ fn aarch64() {
 #[test]
 fn aarch64_to_the_last_sample() {
     const NAME: &str = "guest::aarch64_to_the_last_sample";
+    // The sample period in tests/guest/exact/cases.
     const PERIOD: u64 = 50_000;
     let Some(guest) = Guest::find(NAME, "aarch64", EXACT) else {
         return;

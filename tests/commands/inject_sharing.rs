@@ -8,7 +8,7 @@ use memchr::memmem;
 use super::inject::{WITHOUT_IDS, WORKLOAD, assert_success, printed, shell};
 use crate::tools::{BOTH, Tool, Tools};
 
-/// The percentages of the report that `reader` prints by these keys, from the largest.
+/// The percentages of the rows in `reader`'s report with these sort keys, largest first.
 fn percentages(tools: &Tools, reader: Tool, file: &str, keys: &str) -> Vec<String> {
     let words = [
         "report",
@@ -33,6 +33,7 @@ fn moved_addresses_lead_to_the_same_functions() {
         return;
     };
     for graph in ["fp", "dwarf,4096"] {
+        // With `-d`, mappings of data are recorded, too.
         let words = [&WITHOUT_IDS[..], &["--call-graph", graph, "-d"], &WORKLOAD].concat();
         let file = tools
             .record(Tool::Perf, &graph[..2], &words)

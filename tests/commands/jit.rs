@@ -59,7 +59,8 @@ fn lines_of<'t>(text: &'t str, functions: &[&str]) -> Vec<[&'t str; 2]> {
     let named = |line: &str| {
         let symbol = line.split_whitespace().nth(1).unwrap_or_default();
         let name = symbol.split('+').next().unwrap_or_default();
-        // The line tables that perf injects end at the start of their last entry, so the `ret` after it has no line.
+        // The line tables that perf injects end at the start of their last entry, here that of `looping` at +0xa. The `ret` after
+        // it, at +0xb, therefore has no line in perf's output, and is not compared.
         functions.contains(&name) && symbol != "looping+0xb"
     };
     let pairs = lines.windows(2).filter(|pair| named(pair[0]));

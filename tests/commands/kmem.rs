@@ -329,7 +329,7 @@ fn end_of_records(recording: &[u8]) -> usize {
 }
 
 #[test]
-fn options_of_tables_need_a_table_and_keys() {
+fn options_of_tables_need_a_table_and_sort_needs_keys() {
     let scratch = Scratch::new();
     scratch
         .write("perf.data", recording::planted_leaks(recording::PAGE_SIZE))
@@ -419,11 +419,12 @@ fn planted_leaks_are_found_and_named() {
         (&pages["live_bytes"], &pages["live"]),
         (&81920.into(), &10.into())
     );
+    // The planted leaks per second. A line is fitted to a curve of steps: its slope differs a little.
     for (stack, rate) in [(objects, 640.0), (pages, 8192.0)] {
         let growth = stack["growth_bytes_per_second"].as_f64().expect("a number");
         assert!((growth / rate - 1.0).abs() < 0.03, "{stack}");
     }
-    // Freed memory has no row, and the curves end with the sums of memory that was not freed.
+    // Freed memory has no row. The curves end with the memory that was not freed, also that of `cache_fill` and `late_burst`.
     assert!(!printed.stdout.contains("busy_path"), "{json}");
     let last = |key: &str| json[key].as_array().and_then(|all| all.last().cloned());
     assert_eq!(
@@ -494,7 +495,7 @@ fn planted_leaks_are_found_and_named() {
 #[test]
 fn pages_of_64_kb_are_counted_as_such() {
     let scratch = Scratch::new();
-    let of_pages = |size: u32| {
+    let planted_bytes = |size: u32| {
         scratch
             .write("perf.data", recording::planted_leaks(size))
             .expect("a file");
@@ -508,9 +509,9 @@ fn pages_of_64_kb_are_counted_as_such() {
         [last, Some(&stat["pages"]["allocated_bytes"])]
             .map(|bytes| bytes.and_then(serde_json::Value::as_u64))
     };
-    let small = of_pages(4096).map(|bytes| bytes.expect("a number"));
+    let small = planted_bytes(4096).map(|bytes| bytes.expect("a number"));
     assert_eq!(small[0], 81920);
-    assert_eq!(of_pages(65536), small.map(|bytes| Some(bytes * 16)));
+    assert_eq!(planted_bytes(65536), small.map(|bytes| Some(bytes * 16)));
 }
 
 #[test]
@@ -519,8 +520,8 @@ fn losses_are_shown_by_all_subcommands() {
     let mut file = recording::KmemFile::new(recording::PAGE_SIZE);
     file.object(1, 70, "leaking_driver", 0x1000, 64);
     file.pages(2, "leaking_pages", 7, 0);
-    let (time, lost_records) = (30, 17);
-    let file = file.finish_after_loss(time, lost_records);
+    let (lost_at_ms, lost_records) = (30, 17);
+    let file = file.finish_after_loss(lost_at_ms, lost_records);
     scratch.write("perf.data", file).expect("a file");
     for (line, doubtful) in [
         ("kmem stat --slab --page", "sums of allocations"),

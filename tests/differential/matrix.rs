@@ -238,7 +238,8 @@ const EXCEPT: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 
-/// Recorded by the test, each for every third line of the command at the same place in [`COMMANDS`].
+/// Recordings that the test makes: the first for `script`, the second for `report`, in the order of [`COMMANDS`]. Every third
+/// line of the command is run on its recording.
 const NEW_RECORDINGS: [(Tool, Recording); 2] = [
     (
         Tool::Rperf,
@@ -319,6 +320,7 @@ impl Command {
         let [perf, rperf] = tools.outcomes(&line, b"");
         let mismatch = match (is_refused(&perf), rperf.status != 0) {
             (true, true) => return None,
+            // Reports are compared without intended differences; `-D` prints a dump instead.
             (false, false) if self.is_report() && !words.contains(&"-D") => {
                 compare_texts(&perf.stdout, &renamed(&rperf))
             }
@@ -378,6 +380,7 @@ fn lines_match_perf_over_new_recordings() {
     };
     let mut mismatches = Vec::new();
     for (command, (recorder, recording)) in COMMANDS.iter().zip(&NEW_RECORDINGS) {
+        // Repeats the recording a few times if there are differences.
         mismatches.extend(settled(|| {
             let Some(file) = recording.make(&tools, &Workloads::none(), *recorder) else {
                 return Vec::new();

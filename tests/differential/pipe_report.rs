@@ -47,6 +47,7 @@ fn pipes_are_reported_alike() {
     };
     let mut differences = Vec::new();
     for (options, recorder) in RECORDINGS.iter().zip([Tool::Perf, Tool::Rperf]) {
+        // Repeats the recording a few times if there are differences.
         differences.extend(settled(|| compare(&tools, recorder, options)));
     }
     assert_alike(&differences);

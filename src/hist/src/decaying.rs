@@ -4,8 +4,8 @@
 //! samples of an interval --histogram--> Histogram --add--> fresh --refresh--> rows, old counts times 7/8
 //! ```
 //!
-//! Rows are identified by their cells, not by ids of processes and objects: a live view removes unused ones from the World
-//! (`rperf_replay::World`), and their ids become invalid.
+//! Rows are identified by their cells, not by ids of processes and objects: a live view removes unused ones from
+//! `rperf_replay::World`, the processes and mappings at a time, and their ids become invalid.
 
 mod graph;
 
@@ -47,7 +47,7 @@ pub struct DecayingHistogram {
     graph: Option<GraphOptions>,
     /// The rows of the last refresh, with complete call graphs.
     rows: Vec<HistogramRow>,
-    /// Sums of the samples that have no row, by event.
+    /// Sums of the samples that count in the totals but have no row, such as filtered ones, by event.
     rest: Vec<ColumnSum>,
     /// Samples since the last refresh.
     fresh: Option<Histogram>,
@@ -108,13 +108,13 @@ impl DecayingHistogram {
         self.apply_decay(decay);
         self.rows.retain(|row| !hidden.hides(&row.weights));
         if let Some(fresh) = self.fresh.take() {
-            let mut rest = fresh.totals.clone();
+            let mut fresh_rest = fresh.totals.clone();
             for row in &fresh.rows {
-                for (rest, in_row) in rest.iter_mut().zip(sums(row)) {
-                    *rest = rest.without(in_row);
+                for (sum, in_row) in fresh_rest.iter_mut().zip(sums(row)) {
+                    *sum = sum.without(in_row);
                 }
             }
-            add_sums(&mut self.rest, &rest);
+            add_sums(&mut self.rest, &fresh_rest);
             self.displayed.events = fresh.events;
             add_rows(&mut self.rows, fresh.rows, self.graph);
         }
@@ -241,6 +241,7 @@ fn add_rows(rows: &mut Vec<HistogramRow>, more: Vec<HistogramRow>, graph: Option
         .collect();
     // New rows may have equal cells.
     let mut new: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+    // In a list of chains only equal chains are merged; in a tree, branches with the same first frame.
     let is_list = graph.is_some_and(|graph| graph.form.is_list());
     for (row, index) in more.into_iter().zip(indices) {
         let index = index.or_else(|| new.get(&row.cells).copied());
@@ -339,6 +340,7 @@ mod tests {
         decaying.add(histogram(vec![row("c", 20), row("a", 1)], 0));
         decaying.refresh(Decay::Slowly, HiddenSamples::default());
         assert_eq!(displayed_rows(&decaying), [("c", 20), ("a", 15)]);
+        // The rows, and 7/8 of the 8 without a row.
         assert_eq!(decaying.histogram().all.period, 35 + 7);
         // perf's values: 15, 13, 11, 9, 7, 6, 5, 4, 3, 2, 1, 0.
         for left in [13, 11, 9, 7, 6, 5, 4, 3, 2, 1] {
@@ -372,6 +374,7 @@ mod tests {
         let mut decaying = decaying();
         let mut kernel = row("k", 5);
         kernel.weights.modes = [5, 0, 0, 0];
+        // Samples of the kernels of the host and of a guest.
         let mut both_kernels = row("g", 5);
         both_kernels.weights.modes = [2, 0, 3, 0];
         decaying.add(histogram(vec![row("u", 5), kernel, both_kernels], 0));

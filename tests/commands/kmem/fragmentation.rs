@@ -30,7 +30,7 @@ fn pages(function: &'static str, frame: u64, order: u32, migrate_type: u32) -> P
 }
 
 /// Returns a recording in which `leaking_pages` keeps an unmovable page in each of 50 pageblocks, and `late_burst` uses parts of
-/// movable blocks.
+/// movable blocks. The first argument of each event is its time in ms.
 fn planted() -> Vec<u8> {
     let mut file = KmemFile::new(recording::PAGE_SIZE);
     for number in 0..50 {
@@ -325,6 +325,7 @@ fn numbers_match_the_events_of_script() {
     }
     let report = fragmentation(&scratch, &[]);
     check_pages(&report, &pages);
+    // Live objects, their bytes and their wasted bytes, by cache.
     let mut live: BTreeMap<&str, [u64; 3]> = BTreeMap::new();
     for (cache, requested, allocated) in caches.live.values() {
         let sums = live.entry(cache).or_default();
@@ -358,12 +359,12 @@ fn check_pages(report: &Value, pages: &PageOracle) {
         "highatomic",
         "cma/isolate",
     ];
-    let kind = |number: u64| TYPES[usize::try_from(number).expect("a small number")];
+    let type_name = |number: u64| TYPES[usize::try_from(number).expect("a small number")];
     let rows = report["orders"].as_array().expect("rows").iter();
     let rows: BTreeMap<(u64, &str), [u64; 5]> = rows
         .map(|row| {
             let number = |key: &str| row[key].as_u64().expect("a number");
-            let kind = row["migrate_type"].as_str().expect("a type");
+            let name = row["migrate_type"].as_str().expect("a type");
             let keys = [
                 "requests",
                 "failed",
@@ -371,12 +372,12 @@ fn check_pages(report: &Value, pages: &PageOracle) {
                 "freed_pages",
                 "reused_pages",
             ];
-            ((number("order"), kind), keys.map(number))
+            ((number("order"), name), keys.map(number))
         })
         .collect();
     let expected = pages.classes.iter();
     let expected: BTreeMap<(u64, &str), [u64; 5]> = expected
-        .map(|((order, migrate_type), counts)| ((*order, kind(*migrate_type)), *counts))
+        .map(|((order, migrate_type), counts)| ((*order, type_name(*migrate_type)), *counts))
         .collect();
     assert!(!expected.is_empty());
     assert_eq!(rows, expected);
@@ -384,15 +385,18 @@ fn check_pages(report: &Value, pages: &PageOracle) {
     let fallbacks = report["fallbacks"].as_array().expect("rows").iter();
     let fallbacks: u64 = fallbacks.filter_map(|row| row["events"].as_u64()).sum();
     assert_eq!(fallbacks, pages.fallbacks);
-    // The pageblocks with live pages of the migrate types for which `is_one` returns true.
-    let blocks = |is_one: &dyn Fn(u64) -> bool| {
-        let live = pages.live.iter().filter(|(_, (_, kind))| is_one(*kind));
+    // The pageblocks with live pages of the migrate types that `is_counted` accepts by their numbers.
+    let blocks = |is_counted: &dyn Fn(u64) -> bool| {
+        let live = pages
+            .live
+            .iter()
+            .filter(|(_, (_, number))| is_counted(*number));
         live.map(|(frame, _)| frame / PAGEBLOCK)
             .collect::<BTreeSet<u64>>()
     };
-    // Indices of TYPES: movable, and CMA or isolated.
-    let is_movable = |kind| matches!(kind, 1 | 4);
-    let [movable, other] = [blocks(&is_movable), blocks(&|kind| !is_movable(kind))];
+    // Numbers, the indices in TYPES: movable, and CMA or isolated.
+    let is_movable = |number| matches!(number, 1 | 4);
+    let [movable, other] = [blocks(&is_movable), blocks(&|number| !is_movable(number))];
     let any_type = |_: u64| true;
     let outstanding = json!({
         "order": 9,
@@ -403,12 +407,16 @@ fn check_pages(report: &Value, pages: &PageOracle) {
     assert_eq!(report["outstanding"], outstanding);
     for row in report["outstanding_types"].as_array().expect("rows") {
         let name = row["migrate_type"].as_str().expect("a type");
-        let number = TYPES.iter().position(|kind| *kind == name).expect("known") as u64;
-        let own = pages.live.values().filter(|(_, kind)| *kind == number);
+        let position = TYPES.iter().position(|known| *known == name);
+        let own_number = position.expect("known") as u64;
+        let own = pages
+            .live
+            .values()
+            .filter(|(_, number)| *number == own_number);
         assert_eq!(row["pages"], own.count(), "{name}");
         assert_eq!(
             row["pageblocks"],
-            blocks(&|kind| kind == number).len(),
+            blocks(&|number| number == own_number).len(),
             "{name}"
         );
     }

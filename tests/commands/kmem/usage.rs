@@ -33,9 +33,9 @@ const WITH_BURST: bool = true;
 
 /// Returns a recording of `seconds` with cgroups.
 ///
-/// Each 100 ms `leaking_driver` keeps 64 bytes in a container, and `busy_path` uses 128 bytes for 5 ms outside of it. In a cgroup
-/// below that of the container, `leaking_pages` keeps ten blocks of two pages. The slab allocator takes three pages and frees
-/// one. If `has_burst`, `late_burst` keeps 100 objects of 512 bytes.
+/// Each 100 ms `leaking_driver` keeps 64 bytes in a container, and `busy_path` uses 128 bytes for 5 ms outside of it. Within the
+/// first second `leaking_pages` keeps ten blocks of two pages, in a cgroup below that of the container, and the slab allocator
+/// takes three pages and frees one. If `has_burst`, `late_burst` keeps 100 objects of 512 bytes.
 fn planted(seconds: u64, has_burst: bool) -> Vec<u8> {
     const OUTSIDE: u64 = 1;
     const CONTAINER: u64 = 2;
@@ -168,6 +168,7 @@ fn slab_pages_are_not_counted_twice() {
     // With --page, objects are not counted, but the pages of the slab allocator are.
     let pages = json_of(&scratch, &format!("{usage} --page"));
     assert_eq!(pages["total"]["allocated"]["bytes"], 81920 + 12288);
+    // The row of `busy_path`, as in `expected` above: each of its objects lives for 5 ms.
     let life = &report["rows"][1]["lifetimes_ns"];
     assert_eq!(
         (&life["count"], &life["max"]),
@@ -271,7 +272,7 @@ fn recordings_of_different_length_are_compared_by_rates() {
         (&report["baseline_seconds"], &report["new_seconds"]),
         (&10.0.into(), &20.0.into())
     );
-    let delta = |row: &Value| row["delta"]["bytes_per_second"].as_f64().expect("a number");
+    let rate_delta = |row: &Value| row["delta"]["bytes_per_second"].as_f64().expect("a number");
     let expected: [(&str, &str, f64); 5] = [
         (
             "leaking_pages+0x10",
@@ -295,7 +296,7 @@ fn recordings_of_different_length_are_compared_by_rates() {
             (&row["caller"], &row["cache"]),
             (&caller.into(), &cache.into())
         );
-        assert!((delta(row) - difference).abs() < 1e-6, "{row}");
+        assert!((rate_delta(row) - difference).abs() < 1e-6, "{row}");
     }
     let driver = &found_rows[4];
     assert_eq!(
@@ -352,6 +353,8 @@ fn recordings_of_different_length_are_compared_by_rates() {
         .lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
         .collect();
+    // Of a row: bytes per second and their difference, allocations per second, growth, live bytes and their difference. All but
+    // the differences are two numbers, of the baseline and of the new recording.
     for line in [
         "# Duration: baseline 10.000000 s, new 20.000000 s. Growth: bytes that were not freed, per second",
         "0 2560 +2560 0 5 0 2560 0 51200 +51200 objects late_burst",
@@ -368,7 +371,7 @@ fn recordings_of_different_length_are_compared_by_rates() {
     let same = json_of(&scratch, "kmem diff perf.data perf.data --json");
     let rows = same["rows"].as_array().expect("rows");
     assert!(!rows.is_empty(), "{same}");
-    assert!(rows.iter().all(|row| delta(row) == 0.0), "{same}");
+    assert!(rows.iter().all(|row| rate_delta(row) == 0.0), "{same}");
 }
 
 /// An allocation that may be freed later.

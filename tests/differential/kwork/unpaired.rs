@@ -77,8 +77,8 @@ struct Event {
     id_at: usize,
 }
 
-/// Returns the recording in which the events that [`unpaired`] finds have the id of [`ignored_id`]: the two tools would pair them
-/// differently. `None` if the ids of the tracepoints cannot be read.
+/// Returns the recording with the id of [`ignored_id`] in each event that [`unpaired`] finds: the two tools would pair these
+/// events differently. `None` if the tracepoints' own ids, in tracefs, cannot be read.
 pub(super) fn without_unpaired(mut file: Vec<u8>) -> Option<Vec<u8>> {
     let mut tracepoints = HashMap::new();
     for tracepoint in TRACEPOINTS {
@@ -112,14 +112,14 @@ fn attrs(file: &[u8]) -> (Range<usize>, usize) {
     (start..start + size, offset(file, 16))
 }
 
-/// The first id of the event that is recorded after the tracepoints of work; both tools ignore it.
+/// The first id of the event that was requested after the tracepoints of work, `sched_process_wait`; both tools ignore it.
 fn ignored_id(file: &[u8]) -> u64 {
     let (attrs, size) = attrs(file);
     // The offset and size of an event's ids follow its attr.
     let mut ids = attrs
         .step_by(size)
         .map(|attr| offset(file, attr + size - 16));
-    // rperf adds its own event for task records after the requested events.
+    // The requested events come first: the one that rperf adds for task records is after them.
     let count = TRACEPOINTS.len();
     number(file, ids.nth(count).expect("an event that is ignored"), 8)
 }
@@ -132,6 +132,7 @@ fn events(file: &[u8], tracepoints: &HashMap<u16, Tracepoint>) -> Vec<Event> {
         fields & (IDENTIFIER | TIME | CPU | RAW),
         IDENTIFIER | TIME | CPU | RAW
     );
+    // The offset of a field in a record, whose header has 8 bytes.
     let place = |field: u64| {
         let before = FIELDS.iter().take_while(|other| **other != field);
         8 + 8 * before.filter(|other| fields & **other != 0).count()
@@ -219,6 +220,7 @@ mod tests {
             event(7, 7, 1, Step::Entry),
             event(8, 8, 0, Step::Exit),
         ];
+        // 6 is not among them: once its entry, 7, is hidden, it stays open.
         assert_eq!(unpaired(&events), HashSet::from([1, 2, 7, 8]));
         let entry_elsewhere = [
             event(1, 1, 0, Step::Raise),

@@ -16,6 +16,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(before) = PerfData::parse(bytes) else {
         return;
     };
+    // The recording with its Intel BTS trace, if any, converted to samples; the result is not examined.
     before.with_branches().expect("memory");
     let (_, copy) = before.rewrite(Cursor::new(Vec::new())).expect("memory");
     let copy = copy.into_inner();

@@ -20,13 +20,14 @@ fuzz_target!(|bytes: &[u8]| {
     for kind in [ObjectKind::User, ObjectKind::Vdso, ObjectKind::KernelModule] {
         let mut request = ObjectRequest::new(Path::new(OBJECT), kind).with_build_id(id.as_ref());
         request.image = Some(&disk.object);
+        // Used for kernel modules only, whose files have no addresses.
         request.map_start = 0xffff_ffff_c000_0000;
         let loaded = load(&disk, &paths, &request);
         for (index, symbol) in loaded.table.iter() {
             assert!(loaded.table.find(symbol.start).is_some(), "{symbol:?}");
             let name = loaded.table.name(index);
-            let mut starts = loaded.table.name_beginnings(index).into_iter();
-            assert!(starts.any(|start| name.starts_with(start)), "{name}");
+            let mut beginnings = loaded.table.name_beginnings(index).into_iter();
+            assert!(beginnings.any(|text| name.starts_with(text)), "{name}");
         }
         let _images = object_images(&disk, &paths, &request);
         let Some(source) = &loaded.debug else {

@@ -41,6 +41,7 @@ fn write_texts(data: &PerfData<'_>, file: &[u8]) -> io::Result<()> {
     let mut out = Vec::new();
     for full in [false, true] {
         let options = HeaderOptions {
+            // The modification time of the file.
             captured: 1_700_000_000,
             zone: &|_| ZONE_OFFSET,
             full,
@@ -121,6 +122,7 @@ fn write_samples(replay: &Replay<'_>, out: &mut Vec<u8>) {
         zone: |_| ZONE_OFFSET,
     };
     let machine = data.features().arch().unwrap_or_default();
+    // Some options depend on the number of events or on the index of the event, so that all of their values are tried.
     let style = ScriptStyle {
         event_name_width: 20,
         full_paths: true,
@@ -141,6 +143,7 @@ fn write_samples(replay: &Replay<'_>, out: &mut Vec<u8>) {
         ScriptLayout::new(&event, style)
     });
     let layouts: Vec<ScriptLayout> = layouts.collect();
+    // Fills in the times since the previous sample, which a block alone does not contain.
     let mut join = BlockJoiner::new(Clock::SinceBefore, style.nanoseconds);
     for OrderedRecord { content, .. } in replay.ordered_records() {
         let RecordContent::Sample(sample) = &content else {

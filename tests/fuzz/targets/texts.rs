@@ -145,6 +145,7 @@ fn probes(text: &str) {
         let _removal = ExistingEvent::parse(line).map(|event| event.removal());
         let _line = ProbeEvent::parse(line).map(|event| event.to_string());
     }
+    // As the file of a probe cache.
     let mut entries = cached_entries(text);
     if let Some(last) = entries.pop() {
         let _covered = last.is_covered("*:a*");

@@ -1,4 +1,4 @@
-//! The BPF programs in the running kernel.
+//! The BPF programs of `sched latency --live`, in the running kernel. They keep a row of sums for each task that waited.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -64,6 +64,7 @@ fn waits_of_an_ended_thread_are_read() {
         return;
     };
     let (tid, lived) = sleeper("live-sleeper", 50);
+    // Removes the rows of ended tasks from the BPF map; `read` still returns them.
     summary.take_ended().unwrap();
     let rows = summary.read().unwrap();
     let (key, waits) = rows.iter().find(|(key, _)| key.thread == tid).unwrap();
