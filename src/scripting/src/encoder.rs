@@ -1,6 +1,6 @@
 //! Samples and other records as arguments of a script's functions, in blocks: each block has the calls for consecutive events.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rperf_lines::{BranchFlags, LineBuilder, SourceFiles};
 use rperf_replay::{DsoId, EventIndex, NonSampleRecord, Render, Sample, ThreadCache, World};
@@ -47,9 +47,9 @@ pub struct EventEncoder<'r, 'w> {
     pub(crate) endian: Endian,
     max_stack: usize,
     pub(crate) inlines: Option<bool>,
-    /// The end of the kernel's last symbol, once it is needed. Scripts get it as the end of the kernel's mapping if the recorded
-    /// end is lower.
-    pub(crate) end_of_kernel: OnceLock<u64>,
+    /// The end of the last symbol of the host's and guests' kernels that were needed. Scripts get it as the end of the kernel's
+    /// mapping if the recorded end is lower.
+    pub(crate) ends_of_kernels: Mutex<FxHashMap<DsoId, u64>>,
     /// The source files for `perf_sample_srccode`.
     sources: &'r SourceFiles<'r>,
     /// Build-ids of files, as text.
@@ -154,7 +154,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
             endian: options.endian,
             max_stack: options.max_stack,
             inlines: options.inlines,
-            end_of_kernel: OnceLock::new(),
+            ends_of_kernels: Mutex::default(),
             sources: options.sources,
             build_ids: Mutex::default(),
             registers: options.registers,

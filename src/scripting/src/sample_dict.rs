@@ -1,5 +1,7 @@
 //! The dict that describes a sample: the argument of `process_event`, and the last argument of handlers that take it.
 
+use std::sync::PoisonError;
+
 use rperf_lines::{BranchFlags, ResolvedAddress};
 use rperf_replay::{DsoId, DsoKind, Sample};
 use rperf_resolve::{AddressContext, Frame};
@@ -186,9 +188,11 @@ impl EventEncoder<'_, '_> {
         }
     }
 
-    /// The end of the last symbol of the kernel. Symbols may lie after the end of the kernel's recorded mapping.
+    /// The end of the last symbol of a kernel. Symbols may lie after the end of the kernel's recorded mapping.
     fn end_of_symbols(&self, kernel: DsoId) -> u64 {
-        *self.end_of_kernel.get_or_init(|| {
+        let ends = self.ends_of_kernels.lock();
+        let mut ends = ends.unwrap_or_else(PoisonError::into_inner);
+        *ends.entry(kernel).or_insert_with(|| {
             let symbols = self.resolver.symbols(kernel);
             let end = symbols.map(|(_, symbol)| symbol.end).max();
             end.unwrap_or_default()
