@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use rperf_testkit::{Run, Scratch, skip, write_program};
 
-use super::{PRIVATE_WORDS, assert_refused, outcome, rperf};
+use super::{PRIVATE_WORDS, assert_refused, commands, outcome, rperf};
 
 #[test]
 fn without_a_command_the_list_is_printed_and_the_status_is_1() {
@@ -110,20 +110,9 @@ fn the_summary_goes_to_stderr_with_status_129_and_its_options_are_sorted() {
     }
 }
 
-/// The commands that `--list-cmds` prints, and the subcommands `stat record` and `stat report`.
-fn all_commands() -> Vec<String> {
-    let listed = outcome(&["--list-cmds"]).stdout;
-    let subcommands = ["stat record", "stat report"].map(str::to_owned);
-    listed
-        .split_whitespace()
-        .map(str::to_owned)
-        .chain(subcommands)
-        .collect()
-}
-
 #[test]
 fn summaries_fit_80_columns_and_end_with_examples() {
-    for command in all_commands() {
+    for command in commands() {
         let words: Vec<&str> = command.split(' ').chain(["-h"]).collect();
         let help = outcome(&words).stderr;
         for line in help.lines() {
@@ -139,7 +128,7 @@ fn summaries_fit_80_columns_and_end_with_examples() {
 /// [`PRIVATE_WORDS`] are words for which the field has standard ones.
 #[test]
 fn help_has_no_private_words() {
-    for command in all_commands() {
+    for command in commands() {
         let words: Vec<&str> = command.split(' ').collect();
         let help = outcome(&[words.as_slice(), &["-h"]].concat()).stderr;
         let manual = outcome(&[words.as_slice(), &["--help"]].concat()).stdout;

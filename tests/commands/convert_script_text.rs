@@ -206,8 +206,9 @@ fn broken_text_leaves_nothing() {
         ("binary", "\0\0\0".to_owned()),
         // The time has no microseconds: the line is read neither as a sample nor as another record.
         (
-            "other",
-            format!("sh 1 [000] 1.0: PERF_RECORD_MMAP2 1/1\n{good}"),
+            // A time has six or nine decimals.
+            "bad-time",
+            format!("sh 1 [000] 1.0: a:tick: x=1\n{good}"),
         ),
     ] {
         scratch.write(name, text).expect("a file");
@@ -230,9 +231,9 @@ fn broken_text_leaves_nothing() {
             "incompatible file format (binary): it is neither a trace.dat of trace-cmd nor text of 'script'\n",
         ),
         (
-            &["-i", "other", "--to-perf", "new"],
+            &["-i", "bad-time", "--to-perf", "new"],
             255,
-            "other: line 1 at offset 0x0: not a sample",
+            "bad-time: line 1 at offset 0x0: not a sample",
         ),
         (
             &["-i", "good", "--to-perf", "cut"],

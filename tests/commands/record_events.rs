@@ -191,7 +191,9 @@ fn traces_that_cannot_be_recorded_are_refused_before_anything_is_opened() {
             "{words:?}: {}",
             outcome.stderr
         );
-        assert!(!scratch.path().join("perf.data").exists());
+        for output in ["perf.data", "kept"] {
+            assert!(!scratch.path().join(output).exists(), "{words:?}");
+        }
     }
 }
 

@@ -23,8 +23,8 @@ use rperf_perfdata::{Rewriter, WriteError};
 use crate::Error;
 use crate::counted_output::CountedOutput;
 
-/// Maximum number of bytes that are passed on to the rewriting thread and not written yet, unless a single pass over the rings
-/// reads more. At this limit the draining thread waits for results instead of draining.
+/// Number of bytes that are passed on to the rewriting thread and not written yet, above which the draining thread waits for results
+/// instead of draining. The round that the thread keeps and the newest one may exceed it, as they cannot be waited for.
 const MAX_QUEUED: usize = 64 << 20;
 /// Number of queued bytes above which [`Rewriter::rewrite`] is called with `is_behind`, so that it takes no longer than
 /// copying the records.

@@ -439,7 +439,7 @@ mod tests {
         assert_eq!(child.usage(), None);
         assert_eq!(child.wait().unwrap(), WaitStatus::Exited(7));
         let usage = child.usage().expect("it has ended");
-        // Far more than `exit 7` needs: not a number that was never written.
+        // `exit 7` needs milliseconds: a higher number would not be its time.
         assert!(
             usage.user + usage.system < Duration::from_secs(5),
             "{usage:?}"

@@ -98,7 +98,8 @@ impl ChartFile {
         Self { file }
     }
 
-    /// [`FIELDS`] without the CPU, for recordings without samples: those added here always have a CPU.
+    /// [`FIELDS`] without the CPU, only for recordings that are refused for it: the samples and records added here have a CPU, so
+    /// they do not match these fields.
     pub(super) const WITHOUT_CPU: u64 = FIELDS & !(1 << 7);
 
     fn bytes(&self) -> Bytes {

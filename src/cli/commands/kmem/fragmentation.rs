@@ -24,7 +24,7 @@ use crate::cli::symbol_options::SymbolSources;
 
 const ABOUT: &str = "\
 Shows how allocations fragment memory. Pages: how many were allocated, freed and not freed (outstanding), by order and migrate type; how outstanding \
-pages are distributed over pageblocks, the units in which the kernel groups pages of one type; the callers whose pages cannot be moved, those in most \
+pages are distributed over pageblocks, the units in which the kernel groups pages of one type; the callers with pages that cannot be moved, those in most \
 pageblocks first; and events of external fragmentation, if recorded: allocations from blocks of another type. Objects of the slab allocator: bytes that were \
 allocated but not requested, by cache.";
 

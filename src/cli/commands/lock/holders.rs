@@ -110,7 +110,7 @@ fn print_sums(matches: &ArgMatches, context: &Context, sums: &HolderSums) -> Res
 fn note_without_holders(analysis: &Analysis<'_>, draws: bool) -> Result<(), CliError> {
     let (path, program) = (analysis.input.path.display(), analysis.context.program);
     let message = format!(
-        "{path}: no thread waited for a futex whose holder is known; record with '{program} lock record --user --holders' as root while threads wait for mutexes"
+        "{path}: no thread waited for a futex with a known holder; record with '{program} lock record --user --holders' as root while threads wait for mutexes"
     );
     if draws {
         return Err(CliError::message(255, message));

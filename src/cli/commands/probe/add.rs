@@ -12,7 +12,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::shared::probing::args::ProbeSpec;
 use crate::cli::shared::probing::event_lists::{EventLists, KPROBE_EVENTS, list_of};
-use crate::cli::shared::probing::place_messages::{EXISTS, NOT_FOUND};
+use crate::cli::shared::probing::place_messages::{EXISTS, FAILED};
 use crate::cli::shared::probing::probe_cache::CacheAddition;
 use crate::cli::shared::probing::target::{ProbedObject, is_single_word};
 use crate::cli::shared::probing::{
@@ -152,7 +152,7 @@ fn create(lists: &EventLists, new: &[NewEvent], context: &Context) -> Result<(),
             // Returns only if the signal's default action does not end processes.
             rperf_sys::exit_by_signal(signal);
             // Any status of a failed command would do.
-            return Err(CliError::message(NOT_FOUND, "interrupted"));
+            return Err(CliError::message(FAILED, "interrupted"));
         }
         let Err(error) = lists.write(list_of(event), &event.to_string()) else {
             continue;

@@ -11,7 +11,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::explain::reason;
 use crate::cli::shared::probing::event_lists::EventLists;
-use crate::cli::shared::probing::place_messages::NOT_FOUND;
+use crate::cli::shared::probing::place_messages::FAILED;
 use crate::cli::shared::probing::running_kernel::module_name;
 use crate::cli::shared::probing::target::{ProbedObject, resolved_target};
 use crate::cli::shared::probing::{is_on, probe_cache};
@@ -42,7 +42,7 @@ pub(super) fn run(
             .peekable();
         if hits.peek().is_none() {
             let error = format!("\"{pattern}\" does not hit any event.");
-            return Err(CliError::message(NOT_FOUND, error)
+            return Err(CliError::message(FAILED, error)
                 .detail("  Error: Failed to delete events.")
                 .hint(format!("'{} probe -l' lists probe events", context.program)));
         }

@@ -13,7 +13,7 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::shared::probing::args::{self, ProbeSpec};
 use crate::cli::shared::probing::is_on;
-use crate::cli::shared::probing::place_messages::{NOT_FOUND, problem, syntax_error};
+use crate::cli::shared::probing::place_messages::{FAILED, problem, syntax_error};
 use crate::cli::shared::probing::running_kernel::RunningKernel;
 use crate::cli::shared::probing::target::{OpenedObject, ProbedBinary};
 
@@ -51,7 +51,7 @@ pub(super) fn list_functions(
     };
     if names.is_empty() {
         return Err(
-            CliError::message(NOT_FOUND, format!("no function of {object} matches"))
+            CliError::message(FAILED, format!("no function of {object} matches"))
                 .detail("  Error: Failed to show functions."),
         );
     }

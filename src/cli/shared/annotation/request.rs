@@ -65,8 +65,8 @@ pub(crate) struct AnnotationRequest {
     /// The function to show; `None` for all.
     pub(crate) symbol: Option<String>,
     pub(crate) percent_type: PercentType,
-    /// `--percent-limit`: a function is shown if it has at least this percentage of the total of any event of its table (that of
-    /// one event, or of the events that `group` puts side by side).
+    /// `--percent-limit`: a function is shown if it has at least this percentage of the total of any event in its table. A table
+    /// shows one event, or the events that `group` puts side by side.
     pub(crate) min_percent: f64,
     pub(crate) syntax: Syntax,
     pub(crate) looks: AnnotateOptions,
@@ -111,7 +111,7 @@ impl AnnotationRequest {
                 // Files have no colours.
                 colors: colors.filter(|_| directory.is_none()),
                 hottest: hottest(matches)?,
-                // This minimum is for instructions, and only `top` sets it; that for functions is below `percent_type`.
+                // A limit for instructions, which only `top` sets. The limit for functions is `min_percent` of the request.
                 min_percent: None,
             },
             prefix: PathPrefix::new(matches),
@@ -221,8 +221,8 @@ fn refuse(matches: &ArgMatches) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns what the column before the code shows. Periods take precedence over numbers of samples, except that `-n` overrides
-/// the setting `annotate.show_total_period` (`-n` with `--show-total-period` was refused before).
+/// Returns what the column before the code shows. Periods take precedence over numbers of samples, but `-n` over both
+/// `--show-total-period` (with which `annotate` refuses it) and the setting `annotate.show_total_period`.
 fn column(matches: &ArgMatches, context: &Context) -> AnnotateColumn {
     let is_set = |id, setting| {
         let configured = || context.config.flag(setting);

@@ -8,7 +8,7 @@ use rperf_probe::{ExistingEvent, ProbeEvent, ProbeTarget};
 use rperf_safefs::Folder;
 use rperf_sys::Tracefs;
 
-use super::place_messages::NOT_FOUND;
+use super::place_messages::FAILED;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::explain::reason;
@@ -100,8 +100,8 @@ impl EventLists {
         Ok(text)
     }
 
-    /// Locks one list, the first that can be locked, so that two runs of rperf do not choose the same event name. The lock is
-    /// held until the result is dropped; `None` if neither list can be locked.
+    /// Locks the first list that can be opened, so that two runs of rperf do not choose the same event name: the second waits for
+    /// the first. The lock is held until the result is dropped; `None` if neither list can be opened.
     pub(crate) fn lock(&self) -> Option<File> {
         let mut locks = [UPROBE_EVENTS, KPROBE_EVENTS]
             .into_iter()
@@ -126,9 +126,9 @@ impl EventLists {
     pub(crate) fn removal_error(&self, error: &io::Error, list: &str, name: &str) -> CliError {
         let failure = match error.raw_os_error() {
             Some(libc::EACCES | libc::EPERM | libc::EROFS) => self.refused(error, list),
-            Some(libc::EBUSY) => CliError::message(NOT_FOUND, format!("{name} is in use"))
+            Some(libc::EBUSY) => CliError::message(FAILED, format!("{name} is in use"))
                 .hint("remove it after the recordings that use it have ended"),
-            _ => CliError::message(NOT_FOUND, format!("{name}: {}", reason(error))),
+            _ => CliError::message(FAILED, format!("{name}: {}", reason(error))),
         };
         failure.detail("  Error: Failed to delete events.")
     }
@@ -172,7 +172,7 @@ impl EventLists {
                     .detail("Please run this command again with sudo.")
             }
             io::ErrorKind::NotFound if Folder::open(self.0.events_folder()).is_err() => {
-                CliError::message(NOT_FOUND, format!("tracefs is not mounted at {root}"))
+                CliError::message(FAILED, format!("tracefs is not mounted at {root}"))
                     .hint(format!("run as root: mount -t tracefs nodev {root}"))
             }
             io::ErrorKind::NotFound => {
@@ -180,16 +180,16 @@ impl EventLists {
                     KPROBE_EVENTS => "CONFIG_KPROBE_EVENTS",
                     _ => "CONFIG_UPROBE_EVENTS",
                 };
-                CliError::message(NOT_FOUND, format!("{root}/{list} does not exist."))
+                CliError::message(FAILED, format!("{root}/{list} does not exist."))
                     .detail(format!("Please rebuild kernel with {option}=y."))
             }
             io::ErrorKind::ReadOnlyFilesystem => {
-                CliError::message(NOT_FOUND, format!("tracefs is mounted read-only at {root}"))
+                CliError::message(FAILED, format!("tracefs is mounted read-only at {root}"))
                     .hint(format!("run as root: mount -o remount,rw {root}"))
             }
             _ => {
                 let reason = reason(error);
-                CliError::message(NOT_FOUND, format!("{root}/{list}: {reason}"))
+                CliError::message(FAILED, format!("{root}/{list}: {reason}"))
             }
         }
     }
@@ -197,7 +197,7 @@ impl EventLists {
     /// Returns the error for a line that the kernel rejected, with the explanation in the kernel's error log, if any.
     fn explained(&self, error: &io::Error, line: &str) -> CliError {
         let failure = CliError::message(
-            NOT_FOUND,
+            FAILED,
             format!("the kernel refused the event: {}", reason(error)),
         );
         let log = self.0.read(ERRORS).unwrap_or_default();

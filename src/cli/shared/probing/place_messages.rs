@@ -5,14 +5,14 @@ use rperf_probe::{Error, SearchNote, SyntaxError};
 
 use crate::cli::error::CliError;
 
-/// perf's exit status for ENOENT.
-pub(crate) const NOT_FOUND: u8 = 254;
+/// Exit status of most failures, as perf's for ENOENT.
+pub(crate) const FAILED: u8 = 254;
 /// perf's exit status for EEXIST.
 pub(crate) const EXISTS: u8 = 239;
 
 /// Formats an error as perf does: what is wrong, `  Error: Failed to …` with the `action`, and hints.
 pub(crate) fn problem(error: &Error, action: &str) -> CliError {
-    let message = CliError::message(NOT_FOUND, error.to_string());
+    let message = CliError::message(FAILED, error.to_string());
     let message = error.details().into_iter().fold(message, CliError::detail);
     let message = message.detail(format!("  Error: Failed to {action}."));
     let hints = error.hints();

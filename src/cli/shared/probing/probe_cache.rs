@@ -11,7 +11,7 @@ use rperf_names::matches_pattern;
 use rperf_probe::{CachedEntry, Definition, Point, ProbeEvent, cached_entries, heading, put_entry};
 use rperf_symbol::{BuildId, Files as _};
 
-use super::place_messages::NOT_FOUND;
+use super::place_messages::FAILED;
 use super::running_kernel::running_id;
 use super::target::{OpenedObject, ProbedObject};
 use crate::cli::context::Context;
@@ -271,7 +271,7 @@ pub(crate) fn delete(
         if !lists.iter().flat_map(|(_, entries)| entries).any(is_hit) {
             let error = format!("\"{pattern}\" does not hit any cached event.");
             return Err(
-                CliError::message(NOT_FOUND, error).detail("  Error: Failed to delete events.")
+                CliError::message(FAILED, error).detail("  Error: Failed to delete events.")
             );
         }
     }

@@ -5,7 +5,7 @@ use rperf_names::{is_pattern, matches_pattern};
 use rperf_probe::{Definition, Point, group_of_provider};
 
 use super::args::ProbeSpec;
-use super::place_messages::NOT_FOUND;
+use super::place_messages::FAILED;
 use super::probe_cache;
 use super::target::ProbedObject;
 use crate::cli::context::Context;
@@ -55,7 +55,7 @@ pub(crate) fn of(
         let place = &definition.point;
         let error =
             format!("no program in the build-id cache has a USDT probe or stored event {place}");
-        return Err(CliError::message(NOT_FOUND, error)
+        return Err(CliError::message(FAILED, error)
             .detail("  Error: Failed to add events.")
             .hint(format!(
                 "'{program} buildid-cache --add PROGRAM' adds the USDT probes of a program, '{program} probe -x PROGRAM {place}' needs no cache; '{program} probe --cache --list' lists them",

@@ -50,8 +50,9 @@ pub(super) fn defines(
     }
     let mut search = UnitScan::new(wanted, known);
     let mut verdict = UnitMatch::No;
+    // The loop gets only the entries that are not settled by their attributes at fixed distances.
     while let Some(entry) = scanner
-        .next_to_read(&mut |scanner, start, at, fixed| search.take(scanner, start, at, fixed))
+        .next_to_read(&mut |scanner, start, at, fixed| search.is_settled(scanner, start, at, fixed))
     {
         let is_named = scanner.has_name(&entry.names, wanted);
         if is_named && !entry.is_declaration {
@@ -142,7 +143,7 @@ impl FunctionEntries {
         let with_code = &mut functions.with_code;
         let mut search = UnitScan::new(wanted.is_wanted, known);
         while let Some(entry) = scanner.next_to_read(&mut |scanner, start, at, fixed| {
-            let is_enough = search.take(scanner, start, at, fixed);
+            let is_enough = search.is_settled(scanner, start, at, fixed);
             let has_code = fixed.has_addresses && !fixed.is_declaration;
             with_code.extend((is_enough && has_code).then_some(UnitOffset(start)));
             is_enough
@@ -184,10 +185,10 @@ impl<'s> UnitScan<'s> {
         }
     }
 
-    /// Handles the entry at `start` by attributes at fixed distances from `at`, the end of its abbreviation code. Returns false
-    /// if all attributes must be read, because the entry has a wanted name, its own or that of its origin as far as known, or is
+    /// Handles the entry at `start` by attributes at fixed distances from `at`, the end of its abbreviation code. Returns
+    /// whether that suffices; false if all attributes must be read, because the entry has a wanted name, its own or that of its origin as far as known, or is
     /// damaged.
-    fn take(
+    fn is_settled(
         &mut self,
         scanner: &DieScanner<'_, '_>,
         start: usize,
