@@ -75,11 +75,11 @@ fn waits_match_the_events_of_script() {
     let scratch = Scratch::new();
     let load = "bench sched messaging -g 1 -l 50";
     let program = env!("CARGO_BIN_EXE_rperf");
-    let made = run(
+    let recorded = run(
         &scratch,
         &format!("lock record -q -o perf.data -a -- {program} {load}"),
     );
-    assert_eq!(made.status, 0, "{made:?}");
+    assert_eq!(recorded.status, 0, "{recorded:?}");
     let script = run(&scratch, "script --ns -F tid,time,event,trace");
     let expected = recomputed(&script.stdout);
     assert!(!expected.is_empty(), "no waits: {script:?}");
@@ -103,7 +103,7 @@ fn waits_match_the_events_of_script() {
         let expected_total: u64 = expected.values().map(|[_, sum, ..]| sum).sum();
         assert_eq!(total.sum::<u64>(), expected_total, "{command}");
     }
-    // Text is on stderr, as in perf. With -q it has neither titles nor checks.
+    // Text is on stderr, as in perf. With -q it has neither titles nor counts of events in an impossible order.
     for command in ["contention", "contention -x ,", "report"] {
         let table = run(&scratch, &format!("lock {command}"));
         let rows = run(&scratch, &format!("lock {command} -q"));
@@ -126,11 +126,11 @@ fn recordings_without_the_events_are_refused() {
         return;
     }
     let scratch = Scratch::new();
-    let made = run(
+    let recorded = run(
         &scratch,
         "record -q -o perf.data -e sched:sched_switch -a -- true",
     );
-    assert_eq!(made.status, 0, "{made:?}");
+    assert_eq!(recorded.status, 0, "{recorded:?}");
     for (words, message) in [
         (
             "lock contention",
@@ -152,7 +152,7 @@ fn recordings_without_the_events_are_refused() {
 }
 
 #[test]
-fn unknown_words_and_excluded_options_are_refused() {
+fn unknown_words_and_conflicting_options_are_refused() {
     let scratch = folder_with_waits();
     for (words, message) in [
         ("lock report -k none", "Unknown --key: 'none'"),
@@ -170,6 +170,7 @@ fn unknown_words_and_excluded_options_are_refused() {
 #[test]
 fn events_of_lockdep_are_shown_as_json_and_not_by_contention() {
     let scratch = Scratch::new();
+    // Such as two exclusive acquires of one lock by one thread.
     let with_impossible_orders = true;
     scratch
         .write("perf.data", recording::lockdep(with_impossible_orders))
@@ -277,6 +278,7 @@ fn locks_are_named_and_selected_by_variables() {
         names.sort_unstable();
         names
     };
+    // A lock without a name is shown by its caller, here 0x4000 plus the low 12 bits of the address of the lock.
     assert_eq!(names(""), ["0x4000", "first_locks", "second_lock"]);
     assert_eq!(names("-L first_locks"), ["first_locks"]);
     assert_eq!(

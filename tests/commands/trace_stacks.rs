@@ -56,9 +56,14 @@ fn stacks_are_limited() {
         return;
     }
     let scratch = Scratch::new();
-    let event = ["-e", "sched:sched_process_exec", "true"];
+    let event_and_command = ["-e", "sched:sched_process_exec", "true"];
     let limited = |words: &[&str]| {
-        let words = [&["trace", "--call-graph", "fp"], words, &event[..]].concat();
+        let words = [
+            &["trace", "--call-graph", "fp"],
+            words,
+            &event_and_command[..],
+        ]
+        .concat();
         run(&scratch, &words).stderr
     };
     let lines = limited(&["--max-stack", "2"]);
@@ -69,6 +74,7 @@ fn stacks_are_limited() {
     assert_eq!(object["stack"].as_array().map(Vec::len), Some(1), "{lines}");
 }
 
+/// In live traces, `--max-stack` without `--call-graph` implies stack copies.
 #[test]
 fn stack_copies_are_unwound() {
     if !can_trace("stack_copies_are_unwound") {

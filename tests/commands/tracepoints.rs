@@ -151,7 +151,7 @@ fn missing_tracefs_has_a_hint() {
         return;
     };
     // In a new mount namespace, tracefs is unmounted wherever it is. So is debugfs, in which the kernel mounts tracefs
-    // automatically.
+    // automatically. The `$0` of the script is rperf.
     let words = ["-m", "sh", "-c"];
     let script = "awk '$3 ~ /^(tracefs|debugfs)$/ { print $2 }' /proc/mounts | sort -r | xargs -r -n 1 umount -l &&
         echo unmounted && exec \"$0\" record -e sched:sched_switch true";

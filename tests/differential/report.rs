@@ -186,13 +186,13 @@ fn report_prints_the_same_rows_and_graphs() {
     let workloads = Workloads::build(tools.path());
     let mut differences = Vec::new();
     for recording in RECORDINGS {
-        let compare = |made: &FinishedRecording| {
-            let file = made.file.as_str();
+        let compare = |finished: &FinishedRecording| {
+            let file = finished.file.as_str();
             let lines = lines_for(recording).into_iter();
             let mut mismatches: Vec<String> = lines
                 .filter_map(|words| compare_report(&tools, file, words))
                 .collect();
-            if let Some(pid) = made.steady.filter(|_| recording.is_system_wide()) {
+            if let Some(pid) = finished.steady.filter(|_| recording.is_system_wide()) {
                 let chosen = ["--pid", &pid.to_string()];
                 let lines = STEADY.iter().map(|words| [words, &chosen[..]].concat());
                 mismatches.extend(lines.filter_map(|words| compare_report(&tools, file, &words)));
@@ -287,7 +287,7 @@ fn normalized(text: &str, full_lines: &[&str]) -> String {
         for branch in tree(&std::mem::take(&mut graph)) {
             lines.extend(branch.lines().map(str::to_owned));
         }
-        // Rules are as wide as their columns; only perf prints a tip at the end.
+        // The dotted lines below the titles are as wide as their columns; only perf prints a tip at the end.
         if line.starts_with("# .")
             || line.starts_with("# (Tip")
             || line.starts_with("# (Cannot load tips")
@@ -398,7 +398,7 @@ fn innermost(branch: &mut Branch, column: usize) -> &mut Branch {
 }
 
 /// Returns the branches inside `outer`, the one with the largest share first, equal ones in alphabetical order. Branches without
-/// a share are stems, which have all of their parent.
+/// a share are stems, which count as 100 %.
 fn render(outer: &Branch, depth: usize) -> Vec<String> {
     let rendered = outer.branches.iter().map(|branch| {
         let frames = branch.frames.join(";");

@@ -185,7 +185,7 @@ fn differences_of_json(tools: &Tools, file: &str) -> Vec<String> {
 }
 
 /// Compares the counts of events that `replay` prints; rperf prints them even with `-r 0`, which replays nothing. Returns `None`
-/// if the counts are alike, and if perf 6.1 prints none: it fails if a task that has exited wakes another.
+/// if the counts are alike, or if perf 6.1 prints none: it fails if a task that has exited wakes another.
 fn differences_of_replay(tools: &Tools, file: &str) -> Option<String> {
     let counts = |tool: Tool, repeat: &str| {
         let words = ["sched", "-i", file, "replay", "-r", repeat];
@@ -201,7 +201,7 @@ fn differences_of_replay(tools: &Tools, file: &str) -> Option<String> {
         return None;
     };
     let [rperf_runs, rperf_wakeups] = rperf.map(Option::unwrap_or_default);
-    // perf leaves out a few wakeups: at most 2 % and one more are accepted.
+    // perf leaves out a few wakeups: rperf may count up to 2 % more, plus one.
     let most_wakeups = perf_wakeups + perf_wakeups / 50 + 1;
     let is_alike =
         rperf_runs == perf_runs && (perf_wakeups..=most_wakeups).contains(&rperf_wakeups);

@@ -1,4 +1,5 @@
-//! Checks that a text is well-formed XML, as far as names in it can break it (XML 1.0, sections 2.2, 2.7, 3.1 and 4.1).
+//! Checks that a text is well-formed XML, as far as the names that rperf inserts, such as those of symbols, can break
+//! it (XML 1.0, sections 2.2, 2.7, 3.1 and 4.1).
 
 /// The first fault of a document; `None` if none is found.
 pub(crate) fn fault(text: &str) -> Option<String> {

@@ -205,6 +205,7 @@ fn definitions_that_only_perf_refuses_are_accepted() {
     }
 }
 
+/// The compiler clones the function `scaled` for its callers, as `scaled.constprop.0`.
 #[test]
 fn function_variants_are_probed_by_symbol() {
     let Some(perf) = real_perf() else {

@@ -55,5 +55,6 @@ fn a_function_at_address_0_has_variables() {
 fn the_stack_frame_of_a_function_behind_another_is_known() {
     let expected = "p:probe/second sample:second+0 buffer=-72(%sp)\n";
     assert_eq!(defined(&[], &["second+0 buffer"]), expected);
+    // The same with compressed debug sections.
     assert_eq!(defined(&["-gz"], &["second+0 buffer"]), expected);
 }

@@ -9,7 +9,8 @@ use rperf_testkit::{Run, may_trace};
 
 use super::programs::{probe, programs, rperf};
 
-/// A definition, and a template of the records of its events: those of one round of the program, separated by `|`.
+/// A definition, and a template of the records of its events: those of one round of the program, separated by `|`. A round is an
+/// iteration of the loop in its `main`.
 ///
 /// - `{leaf.n}` is what the program printed as `n` after `leaf:`, `{leaf.n#x}` the same in hexadecimal, `{leaf.n#b}` its bits 2
 ///   to 5.
@@ -79,6 +80,7 @@ const C: &[Row] = &[
         "arg1=* arg2={leaf.n#x} arg3=* arg4=* arg5=* arg6=* arg7=*",
     ),
     ("probed.c;total*", "~"),
+    // `main` once; `middle` and `mix` in each round.
     ("m*", "^^|"),
     ("twice", "~"),
     ("middle:4", ""),

@@ -41,6 +41,7 @@ fn fields(tool: &Path, file: &str) -> Vec<String> {
     fields.collect()
 }
 
+/// The probes of a recording are removed at its end.
 #[test]
 fn probes_of_a_recording_end_with_it() {
     let test = "probes_of_a_recording_end_with_it";
@@ -123,6 +124,7 @@ fn filters_select_samples_by_texts_and_numbers() {
     }
 }
 
+/// If a recording fails, the probes that were already added for it are removed.
 #[test]
 fn probes_of_a_recording_end_with_its_errors() {
     let test = "probes_of_a_recording_end_with_its_errors";
@@ -173,6 +175,7 @@ fn probes_of_a_recording_end_with_its_errors() {
     }
 }
 
+/// If a signal ends `record` or `stat`, their probes are removed.
 #[test]
 fn probes_of_a_recording_end_with_signals() {
     let test = "probes_of_a_recording_end_with_signals";
@@ -374,6 +377,7 @@ fn probes_are_recorded_and_counted_without_tracefs() {
         "./plain:leaf n",
         "./plain",
     ]);
+    // perf's status for failed lookups.
     assert_eq!(refused.status, 254, "{}", refused.stderr);
     for part in [
         "tracefs is not mounted at ",
@@ -436,9 +440,10 @@ fn usdt_probes_are_recorded_by_name() {
         "{}",
         counted.stderr
     );
+    // A dry run (`-n`) with `--cache` only adds the definition to the probe cache.
     let kept = format!("{provider}:kept=main");
-    let kept = run(&["probe", "--cache", "-n", "-x", "./marked", "--add", &kept]);
-    assert_eq!(kept.status, 0, "{}", kept.stderr);
+    let cached = run(&["probe", "--cache", "-n", "-x", "./marked", "--add", &kept]);
+    assert_eq!(cached.status, 0, "{}", cached.stderr);
     let counted = run(&[
         "stat",
         "-x,",

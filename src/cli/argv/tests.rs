@@ -1,4 +1,4 @@
-//! The option grammar with a small command, and abbreviations for every command, compared with perf's rule.
+//! The option grammar, tested with a small command; and the abbreviated options of every command, compared with perf's rule.
 
 use super::*;
 use crate::cli::commands::COMMANDS;
@@ -104,6 +104,7 @@ fn bundled_short_options_end_at_one_with_a_value() {
 
 #[test]
 fn optional_values_are_recognised() {
+    // `level` takes only an attached value, `mode` also the next word.
     assert_eq!(
         rewritten(NO_WORKLOAD, "-z3 -z --level=5 -z 3"),
         "--level=3 --level --level=5 --level -- 3"
@@ -162,6 +163,7 @@ fn help_is_neither_taken_from_the_workload_nor_from_values() {
 
 #[test]
 fn invalid_options_are_named_in_the_error() {
+    // The last two candidates, and the ids of all.
     let pair = ["--all-user".to_owned(), "--all-kernel".to_owned()];
     let ids = ["all-cpus", "all-user", "all-kernel"]
         .map(str::to_owned)
@@ -282,7 +284,7 @@ fn option_prefixes_match_perf() {
                         continue;
                     };
                     if negative && "no".starts_with(prefix) {
-                        // In rperf, `n` and `no` match no negative: docs/compatibility.md.
+                        // In rperf, the prefixes `n` and `no` do not match negatives: docs/compatibility.md.
                         continue;
                     }
                     let found = resolve(&command, prefix)
@@ -302,7 +304,7 @@ fn option_prefixes_match_perf() {
 }
 
 #[test]
-fn spelled_options_reach_clap_in_order() -> Result<(), clap::Error> {
+fn normalised_options_reach_clap_in_order() -> Result<(), clap::Error> {
     let line = [
         "-ve",
         "a",

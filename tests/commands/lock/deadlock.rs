@@ -81,9 +81,13 @@ fn circles_of_one_to_three_threads_are_found_with_their_locks_and_functions() {
     ] {
         let program = start(&scratch, [&count.to_string(), kind]);
         let process = report(&scratch, &program);
-        let cycles = process["deadlocks"].as_array().expect("deadlocks");
-        assert_eq!(cycles.len(), 1, "{kind}: {process}");
-        assert_eq!(cycles[0].as_array().map(Vec::len), Some(count), "{process}");
+        let circles = process["deadlocks"].as_array().expect("deadlocks");
+        assert_eq!(circles.len(), 1, "{kind}: {process}");
+        assert_eq!(
+            circles[0].as_array().map(Vec::len),
+            Some(count),
+            "{process}"
+        );
         let waits = process["waits"].as_array().expect("waits");
         let wait_of = |name: &str| {
             let wait = waits.iter().find(|wait| wait["comm"] == name);

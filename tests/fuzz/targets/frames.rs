@@ -27,6 +27,7 @@ struct Space<'o> {
 
 impl AddressSpace for Space<'_> {
     fn epoch(&self) -> u64 {
+        // The mappings never change.
         0
     }
 
@@ -60,7 +61,7 @@ fuzz_target!(|bytes: &[u8]| {
     let registers = parts.extra(Extra::Registers);
     let arch = object.arch();
     let mut unwinder = Unwinder::new();
-    for (number, (_, offset)) in addresses(&disk.object).into_iter().enumerate() {
+    for (number, (_address, offset)) in addresses(&disk.object).into_iter().enumerate() {
         let values = sampled(arch, registers, offset, endian);
         let abi = match arch {
             Arch::X86_64 | Arch::Aarch64 => RegsAbi::Bits64,
@@ -80,6 +81,7 @@ fuzz_target!(|bytes: &[u8]| {
             stack: StackBytes {
                 start: registers.stack_pointer(arch) & !7,
                 bytes: parts.extra(Extra::Stack),
+                // Every second copy counts as one of the maximum size.
                 may_continue: number % 2 == 0,
                 endian,
             },

@@ -42,7 +42,7 @@ fn fields(lists: &[&str], attr: &Attr) -> Result<Vec<&'static str>, Error> {
 
 #[test]
 fn default_fields_exclude_unrecorded_ones() {
-    let all = [
+    let without_cpu = [
         "comm",
         "tid",
         "time",
@@ -54,7 +54,7 @@ fn default_fields_exclude_unrecorded_ones() {
         "period",
         "bpf-output",
     ];
-    assert_eq!(fields(&[], &clock()).unwrap(), all);
+    assert_eq!(fields(&[], &clock()).unwrap(), without_cpu);
     let mut with_cpu = clock();
     let is_set = true;
     with_cpu.sample_type = with_cpu.sample_type.with(SampleType::CPU, is_set);
@@ -153,7 +153,7 @@ fn memory_fields_of_raw_events_must_be_recorded() {
 }
 
 #[test]
-fn source_fields_need_an_address() {
+fn source_fields_need_the_field_ip() {
     let sampled = attr(EventType::SOFTWARE, &[SampleType::IP]);
     assert!(fields(&["ip,srccode"], &sampled).is_ok());
     for list in ["comm,srccode", "comm,srcline"] {
@@ -219,7 +219,7 @@ fn repeated_lists_cause_warnings() {
 }
 
 #[test]
-fn frames_of_tracepoints_are_shown_only_without_an_f_that_applies_to_them() {
+fn frames_of_tracepoints_are_shown_unless_a_list_applies_to_them() {
     let tracepoint = attr(
         EventType::TRACEPOINT,
         &[SampleType::IP, SampleType::TIME, SampleType::CALLCHAIN],
@@ -257,9 +257,10 @@ fn a_stream_shows_frames_unless_removed_by_name() {
     let clock = attr(EventType::SOFTWARE, &[SampleType::IP, SampleType::TIME]);
     let selected = streamed(&[], &[&tracepoint]);
     let has = |field| selected.contains(&field);
+    // Of the fields of frames, a stream adds only `ip` and `sym`; a file also `dso` and `symoff`.
     assert!(has("trace") && has("ip") && has("sym") && !has("dso") && !has("symoff"));
     assert_eq!(streamed(&["time"], &[&clock]), ["time"]);
-    // As in perf, if one event has callchains, the fields of frames are added to all events.
+    // As in perf, if one event has callchains, `ip` and `sym` are added to all events.
     assert_eq!(
         streamed(&["time"], &[&clock, &tracepoint]),
         ["time", "ip", "sym"]
