@@ -159,6 +159,7 @@ fn assert_perf(perf: &Path, bytes: &[u8], cases: &[(&[&str], &str)]) {
 fn a_truncated_recording_prints_complete_records_and_fails() {
     let recording = odd_recording();
     let complete = script(&recording, &[]).stdout;
+    // Bytes removed from the end.
     for missing in [1, 8, 40, 77] {
         let outcome = script(&recording[..recording.len() - missing], &[]);
         assert_eq!(outcome.status, 255, "{missing}: {}", outcome.stderr);
@@ -181,7 +182,7 @@ fn a_truncated_recording_prints_complete_records_and_fails() {
 }
 
 #[test]
-fn foreign_files_are_refused_in_one_line() {
+fn foreign_files_and_truncated_headers_are_refused_in_one_line() {
     for (bytes, cause) in [
         (&b"#!/bin/sh\necho\n"[..], "not a perf.data file"),
         (&b"PERFILE2"[..], "truncated inside its header"),
@@ -269,6 +270,7 @@ fn options_that_need_a_file_are_refused_for_streams() {
 fn a_closed_pipe_is_silent() {
     let scratch = Scratch::new();
     let mut file = Recording::new();
+    // More output than fits into a pipe.
     for time in 0..20_000 {
         file.sample(Sampled {
             ids: (1, 1),

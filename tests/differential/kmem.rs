@@ -72,16 +72,17 @@ fn without_callers(text: &str) -> String {
     lines
 }
 
-/// Compares the text of both tools for each of `lines`; `normalize` returns the comparable text of perf and of rperf.
+/// Compares the text of both tools with each of the lists of options in `cases`; `normalize` returns the comparable text of perf
+/// and of rperf.
 fn differences(
     tools: &Tools,
     file: &str,
-    lines: &[&[&str]],
+    cases: &[&[&str]],
     normalize: impl Fn([&str; 2]) -> [String; 2],
 ) -> Vec<String> {
     let mut differences = Vec::new();
-    for line in lines {
-        let words = [&["kmem", "-i", file], *line, &["stat"]].concat();
+    for options in cases {
+        let words = [&["kmem", "-i", file], *options, &["stat"]].concat();
         // perf sorts callers by an address that it does not set: with this variable, the C library sets new memory to 0.
         let outcome = |tool| {
             let run = tools.run(tool, &words).env("MALLOC_PERTURB_", "255");
@@ -106,7 +107,7 @@ fn allocations_are_shown_alike() {
     let mut all_differences = Vec::new();
     for (name, command) in RECORDINGS {
         for (tool, program) in [(Tool::Perf, "perf"), (Tool::Rperf, "rperf")] {
-            for (allocator, lines) in [("--slab", SLAB), ("--page", PAGE)] {
+            for (allocator, cases) in [("--slab", SLAB), ("--page", PAGE)] {
                 // Samples of the page allocator have callchains, which are slow to compare.
                 if allocator == "--page" && *name != "processes" {
                     continue;
@@ -121,7 +122,7 @@ fn allocations_are_shown_alike() {
                     skip(NAME, &made.stderr);
                     continue;
                 }
-                all_differences.extend(differences(&tools, &file, lines, |texts| {
+                all_differences.extend(differences(&tools, &file, cases, |texts| {
                     match (allocator, texts) {
                         ("--slab", texts) => texts.map(str::to_owned),
                         (_, [perf, rperf]) => {

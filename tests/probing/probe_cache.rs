@@ -9,8 +9,8 @@ use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 use super::programs::{programs, rperf};
 use super::recorded_values::{Group, can_probe};
 
-/// Definitions that perf caches correctly. For others, perf mistakes values without a name for names, drops the pattern after
-/// `;`, or loses the entry that it replaces.
+/// Definitions that perf caches correctly. With others, perf mistakes a value without a name (`%di` in `leaf %di`) for a name,
+/// drops the pattern after `;`, or loses the entry that it replaces.
 const SAME: &[&str] = &[
     "leaf n",
     "leaf n:u8",
@@ -49,7 +49,8 @@ fn cache(tool: &Path, home: &Path, program: &str, definitions: &[&str]) {
     }
 }
 
-/// The path and the contents of the file with the cached definitions of a program: one of [`programs`], or an absolute path.
+/// The path and the contents of the file with the cached definitions of `program`, which is the name of a file in the folder
+/// [`programs`], or an absolute path.
 fn probes_file(home: &Path, program: impl AsRef<Path>) -> (PathBuf, String) {
     let path = programs().join(program);
     let folder = home
@@ -82,6 +83,7 @@ fn cached_definitions_match_perf() {
         probes_file(ours.path(), "plain"),
     );
     assert_eq!(found, expected);
+    // Each entry has the line of its definition and one of each event; some definitions have several events.
     assert!(found.lines().count() > 2 * SAME.len(), "{found}");
     cache(&perf, theirs.path(), "marked", &["main"]);
     cache(rperf(), ours.path(), "marked", &["main"]);
@@ -128,7 +130,7 @@ fn each_tool_reads_the_others_cache() {
         let all = output(rperf(), home.path(), &["-D", "%own:*"]).stdout;
         assert_eq!(all.lines().count(), 2, "{all}");
     }
-    // perf mistakes values without a name for names: rperf stores the names that the kernel would give them.
+    // perf mistakes a value without a name (`%di`) for a name: rperf stores the names that the kernel would give them.
     let home = Scratch::new();
     cache(rperf(), home.path(), "plain", &["own:raw=leaf %di %si"]);
     let line = find(&perf, home.path(), "%raw");
@@ -212,7 +214,7 @@ fn cached_events_need_no_debug_information() {
 }
 
 #[test]
-fn uncacheable_definitions_are_reported() {
+fn wrong_uses_of_the_cache_are_reported() {
     let home = Scratch::new();
     let without_build_id = home.path().join("without_build_id");
     let compiled = Command::new("cc")
@@ -258,6 +260,7 @@ fn uncacheable_definitions_are_reported() {
             outcome.stderr
         );
     }
+    // Unlike an argument (`%one it`), a new name can be given to a stored event.
     let renamed = output(
         rperf(),
         home.path(),

@@ -24,6 +24,7 @@ pub(super) struct Program {
     source: &'static str,
 }
 
+/// Returns a program that is compiled from stacks.c.
 const fn stacks(name: &'static str, flags: &'static [&'static str]) -> Program {
     let (compiler, source) = ("cc", "stacks.c");
     Program {
@@ -38,7 +39,7 @@ pub(super) const OPTIMISED: Program = stacks("optimised", &["-O2", "-g", "-pthre
 pub(super) const PLAIN: Program = stacks("plain", &["-O0", "-g", "-pthread"]);
 pub(super) const STATIC: Program = stacks("static", &["-O2", "-static", "-pthread"]);
 pub(super) const STRIPPED: Program = stacks("stripped", &["-O2", "-s", "-pthread"]);
-/// Stripped, with a link to a separate debug file.
+/// Stripped after compilation, with a link to a separate debug file.
 pub(super) const SEPARATE_DEBUG: Program = stacks("separate_debug", &["-O2", "-g", "-pthread"]);
 /// A program with a function that recurses as often as the program's argument says.
 pub(super) const RECURSION: Program = Program {
@@ -225,6 +226,7 @@ impl ProgramFolder {
             "-F",
             "2500",
         ];
+        // The program's argument is the CPU time to take, in milliseconds; ia32.c ignores it.
         let workload = ["--call-graph", kind, "--", &command, "300"];
         let line = [&line[..], options, &workload].concat();
         let recorded = self.rperf(&line);

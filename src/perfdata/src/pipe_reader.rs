@@ -58,8 +58,8 @@ struct CompressedInput {
 
 /// Minimum number of bytes requested per read.
 const READ: usize = 64 << 10;
-/// Maximum size of one record with its payload, in bytes: the formats of all tracepoints take 10 MB, and traces
-/// are as large as their rings.
+/// Maximum size of one record with its payload, in bytes: the formats of all tracepoints take 10 MB, and the trace of an
+/// AUXTRACE record is at most as large as the AUX buffer.
 const MAX_RECORD_WITH_PAYLOAD: u64 = 1 << 30;
 
 impl<R: StreamInput> PipeReader<R> {
@@ -159,7 +159,7 @@ impl<R: StreamInput> PipeReader<R> {
     pub fn release(&mut self, position: u64) {
         let position = position.min(self.next);
         let released = self.buffer_index(position).min(self.filled);
-        // Moving the rest is only worthwhile if it is short.
+        // Moving the bytes that are kept is only worthwhile if they are few.
         if released >= self.filled / 2 {
             self.buffer.copy_within(released..self.filled, 0);
             self.filled -= released;
@@ -221,7 +221,8 @@ impl<R: StreamInput> PipeReader<R> {
         header.is_ok_and(|header| Decompressor::is_compressed(header.kind))
     }
 
-    /// Moves the input from the next record on out of the stream, and decompresses it.
+    /// Moves the next record, which is compressed, and the bytes after it out of `buffer` into `compressed`, and decompresses
+    /// them.
     fn start_decompression(&mut self) {
         let bytes = self.rest().to_vec();
         self.filled = self.buffer_index(self.next).min(self.filled);
@@ -325,7 +326,7 @@ impl CompressedInput {
         while let Some(record) = records.next() {
             match record {
                 Ok(record) => self.decompressor.push(&record, out)?,
-                // The rest has not been read yet.
+                // The rest of the record has not been read yet.
                 Err(Error::Truncated { need, .. }) if !ended && need <= MAX_RECORD_WITH_PAYLOAD => {
                     break;
                 }

@@ -7,7 +7,8 @@ use super::run;
 use crate::commands::outcome;
 use crate::kernel::can_trace;
 
-/// Writes a recording: task 7 sleeps until task 8 wakes it, then 8 sleeps until 7 wakes it, and 8 preempts 7.
+/// Writes a recording: task 7 sleeps until task 8 wakes it, then 8 sleeps until 7 wakes it, and 8 preempts 7. The states of the
+/// previous tasks are 1 (interruptible sleep), 2 (uninterruptible sleep) and 0x100 (runnable: preempted).
 fn sleeps(scratch: &Scratch) -> std::io::Result<()> {
     let mut file = SchedFile::new();
     file.comm(7, "seven");
@@ -22,6 +23,7 @@ fn sleeps(scratch: &Scratch) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Where two lines `woken by` follow each other, the second task woke the first.
 const TEXT: &str = "\
 # Task   State                  Waits  Time ms  Mean ms  Max ms   Share
   seven  run queue (preempted)      1    0.070    0.070   0.070  35.00%

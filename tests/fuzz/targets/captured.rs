@@ -1,5 +1,5 @@
-//! Records that BPF programs write (memory of system calls, waits for futexes, locks of the kernel): any bytes are decoded or
-//! rejected.
+//! Records that BPF programs write (memory that arguments of system calls point to, waits for futexes, locks of the kernel):
+//! any bytes are decoded or rejected.
 
 #![no_main]
 
@@ -14,7 +14,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     if let Some(captured) = CapturedWaits::decode(bytes) {
         assert!(!captured.waits.is_empty());
-        // The record of a wait has more than 100 bytes.
+        // Each wait takes more than 100 bytes of the record.
         assert!(captured.waits.len() < bytes.len() / 100 + 1);
     }
     if let Some(lock) = CapturedLock::decode(bytes) {

@@ -34,8 +34,8 @@ fn unused_pid() -> u32 {
 
 /// A recording with a mutated perf map or jitdump.
 pub(crate) fn code(inputs: &mut CaseInputs<'_>) -> Case {
-    let line = *inputs.random.pick(COMMANDS);
-    let mut case = Case::new("run-time code", line);
+    let command = *inputs.random.pick(COMMANDS);
+    let mut case = Case::new("run-time code", command);
     let output = case.words.iter().find(|word| word.starts_with("out."));
     case.outputs = output.cloned().into_iter().collect();
     case.may_be_silent = true;
@@ -52,7 +52,7 @@ pub(crate) fn code(inputs: &mut CaseInputs<'_>) -> Case {
 fn write_perf_map(case: &mut Case, inputs: &mut CaseInputs<'_>) {
     let random = &mut *inputs.random;
     let pid = unused_pid();
-    let addresses: Vec<u64> = (0..40).map(|number| CODE + number * 24).collect();
+    let addresses: Vec<u64> = (0..40).map(|index| CODE + index * 24).collect();
     let maps = [(CODE, 0x1000, "//anon")];
     let process = Process {
         pid,
@@ -73,7 +73,7 @@ fn write_perf_map(case: &mut Case, inputs: &mut CaseInputs<'_>) {
 /// Writes a recording and the mutated jitdump of its process. The samples are in functions of `dump`.
 fn write_jitdump(dump: &[u8], case: &mut Case, inputs: &mut CaseInputs<'_>) {
     let (sandbox, random) = (inputs.sandbox, &mut *inputs.random);
-    let mut addresses = functions(dump);
+    let mut addresses = function_addresses(dump);
     addresses.truncate(200);
     let path = sandbox
         .working_directory()
@@ -106,11 +106,11 @@ fn write_jitdump(dump: &[u8], case: &mut Case, inputs: &mut CaseInputs<'_>) {
 
 /// A mutated perf map.
 fn perf_map(random: &mut Random) -> Vec<u8> {
-    let line = |number: u64| {
+    let line = |index: u64| {
         format!(
-            "{:x} {:x} function {number}\n",
-            CODE + number * 32,
-            32 - number % 3
+            "{:x} {:x} function {index}\n",
+            CODE + index * 32,
+            32 - index % 3
         )
     };
     let valid: String = (0..30).map(line).collect();
@@ -135,7 +135,7 @@ fn records(dump: &[u8]) -> Vec<(usize, usize)> {
 }
 
 /// Addresses inside the functions of a jitdump: the first byte and the fourth of each.
-fn functions(dump: &[u8]) -> Vec<u64> {
+fn function_addresses(dump: &[u8]) -> Vec<u64> {
     const CODE_LOAD: u64 = 0;
     /// The offset of the code's address in the record.
     const CODE_ADDRESS: usize = 32;

@@ -29,7 +29,8 @@ const SETTINGS: &str = "# comment
  that goes on
 ";
 
-const OF_SETTINGS: &[&str] = &[
+/// Commands that read the configuration.
+const SETTINGS_COMMANDS: &[&str] = &[
     "config",
     "config -l",
     "config --user -l",
@@ -53,7 +54,7 @@ p:probe_program/walk__return /program:0x1100 ret=$retval
 p:sdt_demo/tick /program:0x1020 arg1=-4(%bp):s32 arg2=%ax:u64
 ";
 
-const OF_PROBES: &[&str] = &[
+const PROBES_COMMANDS: &[&str] = &[
     "probe --cache --list",
     "probe --cache --list *:*",
     "probe --cache --del *work*",
@@ -65,7 +66,7 @@ const OF_PROBES: &[&str] = &[
 
 const FOLDED: &str = "main;a;b 10\nmain;a;c 3\nmain;(deleted) 1\nother;[kernel]_[k];x y 7\n";
 
-const OF_FOLDED: &[&str] = &[
+const FOLDED_COMMANDS: &[&str] = &[
     "flamegraph --diff earlier.folded -o out.svg -i perf.data",
     "flamegraph --diff earlier.folded -o out.svg -i perf.data --normalize --widths before",
 ];
@@ -90,7 +91,7 @@ const RESULTS: &str = r#"{
 }
 "#;
 
-const WITH_RESULTS: &[&str] = &[
+const RESULTS_COMMANDS: &[&str] = &[
     "bench --baseline base.json -r 3 syscall getpgid -l 9",
     "bench syscall getpgid -l 9 --baseline base.json --precision 1000000",
     "bench syscall getpgid --loop=9 --baseline base.json --json -r 2",
@@ -117,7 +118,7 @@ pub(crate) fn any(inputs: &mut CaseInputs<'_>) -> Case {
     }
     match inputs.random.below(5) {
         0 => {
-            let mut case = Case::new("probes", inputs.random.pick::<&str>(OF_PROBES));
+            let mut case = Case::new("probes", inputs.random.pick::<&str>(PROBES_COMMANDS));
             let text = mutated(PROBES, inputs);
             let folder = "home/.debug/.build-id/12/34567890123456789012345678901234567890";
             inputs.sandbox.write(format!("{folder}/probes"), text);
@@ -133,17 +134,17 @@ pub(crate) fn any(inputs: &mut CaseInputs<'_>) -> Case {
             case
         }
         1 => {
-            let mut case = Case::new("folded stacks", inputs.random.pick::<&str>(OF_FOLDED));
+            let mut case = Case::new("folded stacks", inputs.random.pick::<&str>(FOLDED_COMMANDS));
             let text = mutated(FOLDED, inputs);
             inputs.sandbox.write("earlier.folded", text);
             case.outputs.push("out.svg".to_owned());
             case
         }
         2 => {
-            let mut case = Case::new("results", inputs.random.pick::<&str>(WITH_RESULTS));
+            let mut case = Case::new("results", inputs.random.pick::<&str>(RESULTS_COMMANDS));
             let mut text = mutated(RESULTS, inputs);
             case.may_be_silent = true;
-            // Other mutations, such as of a name or a number, may leave the results valid.
+            // Truncated results are certainly invalid. Those that `mutated` returns may be valid.
             if inputs.random.one_in(10) {
                 text = RESULTS[..RESULTS.len() / 2].into();
                 case.must_report_error = Some("results that end early");
@@ -152,8 +153,8 @@ pub(crate) fn any(inputs: &mut CaseInputs<'_>) -> Case {
             case
         }
         _ => {
-            let line = *inputs.random.pick(OF_SETTINGS);
-            let mut case = Case::new("settings", line);
+            let command = *inputs.random.pick(SETTINGS_COMMANDS);
+            let mut case = Case::new("settings", command);
             let mut text = mutated(SETTINGS, inputs);
             if inputs.random.one_in(10) {
                 text = b"[report]\n\tgroup = true\n[broken\n".to_vec();
@@ -161,7 +162,8 @@ pub(crate) fn any(inputs: &mut CaseInputs<'_>) -> Case {
             }
             inputs.sandbox.write("settings", text);
             case.env.push(("PERF_CONFIG", "settings".to_owned()));
-            case.may_be_silent = line.contains("config") || line.contains("cache");
+            // `config` prints nothing when it sets a value, and `buildid-cache -l` nothing if the cache is empty.
+            case.may_be_silent = command.contains("config") || command.contains("cache");
             case.may_be_misused = true;
             case
         }

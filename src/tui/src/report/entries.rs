@@ -301,8 +301,9 @@ pub(super) fn items(
     if has_levels {
         let mut columns = histogram.columns.clone();
         if let Some(column) = order.column.filter(|column| *column < columns.len()) {
-            // `Histogram::hierarchy` orders every level by the first column with numbers, except the last level: its rows keep
-            // their order. In a hierarchy, `order.column` is never a key, so that the levels stay in their order.
+            // `Histogram::hierarchy` orders the levels above the last by the first column with numbers: this column becomes it.
+            // The last level keeps the order of `rows`, which are sorted already. In a hierarchy, `order.column` is never the
+            // column of a key: moving one would change the order of the levels.
             let field = columns.remove(column);
             columns.insert(0, field);
         }
