@@ -30,7 +30,8 @@ impl Cgroups {
         Self::create_where(test, names, either_version)
     }
 
-    /// Like [`Self::create`], but only if the mounted hierarchy is that of version 2 from its root.
+    /// Like [`Self::create`], but only in the root of the hierarchy of version 2: neither in version 1 nor in the root of a
+    /// cgroup namespace.
     pub(crate) fn create_below_root(test: &str, names: &[&str]) -> Option<Self> {
         Self::create_where(test, names, |folder| {
             matches!(folder.id_and_level("/"), Ok(Some((_, 0))))
@@ -234,7 +235,7 @@ fn files_match_perf_in_every_mode() {
 }
 
 /// Checks that perf reads `ours.data` without warnings and finds samples in it, and that `ours.data` and `theirs.data` have the
-/// same attrs and types of synthesized records.
+/// same attrs, and synthesized records of the same types.
 fn assert_accepted(perf: &std::path::Path, scratch: &Scratch, words: &[&str]) {
     let read = |command: &[&str], file| perf_in(perf, scratch, &[command, &["-i", file]].concat());
     let evlist = read(&["evlist", "-v"], "ours.data");

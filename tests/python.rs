@@ -150,7 +150,7 @@ fn prepared(test: &str, modules: &[&str]) -> Option<&'static Path> {
 
 /// Samples and periods by event, thread name and tid, from the text of `script`.
 fn script_sums(folder: &Path, path: &str) -> BTreeMap<String, (u64, u64)> {
-    let fields = [
+    let command = [
         "script",
         "-f",
         "-i",
@@ -161,7 +161,7 @@ fn script_sums(folder: &Path, path: &str) -> BTreeMap<String, (u64, u64)> {
         "-G",
     ];
     let mut sums = BTreeMap::new();
-    for line in rperf(folder, &fields).lines() {
+    for line in rperf(folder, &command).lines() {
         // The name of a thread may have blanks; the other fields have none.
         let words: Vec<&str> = line.split_whitespace().collect();
         let [comm @ .., tid, period, event] = words.as_slice() else {
@@ -189,11 +189,11 @@ fn sums_of_events_and_tables_are_those_of_script() {
     let printed = output(interpreter, scratch.path(), "tests/python/sums.py", &words);
     let mut recordings = printed.split("== ").skip(1);
     for path in &paths {
-        // The first line is the rest of the heading `== PATH`.
+        // The first line is PATH of the heading `== PATH`.
         let rows = recordings.next().unwrap().lines().skip(1);
         let mut sums = BTreeMap::new();
         for line in rows {
-            // From the end of the line: the sum of the periods, the samples, and the rest.
+            // From the end of the line: the sum of the periods, the samples, and the key as in `script_sums`.
             let mut words = line.rsplitn(3, ' ');
             let mut number = || words.next().unwrap().parse::<u64>().unwrap();
             let (period, samples) = (number(), number());
@@ -224,10 +224,10 @@ fn frames_are_those_of_script() {
         let path = fixture(name);
         let program = "tests/python/frames.py";
         let printed = output(interpreter, scratch.path(), program, &[&path]);
-        // Without the lines with the time of a sample.
+        // Only the lines of frames: a line with the time of a sample has no blanks.
         let frames = printed.lines().filter(|line| line.contains(' '));
-        let fields = ["script", "-f", "-i", &path, "-F", "ip,sym"];
-        let text = rperf(scratch.path(), &fields);
+        let command = ["script", "-f", "-i", &path, "-F", "ip,sym"];
+        let text = rperf(scratch.path(), &command);
         let text = text.lines().map(str::trim).filter(|line| !line.is_empty());
         let frames: Vec<&str> = frames.collect();
         assert!(frames.len() > 10, "{name}");
@@ -365,6 +365,7 @@ fn fields_of_tracepoints_are_columns() {
     assert!(count > 1 && opened.iter().all(|line| line.contains(" dfd=-100 ")));
     let numbers = table("dfd");
     let sum = format!("{}", -100 * i64::try_from(count).unwrap());
+    // The row of the thread name `load`.
     let row = numbers.lines().find(|line| line.starts_with("load"));
     let row: Vec<&str> = row.unwrap().split_whitespace().collect();
     // Count, sum and minimum.
@@ -457,7 +458,7 @@ fn counts_are_passed_to_a_function() {
         return;
     };
     let scratch = Scratch::new();
-    let recorded = [
+    let record = [
         "stat",
         "record",
         "-e",
@@ -470,7 +471,7 @@ fn counts_are_passed_to_a_function() {
         "-c",
         "cat /etc/passwd > /dev/null; sleep 0.12; cat /etc/passwd > /dev/null",
     ];
-    rperf(scratch.path(), &recorded);
+    rperf(scratch.path(), &record);
     let path = scratch.path().join("stat.data");
     let path = path.to_string_lossy();
     let printed = output(

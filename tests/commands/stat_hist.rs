@@ -5,6 +5,8 @@ use rperf_testkit::{Outcome, Scratch};
 use crate::kernel::{can_trace, rperf_in};
 
 const EVENT: &str = "syscalls:sys_exit_write";
+/// The default ranges begin at 0 and at the powers of 4 up to 4^10; one more has the negative values.
+const DEFAULT_RANGES: usize = 13;
 
 fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
     rperf_in(scratch, words).finish().expect("rperf starts")
@@ -36,15 +38,15 @@ fn ranges_of_a_field_are_counted_by_the_kernel() {
         "count=50",
         "status=none",
     ];
-    let counts_with = |hist: &[&str]| {
-        let words = [&["stat", "-x,", "-e", EVENT], hist, &["--"], &copy].concat();
+    let counts_with = |options: &[&str]| {
+        let words = [&["stat", "-x,", "-e", EVENT], options, &["--"], &copy].concat();
         let outcome = run(&scratch, &words);
         assert_eq!(outcome.status, 0, "{outcome:?}");
         counts(&outcome.stderr)
     };
     let all: u64 = counts_with(&[]).iter().map(|(_, count)| count).sum();
     let rows = counts_with(&["--hist", "ret"]);
-    assert_eq!(rows.len(), 13, "{rows:?}");
+    assert_eq!(rows.len(), DEFAULT_RANGES, "{rows:?}");
     assert_eq!(
         rows.iter().map(|(_, count)| count).sum::<u64>(),
         all,

@@ -59,6 +59,7 @@ pub(crate) fn hostile(random: &mut Random) -> Vec<u8> {
         0 => format!("{OUTSIDE}/{TAG}").into_bytes(),
         1 => format!("{}tmp/{TAG}", "../".repeat(1 + random.below(24))).into_bytes(),
         2 => format!("/tmp/{TAG}").into_bytes(),
+        // A file that exists and must not change.
         3 => format!("{OUTSIDE}/keep").into_bytes(),
         4 => format!("$(touch {OUTSIDE}/{TAG})").into_bytes(),
         5 => format!("`touch {OUTSIDE}/{TAG}`;touch {OUTSIDE}/{TAG}").into_bytes(),

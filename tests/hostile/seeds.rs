@@ -24,7 +24,7 @@ pub(crate) struct Seed {
 /// All seeds.
 #[derive(Debug)]
 pub(crate) struct Seeds {
-    /// Recordings, and the small files beside those in the tree, which need not be recordings.
+    /// The recordings made here, and all small files in the folders of recordings in the tree, some of which are no recordings.
     pub(crate) recordings: Vec<Seed>,
     pub(crate) objects: Vec<Seed>,
     /// Jitdump files.
@@ -235,19 +235,23 @@ fn statistics() -> Vec<u8> {
     let mut records = Vec::new();
     for time in [1000_u64, 1500] {
         for cpu in 0..2_u32 {
-            let line = || Bytes::new().u64(time).u32(cpu).u16(17).u16(0);
-            let numbers = |count: u32| (0..count).flat_map(|word| (word + 1).to_le_bytes());
-            let counters: Vec<u8> = numbers(12).collect();
-            records.extend(record_bytes(SCHEDSTAT_CPU, 0, line().raw(counters)));
-            let mut counters: Vec<u8> = numbers(45).collect();
-            // Padded to a multiple of 8 bytes.
+            // The version, and padding (for a CPU) or the number of the domain.
+            let fields = || Bytes::new().u64(time).u32(cpu).u16(17).u16(0);
+            let words = |count: u32| (0..count).flat_map(|word| (word + 1).to_le_bytes());
+            // Six counters of one word each, and three of two words.
+            let counters: Vec<u8> = words(12).collect();
+            records.extend(record_bytes(SCHEDSTAT_CPU, 0, fields().raw(counters)));
+            // 45 counters of one word each, padded to a multiple of 8 bytes.
+            let mut counters: Vec<u8> = words(45).collect();
             counters.resize(184, 0);
-            records.extend(record_bytes(SCHEDSTAT_DOMAIN, 0, line().raw(counters)));
+            records.extend(record_bytes(SCHEDSTAT_DOMAIN, 0, fields().raw(counters)));
         }
     }
-    let (header, size) = (104, records.len() as u64);
-    let file = Bytes::new().raw("PERFILE2").u64(header).u64(160);
-    let file = file.u64(header).u64(0).u64(header).u64(size);
+    let (header_size, data_size) = (104, records.len() as u64);
+    // The header, with an attr size of 160; then the sections of attrs (empty) and of data, both right after the header.
+    let file = Bytes::new().raw("PERFILE2").u64(header_size).u64(160);
+    let file = file.u64(header_size).u64(0).u64(header_size).u64(data_size);
+    // No event types and no features.
     file.raw([0; 16 + 32]).raw(records).done()
 }
 
@@ -263,7 +267,8 @@ fn make(folder: &Path) {
         if source.ends_with(".c") {
             compiler = Command::new("cc");
         }
-        // Source paths and the compilation directory are relative to the working directory of a run.
+        // Source paths and the compilation directory become relative: to the working directory of rperf when it reads a mutated
+        // seed.
         let prefixes =
             [root, &objects].map(|path| format!("-ffile-prefix-map={}=.", path.display()));
         compiler

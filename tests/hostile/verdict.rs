@@ -68,6 +68,7 @@ fn output_fault(case: &Case, outcome: &Outcome, folder: &Path) -> Option<String>
         let is_silent = is_stderr_blank && is_blank(&outcome.stdout);
         return is_silent.then(|| format!("status {status} without a reason"));
     }
+    // `must_report_error` says what is damaged, if stderr must mention damage.
     if let Some(damage) = case.must_report_error.filter(|_| is_stderr_blank) {
         return Some(format!("status 0 without a word about {damage}"));
     }

@@ -1,4 +1,4 @@
-//! Events of USDT probes; adding, listing and deleting events; messages about failures.
+//! Events of USDT probes (markers); adding, listing and deleting events; messages about failures.
 
 use rperf_testkit::Run;
 
@@ -132,6 +132,7 @@ fn events_are_added_and_deleted() {
         message.contains(&format!("{name}:first__return_1")),
         "{message}"
     );
+    // Sorted by the lines of `uprobe_events`: `p:` of a probe precedes `r:` of a return probe.
     let listed = probe(rperf(), &["-l", &all]);
     let expected = format!(
         "  {name}:first__return_1 (on middle:4@{source} in {path})\n  {name}:first__return (on leaf%return@{source} in {path} with ret)\n"
@@ -169,6 +170,7 @@ fn all_events_are_added_or_none() {
         message.contains("the event that was added before has been removed"),
         "{message}"
     );
+    // A dry run adds no event either: there is none to delete.
     let (status, message) = output(&["-n", "-x", "./plain", "--add", &good]);
     assert_eq!(status, 0, "{message}");
     assert!(message.starts_with("Would add new event:\n"), "{message}");

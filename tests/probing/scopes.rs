@@ -4,7 +4,8 @@
 use super::programs::{probe, rperf};
 use super::recorded_values::{can_probe, check};
 
-/// Rows of [`check`] for the program `scopes`.
+/// Rows of [`check`] for the program `scopes`: a definition, and the expected values. `{first.n}` is what the program printed as
+/// `n` after `first:`, and `{first.n#b}` its bits 2 to 5. `sum` is a global variable.
 const ROWS: &[(&str, &str)] = &[
     ("first n", "n={first.n}"),
     ("first:0 n", "n={first.n}"),
@@ -33,6 +34,7 @@ const ROWS: &[(&str, &str)] = &[
     ("named n", "n={named.n}"),
     ("other_name n", "n={named.n}"),
     ("other_name", ""),
+    // A function of the C library that the program calls.
     ("getpid", ""),
     ("getpid%return ret=$retval:s32", "ret=*"),
 ];
@@ -45,7 +47,7 @@ fn variables_belong_to_the_probed_function() {
 }
 
 #[test]
-fn variables_are_unavailable_at_return() {
+fn local_variables_are_unavailable_at_return() {
     for argument in ["n", "$params", "$vars", "byte", "sum $vars"] {
         let definition = format!("known%return {argument}");
         let outcome = probe(rperf(), &["-x", "./scopes", "-D", &definition]);
@@ -107,13 +109,14 @@ fn aliases_are_names_of_functions() {
         outcome.stdout
     };
     for program in ["./scopes", "./scopes-nodebug"] {
-        let (name, alias) = (
+        let (of_name, of_alias) = (
             define(program, "named %di"),
             define(program, "other_name %di"),
         );
-        assert_eq!(alias, name.replace("/named ", "/other_name "), "{program}");
-        let back = define(program, "other_name%return");
-        assert!(back.contains("/other_name__return /"), "{back}");
+        let expected = of_name.replace("/named ", "/other_name ");
+        assert_eq!(of_alias, expected, "{program}");
+        let at_return = define(program, "other_name%return");
+        assert!(at_return.contains("/other_name__return /"), "{at_return}");
     }
     let listed = probe(rperf(), &["-x", "./scopes", "-V", "other_name"]);
     assert!(

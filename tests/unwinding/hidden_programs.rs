@@ -47,6 +47,7 @@ fn check(text: &str, message: &str, name: &str) {
     assert!(depths.len() > 50, "{name}: {text}");
     // Without unwind information, stacks have no more than two frames.
     let complete = depths.iter().filter(|depth| **depth > 2).count();
+    // The program's `deep` recurses 30 times.
     let deepest = depths.iter().max();
     assert!(
         deepest.is_some_and(|deepest| *deepest > 8),
@@ -72,6 +73,7 @@ fn programs_in_another_mount_namespace_are_unwound() {
     let there = folder.scratch.path().join("there");
     fs::create_dir(&there).expect("a new folder");
     copy_program(env!("CARGO_BIN_EXE_rperf"), there.join("program"));
+    // With a build-id, and without one.
     for program in [&OPTIMISED, &NAMELESS] {
         if let Err(reason) = folder.compile(program) {
             return skip(NAME, &reason);
@@ -89,6 +91,7 @@ fn deleted_programs_are_unwound() {
     if !is_root() {
         return skip(NAME, "needs root, to open deleted files that are mapped");
     }
+    // With a build-id, and without one.
     for program in [&OPTIMISED, &NAMELESS] {
         if let Err(reason) = folder.compile(program) {
             return skip(NAME, &reason);

@@ -1,4 +1,5 @@
-//! Observations whose events are summed up by BPF programs in the kernel.
+//! Observations (open events and their rings, whose records are passed to the caller) for commands whose BPF programs sum up
+//! events in the kernel.
 
 use std::time::Duration;
 
@@ -83,6 +84,7 @@ pub(crate) fn watch(
         observation.detach_workload();
     }
     let ended = match signal {
+        // The argument is `true` to wait until the workload exits.
         None => observation.workload_status(has_workload)?,
         Some(_) => None,
     };

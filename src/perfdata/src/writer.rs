@@ -56,7 +56,8 @@ pub enum WriteError {
     /// The header could not be written.
     #[error("cannot write the header")]
     Header(#[source] io::Error),
-    /// The last records of a stream could not be written when it was flushed. A [`Writer`] returns [`Self::Data`] instead.
+    /// The last records of a stream (pipe mode) could not be written when it was flushed. A [`Writer`] returns [`Self::Data`]
+    /// instead.
     #[error("cannot write the last records")]
     End(#[source] io::Error),
     /// Records could not be written, often because the disk is full. [`Writer::finish`] completes
@@ -95,7 +96,7 @@ pub struct FinishedFile {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Preamble<'a> {
     pub(crate) events: &'a [EventDesc],
-    /// The section of event type names in very old files; empty for none.
+    /// The content of the section of event type names, for a copy of a very old file; empty for none.
     pub(crate) event_types: &'a [u8],
     pub(crate) endian: Endian,
 }
@@ -103,7 +104,7 @@ pub(crate) struct Preamble<'a> {
 /// Writes a file: header, records as they arrive, features at the end.
 #[derive(Debug)]
 pub struct Writer<W> {
-    /// The writer of the records. Its section becomes the data section of the header.
+    /// The writer of the records; its `section`, where they are in the file, becomes the data section of the header.
     data: PartWriter<W>,
     header: FileHeader,
 }
@@ -276,8 +277,8 @@ impl Preamble<'_> {
             features: [0; 4],
         };
         let mut bytes = header.encode();
-        for part in [&ids, &descriptions, self.event_types] {
-            bytes.extend_from_slice(part);
+        for content in [&ids, &descriptions, self.event_types] {
+            bytes.extend_from_slice(content);
         }
         (header, bytes)
     }

@@ -1,4 +1,5 @@
-//! A whole recording, as a file and as a stream: header, features, records, compression, World, samples.
+//! A whole recording, as a file and as a stream: header, features, records, compression, the World (the processes and mappings
+//! at a time), samples.
 
 #![no_main]
 

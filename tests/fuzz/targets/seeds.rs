@@ -1,8 +1,8 @@
 //! Writes initial inputs for fuzz targets; it is not a target itself. Its input is an object file, which the fuzzer
 //! passes on unchanged. It writes the file `$SEED` in the format of `Parts`: the sections of the object, those of its split
 //! DWARF file, whose path is in `$SPLIT`, and the probe definitions, whose text is in `$DEFINITIONS` (both variables are
-//! optional); then registers and a stack. If `$DUMP` is set, it also writes an input for `listings` to this path: a jitdump,
-//! and lines of a perf map and of kallsyms.
+//! optional); then registers and a stack. If `$DUMP` is set, it also writes an input for the target `listings` to this path: a
+//! jitdump, and lines of a perf map and of kallsyms.
 
 #![no_main]
 
@@ -26,6 +26,7 @@ fuzz_target!(|file: &[u8]| {
     if let Ok(definitions) = env::var("DEFINITIONS") {
         Parts::add(&mut bytes, Extra::Definitions, definitions.as_bytes());
     }
+    // Registers that point to the stack or near it, and a stack of addresses in the code of the object.
     let numbers =
         |first: u64, count: u64| (0..count).flat_map(move |n| (first + n * 16).to_le_bytes());
     Parts::add(
@@ -73,6 +74,7 @@ fn dump() -> Vec<u8> {
     // Magic number, version, size of the header, machine (x86-64), padding, pid; time and flags.
     words(&mut out, &[0x4a69_5444, 1, 40, 62, 0, 77]);
     longs(&mut out, &[1, 0]);
+    // Two fields of 4 bytes are one number: the line and discriminator (7, 0), and the pid and tid (77, 0).
     record(&mut out, DEBUG_INFO, &[0x1000, 1, 0x1000, 7], b"a.js\0");
     record(&mut out, UNWINDING_INFO, &[8, 2, 0], b"framesix");
     record(&mut out, LOAD, &[77, 0x1000, 0x1000, 4, 0], b"first\0code");
