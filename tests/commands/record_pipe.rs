@@ -116,7 +116,7 @@ fn a_pipe_with_a_name_is_a_stream_too() {
         .arg(scratch.path().join("fifo"))
         .status();
     assert!(mkfifo_status.expect("mkfifo starts").success());
-    // Reader and writer wait for each other.
+    // Opening a FIFO waits until the other side opens it, too: the reader is only started here, and awaited after the writer.
     let reader = Command::new(RPERF)
         .args(["script", "-F", "comm", "-i", "fifo"])
         .current_dir(scratch.path())

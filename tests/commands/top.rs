@@ -50,6 +50,7 @@ fn is_title(line: &str) -> bool {
 
 #[test]
 fn blocks_have_a_time_rows_and_an_empty_line() {
+    // `-ns` is `-n`, which adds the column of sample counts, and `-s`.
     let text = output_with(" sh ", &["-d", "0.5", "-ns", "comm"]);
     assert!(!text.contains('\x1b'), "{text:?}");
     let blocks: Vec<&str> = text
@@ -207,6 +208,7 @@ fn losses_are_counted_with_a_hint() {
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         seen = outcome.stdout;
         let title = seen.lines().rfind(|line| is_title(line)).expect("a block");
+        // The records lost in the interval and in total.
         if !title.contains("lost 0/0") {
             assert!(seen.contains("try larger ring buffers (-m 8M)"), "{seen}");
             return;
@@ -242,6 +244,8 @@ fn system_wide_top_has_a_block_for_each_event() {
     }
 }
 
+/// The rate is in the title, in the line above the annotated code.
+///
 /// The first interval begins before the records of running processes are synthesized, since samples already arrive meanwhile. If
 /// their number were divided by the time after the synthesis only, the rate would be far above the sampling frequency.
 #[test]

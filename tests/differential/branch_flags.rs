@@ -141,9 +141,9 @@ fn recording(program: &str) -> Vec<u8> {
     let output = Cursor::new(Vec::new());
     let mut writer = Writer::with_endian(output, &events, endian).expect("memory");
     writer.write_data(&records).expect("memory");
-    // The records are not those of the template: sections that describe their packing, or where traces are, are omitted.
-    let changed_records = None;
-    let mut features = data.features_for(changed_records);
+    // `None`: the records are new. Sections that describe the packing of the template's, or where its traces are, are omitted.
+    let template_data_offset = None;
+    let mut features = data.features_for(template_data_offset);
     // An empty index tells perf that there is a trace.
     features.opaque(FeatureId::AUXTRACE, &[0; 8]);
     let (_, file) = writer.finish(&features).expect("memory");
@@ -202,7 +202,7 @@ fn branches_have_the_same_kinds() {
             perf.stderr + &rperf.stderr
         );
         assert!(perf.stdout.lines().count() > 20, "{perf:?}");
-        // perf omits the last branch; `rows.py` prints another line after it.
+        // perf omits the last branch. It is in the last line, except for `rows.py`, which prints `end` after it.
         let mut lines: Vec<&str> = rperf.stdout.lines().collect();
         let is_branch = |line: &&str| *line != "end";
         let last = lines

@@ -35,18 +35,18 @@ fn is_lost_mapping(perf: &str, rperf: &str) -> bool {
 /// that start while perf itself starts. The lines of `steady` must be equal.
 pub(crate) fn with_lost_mappings(perf: &str, rperf: &str, steady: Option<u32>) -> String {
     let steady = steady.map(|pid| pid.to_string());
-    let mut theirs = perf.lines();
+    let mut perf_lines = perf.lines();
     let mut is_steady = false;
     let mut text = String::new();
     for ours in rperf.lines() {
-        let perf = theirs.next().unwrap_or_default();
-        if !perf.starts_with('\t') && !perf.is_empty() {
+        let theirs = perf_lines.next().unwrap_or_default();
+        if !theirs.starts_with('\t') && !theirs.is_empty() {
             // NAME TID or NAME PID/TID; frames follow after tabs.
-            let mut words = perf.split_whitespace().map(|word| word.split('/').next());
+            let mut words = theirs.split_whitespace().map(|word| word.split('/').next());
             is_steady = steady.is_some() && words.any(|word| word == steady.as_deref());
         }
-        let is_lost = !is_steady && is_lost_mapping(perf, ours);
-        text.push_str(if is_lost { perf } else { ours });
+        let is_lost = !is_steady && is_lost_mapping(theirs, ours);
+        text.push_str(if is_lost { theirs } else { ours });
         text.push('\n');
     }
     text
@@ -90,6 +90,7 @@ pub(crate) fn difference(expected: &str, actual: &str) -> Option<String> {
             .checked_sub(1)
             .and_then(|before| expected.get(before))
         {
+            // `number` counts from 0: it is the number of the line before, counted from 1.
             let _ = writeln!(text, "  line {number}:  {before}");
         }
         let _ = writeln!(text, "     perf: {}", left.unwrap_or(&"(the end)"));

@@ -70,6 +70,7 @@ fn longer_waits_are_significant() -> std::io::Result<()> {
         .lines()
         .find(|line| line.contains("eight  mean"))
         .expect("a row");
+    // `*` marks a significant difference. The mean rises by 102 us, from 100 us to 202 us; printed in milliseconds.
     assert!(line.ends_with('*') && line.contains("+0.102"), "{text}");
     Ok(())
 }
@@ -91,6 +92,7 @@ fn noise_is_not_significant() -> std::io::Result<()> {
         .lines()
         .find(|line| line.contains("eight  mean"))
         .expect("a row");
+    // `=` marks a difference that is not significant.
     assert!(line.ends_with('='), "{text}");
     // A single wait has no spread.
     scratch.write("perf.data", recording(&[110]))?;

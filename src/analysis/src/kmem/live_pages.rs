@@ -37,7 +37,7 @@ pub(super) struct LiveBlock {
     pages: u64,
     /// The class of the allocation.
     pub(super) class: PageClass,
-    /// The address after the call, 0 if unknown.
+    /// The caller of the allocation function: the address after the call, 0 if unknown.
     pub(super) caller: u64,
 }
 

@@ -15,7 +15,7 @@ use super::{LostStretches, UNKNOWN_PID, ignored_wakeup};
 use crate::cpu_table::CpuTable;
 use crate::{EventContext, EventLayouts, LogHistogram, Loss, Observer, TaskChange};
 
-/// Measures the run times and the delays of all tasks. The result is a [`LatencyTable`].
+/// Measures the run times and the delays of all tasks; a delay is the length of a wait. The result is a [`LatencyTable`].
 #[derive(Debug)]
 pub struct SchedLatency {
     options: LatencyOptions,
@@ -65,6 +65,7 @@ struct TaskLatency {
     /// When it became runnable.
     runnable_since: u64,
     sums: LatencySums,
+    /// Which tasks ran during its waits, and how long; empty unless requested.
     charges: ChargeSums,
 }
 
@@ -289,7 +290,8 @@ impl Observer for SchedLatency {
     fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, (): ()) {
         self.losses.event(at);
         let queues = self.queues.as_mut();
-        // Every event takes the last wakeup of its CPU, so a migration gets only a wakeup directly before it.
+        // Every event removes the last wakeup of its CPU, so a migration gets a wakeup only if it is the event directly before:
+        // then the kernel chose the CPU while it woke the task, and the whole wait is for the new CPU.
         let just_woken = queues.and_then(|queues| queues.take_just_woken(at.cpu));
         match event {
             TypedEvent::SchedSwitch(event) => self.switch(at, &event),

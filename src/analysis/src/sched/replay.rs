@@ -61,7 +61,7 @@ pub struct ReplayPlan {
 }
 
 impl ReplayPlan {
-    /// Returns the largest sum of run and sleep times of a task in nanoseconds. A repetition takes at least this long.
+    /// Returns the largest sum of run and sleep times of a task in nanoseconds. A replay takes at least this long.
     #[must_use]
     pub fn longest_task_nanos(&self) -> u64 {
         let time = |step: &ReplayStep| match step {

@@ -33,7 +33,8 @@ pub(super) fn print(matches: &ArgMatches, context: &Context) -> Result<(), CliEr
     let wants_hits = flag(matches, "with-hits") == Some(true) || data.header().is_pipe();
     let hits_only =
         header_objects.is_empty() || (wants_hits && !data.features().has(FeatureId::AUXTRACE));
-    // With -v, the mapped objects are needed for the note on those without a build-id.
+    // With -v, the objects of the replay are needed for the note on those without a build-id. `damage` is the error for records
+    // that could not be read: it is returned after the list is printed.
     let Objects {
         rows: replayed_objects,
         damage,

@@ -90,6 +90,7 @@ impl TableCommand {
         let details = KworkDetails {
             resolver: &resolver,
             intervals: time_intervals(matches, &analysis, TIMES_PRINTED_BY)?,
+            // Stacks are not shown: rows are sums of many events.
             stacks: None,
         };
         let with_distributions = is_json;
@@ -101,6 +102,7 @@ impl TableCommand {
         analysis.end_progress();
         context.paginate("kwork")?;
         self.print(&table, is_json, matches, &analysis)?;
+        // `DOUBTFUL` names the numbers that lost records can make wrong.
         conclude(&analysis, delivered, &table.losses, DOUBTFUL, matches)
     }
 
@@ -126,7 +128,11 @@ impl TableCommand {
     }
 }
 
-/// Returns the classes of `-k`, `None` if it is not given. An error for sched, and for delays also for irq as the only class.
+/// Returns the classes of `-k`; `None` if it is not given.
+///
+/// # Errors
+///
+/// The classes include sched; or `columns` are those of delays, and irq is the only class.
 pub(super) fn checked_classes(
     matches: &ArgMatches,
     columns: KworkColumns,

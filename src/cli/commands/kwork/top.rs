@@ -70,6 +70,7 @@ pub(in crate::cli::commands) fn run(
     analysis.end_progress();
     context.paginate("kwork")?;
     write(&mut context.stdout(), &table)?;
+    // `DOUBTFUL` names the numbers that lost records can make wrong.
     conclude(&analysis, delivered, &table.losses, DOUBTFUL, matches)
 }
 

@@ -47,9 +47,11 @@ impl LiveOwners {
         if value & SHARED_OWNER != 0 {
             match self.proc.status(pid, pid) {
                 Ok(status) => {
+                    // The place: the mapped file or shared memory with the futex, and the offset in it. Other processes may map
+                    // it at other addresses.
                     if let Some(place) = self.machine.place(pid, address) {
-                        // The lock has the owner's id in its own PID namespace. Outside the initial namespace (depth 1), the BPF
-                        // programs have replaced it by the id in the initial one: this is undone for the search.
+                        // The lock has the owner's id in its own PID namespace. If that is not the initial one, which has depth
+                        // 1, the BPF programs have replaced it by the id in the initial one: this is undone for the search.
                         let is_translated = status.pid_namespace_depth > 1 && !is_foreign;
                         let own_tid = match is_translated {
                             true => self.own_id(tid)?,

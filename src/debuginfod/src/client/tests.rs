@@ -123,6 +123,7 @@ fn the_next_server_is_queried_after_a_404_and_missing_files_are_cached() {
         assert_eq!(client.find(&wanted(&id, FilePart::Debuginfo)), None);
         assert_eq!(client.find(&wanted(&id, FilePart::Debuginfo)), None);
     }
+    // One request in the first part of the test, and one of the first client here.
     assert_eq!(empty.requested_paths().len(), 2);
     let miss = scratch.path().join(format!("cache/{id}/debuginfo"));
     assert_eq!(std::fs::metadata(miss).unwrap().len(), 0);
@@ -252,6 +253,7 @@ fn an_unwritable_cache_ends_the_search() {
     let (bytes, id) = executable();
     let server = HttpServer::start(move |_| HttpResponse::content(bytes.clone())).unwrap();
     let (scratch, callbacks) = (Scratch::new(), RecordedCallbacks::default());
+    // The folder of the cache cannot be created: a file has its name.
     scratch.write("cache", "a file").unwrap();
     let client = Client::new(settings(&[&server.url()], &scratch), callbacks.clone());
     assert_eq!(client.find(&wanted(&id, FilePart::Debuginfo)), None);

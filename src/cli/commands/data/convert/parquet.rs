@@ -41,6 +41,7 @@ impl DataConversion<'_> {
             .write(Path::new(target.destination))
             .map_err(|error| {
                 let message = match error.kind() {
+                    // The message of `write_table`, which names the file.
                     io::ErrorKind::AlreadyExists => error.to_string(),
                     _ => format!(
                         "failed to write the tables in {}: {error}",
@@ -74,6 +75,7 @@ impl ParquetOutput<'_> {
     /// Writes all files; returns their size in bytes. If a file cannot be written, the new files before it are removed.
     /// A file that replaced another one stays: both are the same table of the same recording.
     fn write(&self, root: &Path) -> io::Result<u64> {
+        // If `root` is a link, it must be the user's own or that of root.
         let root = Folder::open_own_or_create(root, 0o777)?;
         let mut written = Vec::new();
         let mut bytes = 0;

@@ -104,7 +104,8 @@ fn a_file_is_found_below_the_root_of_its_process_and_in_map_files() {
         mapped(7, name, device_inode(&here)),
         mapped(7, "/no/such/program", device_inode(&inside)),
         mapped(7, "/no/such/file (deleted)", device_inode(&removed)),
-        // No file here has this name, so no other file could be used by mistake: no id is generated.
+        // This file is not found. A generated id would keep readers from using another file of the same name, but there is none:
+        // the record keeps device and inode.
         mapped(7, "/no/such/other", (9, 9, 9)),
         mapped(7, "//anon", (0, 0, 0)),
     ];
