@@ -46,10 +46,10 @@ pub(crate) fn with_text_poke(recording: &[u8], before: usize, poke: TextPoke<'_>
     insert_record(recording, position, &record)
 }
 
-/// Returns the file with a record inserted at the file offset `position`. The size of the data in the header, and the offsets in
-/// the table of feature sections after the data, grow by the length of the record.
+/// Returns the file with a record inserted at the file offset `position`. The size of the data section, which is in the file
+/// header, and the offsets in the feature table, which is after the data, grow by the length of the record.
 fn insert_record(recording: &[u8], position: u64, record: &[u8]) -> Vec<u8> {
-    /// The offset of the data size in the header (`perf.data-file-format.txt`).
+    /// The offset of the size of the data section in the file header (`perf.data-file-format.txt`).
     const DATA_SIZE: usize = 48;
     let data = PerfData::parse(recording).expect("a recording");
     let header = data.header();

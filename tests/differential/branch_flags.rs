@@ -150,7 +150,7 @@ fn recording(program: &str) -> Vec<u8> {
     file.into_inner()
 }
 
-/// A script that prints the address and all values of each sample (with `flags`), its command, symbol and object.
+/// A script that prints for each sample: the address, all values (one is `flags`), the command, the symbol and the object.
 const FLAGS: &str = "
 def process_event(values):
     sample = values['sample']
@@ -185,6 +185,7 @@ fn branches_have_the_same_kinds() {
     let program = tools.path().join("kinds");
     write("kinds.data", &recording(&program.to_string_lossy()));
     write("flags.py", FLAGS.as_bytes());
+    // A script that prints the rows of a database export.
     write("rows.py", ROWS.as_bytes());
     for words in [
         &["-F", "+addr,+flags"][..],
@@ -201,6 +202,7 @@ fn branches_have_the_same_kinds() {
             "{words:?}: {}",
             perf.stderr + &rperf.stderr
         );
+        // Most of the 26 branches.
         assert!(perf.stdout.lines().count() > 20, "{perf:?}");
         // perf omits the last branch. It is in the last line, except for `rows.py`, which prints `end` after it.
         let mut lines: Vec<&str> = rperf.stdout.lines().collect();

@@ -8,6 +8,7 @@ use rperf_testkit::{Bytes, FileAttr, PerfFile, skip};
 use super::{Tool, Tools, assert_alike, difference};
 use crate::tidy::root;
 
+/// The sample id of the first event; those of the other events follow it.
 const ID: u64 = 55;
 /// `PERF_RECORD_MISC_USER`.
 const USER: u16 = 2;
@@ -40,15 +41,15 @@ int main(void)
 /// An address in a function: the letter of the function, and the offset from its start.
 type Point = (char, u64);
 /// A branch: from, to, cycles.
-type Step = (Point, Point, u64);
+type Branch = (Point, Point, u64);
 /// Address, period, branches (the newest first).
-type Sample<'a> = (Point, u64, &'a [Step]);
+type Sample<'a> = (Point, u64, &'a [Branch]);
 
-const RETURN: Step = (('l', 40), ('m', 20), 5);
-const CALL_LEAF: Step = (('m', 12), ('l', 0), 3);
-const CALL_MIDDLE: Step = (('M', 2), ('m', 0), 4);
+const RETURN: Branch = (('l', 40), ('m', 20), 5);
+const CALL_LEAF: Branch = (('m', 12), ('l', 0), 3);
+const CALL_MIDDLE: Branch = (('M', 2), ('m', 0), 4);
 /// From code that no mapping contains.
-const OUTSIDE: Step = (('?', 0x10), ('M', 0), 9);
+const OUTSIDE: Branch = (('?', 0x10), ('M', 0), 9);
 
 /// The addresses of the functions by letter; `?` is an address outside of the program. `None` if `nm` does not run.
 fn functions(program: &str) -> Option<HashMap<char, u64>> {
@@ -92,11 +93,11 @@ fn recording(program: &str, events: &[&[Sample<'_>]]) -> Vec<u8> {
     file.record(PerfFile::MMAP, USER, map.done());
     let samples = (ID..).zip(events);
     let samples = samples.flat_map(|(id, samples)| samples.iter().map(move |sample| (id, sample)));
-    for (time, (id, (ip, period, steps))) in (10..).zip(samples) {
+    for (time, (id, (ip, period, branches))) in (10..).zip(samples) {
         let body = Bytes::new().u64(id).u64(at(*ip)).u32(7).u32(7).u64(time);
-        let body = body.u64(*period).u64(steps.len() as u64);
-        let body = steps.iter().fold(body, |body, (from, to, cycles)| {
-            // Predicted.
+        let body = body.u64(*period).u64(branches.len() as u64);
+        let body = branches.iter().fold(body, |body, (from, to, cycles)| {
+            // Flags: the bit 1 (predicted), and the cycles from bit 4 on.
             body.u64(at(*from)).u64(at(*to)).u64(2 | cycles << 4)
         });
         file.record(PerfFile::SAMPLE, USER, body.done());

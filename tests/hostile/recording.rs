@@ -224,10 +224,11 @@ impl Fields {
         };
         let mut at = recording.head.len();
         for record in &recording.records {
-            let widths = [(0, 4), (4, 2), (6, 2)];
-            let headers = widths.map(|(offset, width)| Field::new(at + offset, width));
+            // Offset and width of type, misc and size.
+            let header_fields = [(0, 4), (4, 2), (6, 2)];
+            let headers = header_fields.map(|(offset, width)| Field::new(at + offset, width));
             fields.record_headers.extend(headers);
-            // Both widths occur, without a random choice.
+            // The body as numbers of 4 or 8 bytes. Depending on the record's length, not on `random`, both widths occur.
             let width = if record.len() % 3 == 0 { 4 } else { 8 };
             let body = at + RECORD_HEADER..at + record.len();
             fields
@@ -369,8 +370,8 @@ fn rename_texts(recording: &Recording, bytes: &mut [u8], random: &mut Random) {
     }
 }
 
-/// Damage that each command that reads the damaged part must report; a truncation of a seed that cannot be parsed may be
-/// unnoticed.
+/// Damages a recording so that each command that reads the damaged part must report it. A seed that cannot be parsed is
+/// truncated, which commands need not report.
 fn damage(seed: &[u8], parsed: Option<&Recording>, random: &mut Random) -> Mutated {
     let mut bytes = seed.to_vec();
     let Some(recording) = parsed else {

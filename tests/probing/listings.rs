@@ -43,6 +43,7 @@ fn lines_and_variables_match_perf() {
 fn ranges_show_where_a_parameter_is_valid() {
     let words = ["-x", "./optimised", "--range", "-V", "middle:4"];
     let text = probe(rperf(), &words).stdout;
+    // `[INV]`: `it` is not available at this line. The ranges show where it is.
     let row = text
         .lines()
         .find(|line| line.ends_with("]>") && line.contains("\tit\t"));
@@ -66,6 +67,7 @@ fn functions_are_listed_without_data() {
         functions.iter().all(|name| names.next() == Some(name)),
         "{all}"
     );
+    // A variable, and a symbol that the compiler adds to `.bss`.
     assert!(
         !all.contains("total") && !all.contains("completed"),
         "{all}"
@@ -107,7 +109,9 @@ fn listed_variables_can_be_probed() {
             }
         }
     }
+    // Far more than one variable for each place and program.
     assert!(defined > 50, "{defined}");
+    // On x86-64, the parameter `d` of the type double is in a vector register, which probes cannot read.
     let outcome = probe(rperf(), &["-x", "./optimised", "-V", "mix"]);
     if cfg!(target_arch = "x86_64") {
         assert!(!outcome.stdout.contains("double"), "{}", outcome.stdout);
@@ -117,7 +121,7 @@ fn listed_variables_can_be_probed() {
 }
 
 #[test]
-fn inlined_copies_are_listed_with_their_functions() {
+fn probes_of_inlined_copies_are_shown_with_their_functions() {
     let messages =
         |words: &[&str]| probe(rperf(), &[&["-x", "./optimised"], words].concat()).stderr;
     let added = messages(&["-n", "--add", "twice"]);
@@ -127,6 +131,7 @@ fn inlined_copies_are_listed_with_their_functions() {
             .lines()
             .any(|line| line.contains(&place) && line.contains(" (inlined) in "))
     };
+    // In `other`, one copy may be at the entry, which is shown without an offset.
     assert!(within("middle+") && within("other"), "{added}");
     let refused = messages(&["--no-inlines", "-D", "twice"]);
     assert!(

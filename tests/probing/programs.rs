@@ -9,7 +9,8 @@ use rperf_testkit::{Outcome, Run, Scratch};
 
 use crate::tidy::root;
 
-/// Name, compiler, flags and source.
+/// Name, compiler, flags and source. With `-gno-statement-frontiers` and `-gno-variable-location-views`, the line table has only
+/// one row at the entry of a function. `-fcf-protection=none` and `-z lazy` make a plain PLT, for probes of library functions.
 const PROGRAMS: &[(&str, &str, &[&str], &str)] = &[
     ("plain", "cc", &["-O0", "-g"], "probed.c"),
     ("optimised", "cc", &["-O2", "-g"], "probed.c"),
@@ -149,6 +150,7 @@ fn compile() -> Scratch {
 /// Runs `tool probe` with these arguments in the folder of the programs.
 pub(super) fn probe(tool: &Path, args: &[&str]) -> Outcome {
     let run = Run::new(tool).args(["probe"]).args(args);
+    // Not the HOME of the user, whose settings and probe cache could change the output.
     run.within(programs())
         .env("HOME", programs())
         .finish()

@@ -51,14 +51,16 @@ fn contains_word(line: &str, word: &str) -> bool {
 /// Whether a line calls `is_dir` on a path. Calls on metadata or a file type that was read before are
 /// allowed.
 fn asks_for_folder(line: &str) -> bool {
-    let mut callers: Vec<&str> = line.split(".is_dir()").map(str::trim_end).collect();
-    // No caller: the text after the last call, or the whole line without a call.
-    callers.pop();
-    let is_path = |caller: &&str| {
+    // Each text before a call ends with the receiver of the call.
+    let mut receivers: Vec<&str> = line.split(".is_dir()").map(str::trim_end).collect();
+    // No receiver: the text after the last call, or the whole line without a call.
+    receivers.pop();
+    let is_path = |receiver: &&str| {
+        // The names that the sources use for metadata and file types.
         let metadata = ["metadata()", "metadata", "kind", "known"];
-        !metadata.iter().any(|end| caller.ends_with(end))
+        !metadata.iter().any(|end| receiver.ends_with(end))
     };
-    callers.iter().any(is_path)
+    receivers.iter().any(is_path)
 }
 
 #[test]

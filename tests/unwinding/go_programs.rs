@@ -79,11 +79,12 @@ fn known_functions_of_go_have_known_callers() {
                 let Some((&"main.spin", callers)) = names.split_first() else {
                     continue;
                 };
-                // At a return instruction, unwinding by frame pointers skips the direct caller.
+                // At a return instruction, unwinding by frame pointers skips the direct caller. GO_PLAIN has no DWARF, so
+                // that its frame pointers are used for recorded stacks, too.
                 let by_frame_pointers = kind == "fp" || program.name == GO_PLAIN.name;
-                let caller = caller(&expected, callers, by_frame_pointers);
-                assert!(caller.is_some(), "{} {kind}: {sample:#?}", program.name);
-                found_callers.extend(caller);
+                let found = direct_caller(&expected, callers, by_frame_pointers);
+                assert!(found.is_some(), "{} {kind}: {sample:#?}", program.name);
+                found_callers.extend(found);
             }
             if found_callers.len() == expected.len() {
                 break;
@@ -99,9 +100,10 @@ fn known_functions_of_go_have_known_callers() {
     }
 }
 
-/// Returns the direct caller, the first function of the list in `expected` that `callers` fit; `None` if they fit no list, or the
-/// last of `callers` is not `runtime.goexit`. With `may_skip_first`, the direct caller may be missing in `callers`.
-fn caller<'e>(
+/// Returns the direct caller of `main.spin`: the first function of the list in `expected` that `callers` match. Returns `None` if
+/// they match no list, or if the last of them is not `runtime.goexit`. With `may_skip_first`, `callers` may lack the direct
+/// caller.
+fn direct_caller<'e>(
     expected: &[Vec<&'e str>],
     callers: &[&str],
     may_skip_first: bool,
@@ -111,6 +113,7 @@ fn caller<'e>(
         .iter()
         .filter(|known| fits(known, callers) || may_skip_first && fits(&known[1..], callers));
     let known = fitting.next()?;
+    // Since Go 1.17, the name ends with `.abi0`.
     bottom
         .starts_with("runtime.goexit")
         .then(|| known.first().copied())?

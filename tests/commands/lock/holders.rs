@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::owners::compile;
 use super::{folder_with_waits, run};
 
-/// Records a program with the holders of its locks; `false` with a printed reason if the kernel does not run the BPF programs
-/// that find owners.
+/// Records a program with the holders (also called owners) of its locks. Returns `false`, and prints the reason, if the kernel
+/// does not run the BPF programs that find them.
 fn record(test: &str, scratch: &Scratch, program: &str) -> bool {
     let words = format!("lock record --user --holders -o perf.data -- {program}");
     let made = run(scratch, &words);
@@ -61,6 +61,7 @@ fn holders_run_or_sleep_while_others_wait() {
     assert!(waited > 80_000, "{waited}: {report}");
     let (_, slept) = times(&report, |state, _| state == "sleeping");
     assert!(slept > 5_000, "{slept}: {report}");
+    // The rows divide up the time that others waited. Since running time is an estimate from samples, the sum is not exact.
     let every_row = |_: &str, _: &str| true;
     let (_, held) = times(&report, every_row);
     assert!(

@@ -13,7 +13,7 @@ const NRCPUS: u32 = 7;
 const FIELDS: u64 = 1 << 16 | 1 << 1 | 1 << 2 | 1 << 10;
 const CPU: u64 = 1 << 7;
 
-/// Ids of the events, in the file and in the kernel.
+/// The numbers of the events: both the sample ids in the file, and the tracepoint ids (`config`).
 const SWITCH: u64 = 316;
 const WAKING: u64 = 318;
 const RUNTIME: u64 = 320;
@@ -116,6 +116,7 @@ impl SchedFile {
         Self::with(PerfFile::new(), Endian::Little, &[WAKING], CPU)
     }
 
+    /// A recording whose `sample_type` has no CPU. It must get no samples: [`SchedFile::sample`] always writes a CPU.
     pub(super) fn without_cpu() -> Self {
         Self::with(PerfFile::new(), Endian::Little, &[SWITCH], 0)
     }

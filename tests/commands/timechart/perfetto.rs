@@ -77,6 +77,7 @@ fn all_events_are_written_for_perfetto() -> std::io::Result<()> {
             let counts: Vec<_> = counts.into_iter().collect();
             assert_eq!(counts, expected, "{words:?}");
             if words.is_empty() {
+                // `u32::MAX` is the end of an idle state (`PWR_EVENT_EXIT`).
                 let expected = [
                     (0, "frequency", 0, 1_000_000),
                     (0, "idle", 1, 2),
@@ -104,6 +105,7 @@ fn a_trace_that_cannot_be_written_is_reported() -> std::io::Result<()> {
 fn system_calls_are_slices_of_their_threads() -> std::io::Result<()> {
     let scratch = Scratch::new();
     let mut file = ChartFile::new(Endian::Little);
+    // Calls of read(2) and poll(2): thread, times of entry and return in microseconds, and return value.
     file.read(7, (100, 200), Some(4096));
     file.read(8, (150, 250), Some(-11));
     // The return from this call is missing.

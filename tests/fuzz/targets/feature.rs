@@ -108,6 +108,7 @@ fn check(decoded: &Features<'_>, endian: Endian) {
         meta_info(pairs => &pairs);
     }
     if let Ok(formats) = decoded.formats() {
+        // Tracepoint ids. A mutated file may have formats with any ids; a few are looked up.
         for config in 0..100 {
             let attr = Attr {
                 kind: EventType::TRACEPOINT,

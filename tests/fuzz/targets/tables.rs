@@ -8,8 +8,8 @@ use libfuzzer_sys::fuzz_target;
 use rperf_events::metric::{Expr, MetricCounts, MetricError};
 use rperf_events::vendor::{TableFolder, load};
 
-/// A folder with a table for every processor and a mapfile that names it. The input is both the table and the rest of the
-/// mapfile.
+/// A folder with one table, and a mapfile whose first line maps every processor to it. The input is both the table and the rest
+/// of the mapfile.
 #[derive(Debug)]
 struct TestFolder<'a>(&'a str);
 
@@ -53,7 +53,8 @@ fuzz_target!(|bytes: &[u8]| {
     }
     match Expr::parse(&text) {
         Ok(formula) => {
-            let _value = formula.value(&Ones, &mut Vec::new());
+            let mut missing = Vec::new();
+            let _value = formula.value(&Ones, &mut missing);
         }
         Err(MetricError::Syntax { position, .. }) => {
             assert!(text.get(position.clone()).is_some(), "{position:?}");

@@ -14,7 +14,8 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let _ = trace.kernel_symbols();
     let mut output = Cursor::new(Vec::new());
-    let Ok(imported) = trace.write(&mut output, &["rperf".to_owned()]) else {
+    let command_line = ["rperf".to_owned()];
+    let Ok(imported) = trace.write(&mut output, &command_line) else {
         return;
     };
     let written = output.into_inner();

@@ -288,7 +288,7 @@ impl Event {
             let count = (self.read_format & 3).count_ones();
             (0..count).fold(body, |body, _| value(body, random))
         };
-        // The id, and the number of lost samples, for which the id is written, too.
+        // The id, and the number of lost samples; any number will do for the latter, so the id is written again.
         let id_and_lost = |body: Bytes| {
             let present = [2, 4].into_iter().filter(|bit| has(*bit));
             present.fold(body, |body, _| body.u64(self.id))
@@ -438,6 +438,7 @@ fn non_sample_record(event: &Event, workload: &str, random: &mut Random) -> (u32
             .u32(random.next() as u32)
             .u64(random.next()),
         record_type::CGROUP => body.u64(random.next() & 3).text(name, 8),
+        // Address, lengths of the old and the new code, both codes, and padding.
         record_type::TEXT_POKE => body
             .u64(*random.pick(&ADDRESSES))
             .u16(4)
