@@ -82,9 +82,7 @@ fn differences(tools: &Tools, counted: &[&str], recorder: Tool) -> Vec<String> {
     let made = tools.outcome(recorder, &words);
     assert_eq!(made.status, 0, "{recorder:?} {words:?}: {}", made.stderr);
     // Counts of tasks cannot be aggregated by CPU. The first two modes are enough for them: the default and a refused one.
-    let of_cpus = words
-        .iter()
-        .any(|word| word.starts_with("-a") || *word == "-C");
+    let of_cpus = words.iter().any(|word| *word == "-a" || *word == "-C");
     let modes = MODES.iter().take(if of_cpus { MODES.len() } else { 2 });
     let reports = modes.filter_map(|mode| {
         let line = [&["stat", "report", "-i", "counts.data"], *mode].concat();
