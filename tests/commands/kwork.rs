@@ -21,7 +21,8 @@ fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
 }
 
 /// Adds an interrupt within a softirq on CPU 0, a softirq on CPU 1 that is raised twice, and a work item that is activated on
-/// CPU 0, starts on CPU 1 and ends on CPU 0. Threads 7 and 8 run meanwhile.
+/// CPU 0, starts on CPU 1 and ends on CPU 0. Threads 7 and 8 run from 50 or 60 us to 1050 or 1060 us; the records of these ends
+/// are the last in the file, after a later event.
 fn add_works(file: &mut KworkFile) {
     file.switch(at(50, 0), 7);
     file.switch(at(60, 1), 8);
@@ -41,6 +42,7 @@ fn add_works(file: &mut KworkFile) {
     file.switch(at(1060, 1), 0);
 }
 
+/// `(w)0x8f00` is the function of the work item.
 const REPORT: &str = "
   Kwork Name                     | Cpu  | Total Runtime | Count     | Max runtime   | Max runtime start   | Max runtime end     |
  --------------------------------------------------------------------------------------------------------------------------------
@@ -353,6 +355,7 @@ fn wrong_words_are_refused() {
         );
         assert!(refused.stderr.starts_with(message), "{refused:?}");
     }
+    // Options that perf has and rperf does not support: one line says what to use instead.
     for command in ["report", "latency", "timehist", "top"] {
         for option in ["-b", "--use-bpf", "-D"] {
             let refused = outcome(&["kwork", command, option]);

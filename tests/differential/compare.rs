@@ -7,16 +7,17 @@ use std::fmt::Write as _;
 const MAX_SHOWN: usize = 10;
 
 /// Whether the lines differ as described in docs/compatibility.md for objects whose symbols perf reads with an error (some that
-/// were optimised after linking): perf resolves all addresses in such an object but the first.
-/// `objects` are those of the lines accepted so far; the object of an accepted line is added.
+/// were optimised after linking): perf resolves all addresses in such an object but the first. So one line for each object is
+/// accepted. `objects` are those of the lines accepted so far; the object of an accepted line is added.
 fn is_unnamed_first(perf: &str, rperf: &str, objects: &mut HashSet<String>) -> bool {
+    // The object keeps the bracket after it.
     let Some((start, object)) = perf.split_once(" [unknown] (") else {
         return false;
     };
-    let named = rperf
+    let is_named = rperf
         .strip_prefix(start)
         .is_some_and(|rest| rest.ends_with(&format!(" ({object}")));
-    named && objects.insert(object.to_owned())
+    is_named && objects.insert(object.to_owned())
 }
 
 /// perf may have lost the mapping of one in this many lines.
@@ -66,18 +67,18 @@ pub(crate) fn difference(expected: &str, actual: &str) -> Option<String> {
     let mut unnamed = HashSet::new();
     let mut acceptable_lost = longest / LINES_PER_LOST_MAPPING;
     for number in 0..longest {
-        let (left, right) = (expected.get(number), actual.get(number));
-        if left == right {
+        let (perf, rperf) = (expected.get(number), actual.get(number));
+        if perf == rperf {
             continue;
         }
-        if let (Some(left), Some(right)) = (left, right)
-            && is_unnamed_first(left, right, &mut unnamed)
+        if let (Some(perf), Some(rperf)) = (perf, rperf)
+            && is_unnamed_first(perf, rperf, &mut unnamed)
         {
             continue;
         }
-        if let (Some(left), Some(right)) = (left, right)
+        if let (Some(perf), Some(rperf)) = (perf, rperf)
             && acceptable_lost > 0
-            && is_lost_mapping(left, right)
+            && is_lost_mapping(perf, rperf)
         {
             acceptable_lost -= 1;
             continue;
@@ -93,8 +94,8 @@ pub(crate) fn difference(expected: &str, actual: &str) -> Option<String> {
             // `number` counts from 0: it is the number of the line before, counted from 1.
             let _ = writeln!(text, "  line {number}:  {before}");
         }
-        let _ = writeln!(text, "     perf: {}", left.unwrap_or(&"(the end)"));
-        let _ = writeln!(text, "    rperf: {}", right.unwrap_or(&"(the end)"));
+        let _ = writeln!(text, "     perf: {}", perf.unwrap_or(&"(the end)"));
+        let _ = writeln!(text, "    rperf: {}", rperf.unwrap_or(&"(the end)"));
     }
     if differing == 0 {
         return None;

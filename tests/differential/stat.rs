@@ -485,7 +485,8 @@ pub(crate) fn masked(text: &str) -> String {
 }
 
 /// Compares the outcomes of command lines. The tools run one after the other: if both ran at once, each would also count the
-/// other's events in system-wide lines. Skips `test` and returns no differences if there is no perf.
+/// other's events in system-wide lines. A line whose outcomes differ is tried again a few times ([`settled`]). Skips `test` and
+/// returns no differences if there is no perf.
 fn differences(test: &str, lines: &[&[&str]]) -> Vec<String> {
     let Some(tools) = Tools::find_for(test) else {
         return Vec::new();

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::text;
 
-/// A name in `tests/guest/bpf_programs`, or `counted` of tests/guest/run.sh, and texts that the output or the messages must
-/// contain.
+/// For each command: its name, which begins its line in `tests/guest/bpf_programs` (tests/guest/run.sh runs `counted`), and texts
+/// that its output or its messages must contain.
 const PROGRAMS: [(&str, &[&str]); 10] = [
     ("summary", &[" Summary of events:", " load (", "  execve "]),
     ("arguments", &["openat(dfd: CWD, filename: \"./cases\""]),

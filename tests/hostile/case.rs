@@ -39,7 +39,8 @@ impl Case {
         }
     }
 
-    /// Makes a random case and writes its input to the sandbox.
+    /// Makes a random case and writes its input to the sandbox. `commands` are those of [`CaseInputs`]: if there are any, all
+    /// cases are damaged recordings.
     pub(crate) fn build(
         seeds: &Seeds,
         commands: &[String],

@@ -106,7 +106,7 @@ pub(crate) fn bytes(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
             let end = (at + random.below(2) * piece.len()).min(bytes.len());
             bytes.splice(at..end, piece.iter().copied());
         }
-        // A LEB128 number that overflows.
+        // A LEB128 number that does not fit into 64 bits.
         _ => {
             let number = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f];
             for (to, from) in bytes.iter_mut().skip(at).zip(number) {
@@ -121,7 +121,8 @@ pub(crate) fn truncate(bytes: &mut Vec<u8>, random: &mut Random) {
     bytes.truncate(random.below(bytes.len()));
 }
 
-/// The maximum size in bytes of a text with changed lines: what a command prints about it may be some hundred times as long.
+/// The maximum size in bytes of a text with changed lines. It is small, since a command may print some hundred times as much
+/// about the text.
 const MAX_TEXT_BYTES: usize = 256 << 10;
 
 /// Words that are critical for text parsers.

@@ -50,7 +50,7 @@ fn tuples(text: &str) -> Vec<&str> {
             continue;
         };
         // Generics may come between the name and the list. With `Fn(…)` in them the first bracket does not begin the list: such
-        // functions are not checked. The other characters before the bracket show that no function begins here.
+        // functions are not checked. Braces, semicolons and quotes before the bracket show that no function begins here.
         if ends_longer_word
             || is_comment
             || name.contains(['{', '}', ';', '"'])

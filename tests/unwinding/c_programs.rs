@@ -84,6 +84,7 @@ fn known_functions_have_known_callers() {
         &FRAME_POINTERS,
     ] {
         let folder = ProgramFolder::new();
+        // Correct stacks, by their innermost function. One recording need not have samples of every function.
         let mut counts: BTreeMap<String, u32> = BTreeMap::new();
         for _ in 0..RECORDINGS {
             let file = match folder.record(program) {
@@ -146,10 +147,10 @@ fn truncated_stacks_are_counted_by_cause() {
         // Of all causes: the number in "… of … user callchains are incomplete".
         let incomplete = counted(&script.stderr, " of ");
         assert!(incomplete >= truncated, "{}", script.stderr);
-        let hints = script
+        let has_hint = script
             .stderr
             .contains("record with --call-graph dwarf,1024");
-        assert_eq!(hints, kind == "dwarf,512", "{}", script.stderr);
+        assert_eq!(has_hint, kind == "dwarf,512", "{}", script.stderr);
         assert_marked(&folder, &file, cause, truncated);
     }
 }
@@ -216,6 +217,8 @@ fn stacks_of_destructors_during_a_panic_are_complete() {
     }
 }
 
+/// Checks that the stacks of samples in `burn` reach the start of the program or thread, and that some of them are in
+/// destructors, in the panic hook and, without a panic, in recursive calls of a trait object.
 fn check_panics(program: &Program) {
     let folder = ProgramFolder::new();
     let file = match folder.record(program) {
@@ -238,6 +241,7 @@ fn check_panics(program: &Program) {
             .iter()
             .any(|name| matches!(*name, "_start" | "clone3" | "__clone3" | "__clone"));
         assert!(reaches_start, "{sample:#?}");
+        // `fails` calls itself four times, and then panics.
         match count("panics::fails") {
             0 => walked += usize::from(count("<panics::Walker as panics::Walk>::walk") >= 3),
             // The hook runs on top of all frames, destructors on top of fewer and fewer.
@@ -284,7 +288,7 @@ fn programs_of_32_bits_are_unwound() {
 
 #[test]
 fn frame_pointers_unwind_missing_programs() {
-    // Recorded in a guest, on 64-bit Arm; the program has frame pointers.
+    // Recorded in a guest, on 64-bit Arm, from a program with frame pointers, whose file is missing here.
     let folder = ProgramFolder::new();
     let file = root().join("tests/fixtures/aarch64/dwarf.data");
     let script = folder.rperf(&["script", "-i", &file.to_string_lossy()]);

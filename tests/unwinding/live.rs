@@ -40,21 +40,24 @@ fn unwinder(file: &PerfData<'_>, jobs: usize) -> LiveUnwinder {
         stacks: StackOptions {
             machine: std::env::consts::ARCH.to_owned(),
             endian: Endian::NATIVE,
+            // The default maximum of frames.
             limit: Some(127),
+            // For reports that start with callers, and `--call-graph lbr`.
             keeps_outermost: false,
             has_lbr_call_stacks: false,
         },
         jobs,
     };
+    // The World: the processes and mappings at a time, filled as records are noted.
     LiveUnwinder::new(LiveWorld::new(Endian::NATIVE, file.events()), options)
 }
 
 /// Splits the data of a recording after each FINISHED_ROUND record.
 fn rounds(data: &[u8]) -> Vec<&[u8]> {
     let (mut rounds, mut rest, mut length) = (Vec::new(), data, 0);
-    for (raw, record) in RawRecord::all(data, Endian::NATIVE) {
-        length += record.len();
-        if raw.kind == RecordKind::FINISHED_ROUND || length == rest.len() {
+    for (record, bytes) in RawRecord::all(data, Endian::NATIVE) {
+        length += bytes.len();
+        if record.kind == RecordKind::FINISHED_ROUND || length == rest.len() {
             let (round, after) = rest.split_at(length);
             rounds.push(round);
             (rest, length) = (after, 0);
@@ -71,7 +74,8 @@ const BEHIND: bool = true;
 /// three workers.
 fn rewritten(file: &PerfData<'_>) -> Vec<u8> {
     let mut live_unwinder = unwinder(file, 1);
-    // Before a round is rewritten, the next round is noted: it may have records older than some samples of the former.
+    // Before a round is rewritten, the next round is noted (its mappings are read): it may have records older than some samples
+    // of the round to rewrite.
     let (mut one_by_one, mut waiting) = (Vec::new(), None);
     for round in rounds(file.data()) {
         live_unwinder.note(round);
@@ -154,7 +158,8 @@ fn stored_samples_are_unchanged() {
         .sample_counts()
         .iter()
         .sum::<u64>();
-    // All data is noted. Every other round is then stored unchanged, and the stacks of the others are unwound correctly.
+    // All data is noted (its mappings are read). Every other round is then stored unchanged, and the stacks of the
+    // others are unwound correctly.
     let rounds = rounds(file.data());
     assert!(rounds.len() > 1, "no round would be stored");
     let mut live_unwinder = unwinder(&file, 1);

@@ -6,8 +6,9 @@ use rperf_testkit::{real_perf, skip};
 use super::programs::{CPLUSPLUS, OPTIMISED, PANICS, PLAIN, Program, ProgramFolder, STRIPPED};
 use super::stacks::{Printed, read};
 
-/// Whether a frame is like those that perf appends after it failed to read the stack: an unmapped address, zeros, or the
-/// target of an invalid frame pointer, which may be data of the program.
+/// Whether a frame is like those that perf appends after it failed to read the stack: an unmapped address, zeros (printed as
+/// `ffffffffffffffff`, as 1 is subtracted from return addresses), or the target of an invalid frame pointer, which may be data of
+/// the program.
 fn is_invalid(frame: &str) -> bool {
     let data = [" vtable for ", " typeinfo for ", " typeinfo name for "];
     frame.ends_with("[unknown] ([unknown])")

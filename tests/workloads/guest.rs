@@ -1,17 +1,17 @@
 //! The workload of test guests, which call it `load`. `load [MILLISECONDS]` computes in a few frames and reads a file of /proc in
-//! a loop; `load rounds N` executes the same number of instructions each time.
+//! a loop; `load rounds N` computes N times, which takes the same number of instructions in each run.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 #[inline(never)]
-fn leaf(rounds: u64) -> u64 {
-    (0..rounds).fold(0, |sum, round| black_box(sum + round * round))
+fn leaf(count: u64) -> u64 {
+    (0..count).fold(0, |sum, number| black_box(sum + number * number))
 }
 
 #[inline(never)]
-fn middle(rounds: u64) -> u64 {
-    black_box(leaf(rounds)) + 1
+fn middle(count: u64) -> u64 {
+    black_box(leaf(count)) + 1
 }
 
 fn main() {

@@ -34,12 +34,15 @@ pub(super) const ALL: &[u64] = &[
     SWITCH,
 ];
 
+/// The fields and the print format of the softirq events.
 const VECTOR: &str = "\tfield:unsigned int vec;\toffset:8;\tsize:4;\tsigned:0;\n\n\
     print fmt: \"vec=%u [action=%s]\", REC->vec, __print_symbolic(REC->vec, { 1, \"TIMER\" }, { 9, \"RCU\" })\n";
+/// The fields and the print format of the workqueue events.
 const WORK: &str = "\tfield:void * work;\toffset:8;\tsize:8;\tsigned:0;\n\
     \tfield:void * function;\toffset:16;\tsize:8;\tsigned:0;\n\n\
     print fmt: \"work struct %p\", REC->work\n";
 
+/// An event, and the text of its tracefs `format` file after the common fields.
 struct Format {
     id: u64,
     system: &'static str,
@@ -197,7 +200,7 @@ impl KworkFile {
         let size = u32::try_from(name.len() + 1).expect("a short name");
         let raw = self.bytes().raw([0; 8]).u32(irq).u32(size << 16 | 16);
         let raw = raw.raw(name).raw([0]);
-        // A raw record with its u32 size is a multiple of 8 bytes.
+        // The raw data and the u32 size before it are together a multiple of 8 bytes.
         let padding = (4 + 8 - (16 + name.len() + 1) % 8) % 8;
         let raw = raw.raw(vec![0; padding]);
         self.sample(IRQ_ENTRY, at, raw.done());
@@ -214,7 +217,7 @@ impl KworkFile {
         self.sample(event, at, raw.done());
     }
 
-    /// Adds an event of a work item, whose function has no symbol.
+    /// Adds an event of the work item at the address `work`. The address of its function is 0x1000 higher, and has no symbol.
     pub(super) fn work(&mut self, event: u64, at: When, work: u64) {
         let raw = self.bytes().raw([0; 8]).u64(work).u64(0x1000 + work);
         let raw = raw.raw([0; 4]);

@@ -71,10 +71,12 @@ impl Layout {
         }
     }
 
+    /// The flags for [`Layout::new`].
     pub(crate) fn flags(self) -> u8 {
         u8::from(self.is_32) | u8::from(self.is_big) << 1 | u8::from(self.is_relocatable) << 2
     }
 
+    /// The index of the machine for [`Layout::new`].
     pub(crate) fn machine_index(self) -> u8 {
         let index = MACHINES.iter().position(|machine| *machine == self.machine);
         index.unwrap_or_default() as u8
@@ -148,6 +150,7 @@ pub(crate) fn build(layout: Layout, sections: &[Section<'_>]) -> Vec<u8> {
     // Two more sections: the empty one with index 0, and the section names, which are last.
     out.file_header(segments.len(), start + content.len(), sections.len() + 2);
     for (kind, section) in &segments {
+        // The place of this very section: another may have the same name.
         let place = placed
             .iter()
             .find(|place| std::ptr::eq(place.section.content, section.content));
@@ -216,7 +219,7 @@ fn links(name: &str, layout: Layout) -> (Option<&'static str>, u64) {
     }
 }
 
-/// The section that a section of relocations applies to; empty for other sections.
+/// The name of the section that a section of relocations applies to, for `sh_info`; empty for other sections.
 fn related(name: &str) -> &str {
     name.strip_prefix(".rela")
         .or_else(|| name.strip_prefix(".rel"))

@@ -24,6 +24,7 @@ const FOLDER: u8 = b'5';
 #[derive(Debug, Clone)]
 struct Entry {
     name: Vec<u8>,
+    /// The target of a link; empty for other entries.
     target: Vec<u8>,
     kind: u8,
     content: Vec<u8>,
@@ -84,9 +85,11 @@ fn write_checksum(header: &mut [u8]) {
     header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
 }
 
+/// A tar file of the entries. A few of its headers have a wrong size or damaged bytes.
 fn tar(entries: &[Entry], random: &mut Random) -> Vec<u8> {
     let mut out = Vec::new();
     for entry in entries {
+        // The last number is the largest that the field can hold in octal.
         let size = match random.one_in(15) {
             true => *random.pick(&[0, 1, 511, 513, 1 << 20, (1 << 32) - 1, 0o77_777_777_777]),
             false => entry.content.len() as u64,
@@ -157,7 +160,8 @@ fn entries(inputs: &CaseInputs<'_>) -> Vec<Entry> {
     ]
 }
 
-/// A path that leads elsewhere, or that names another entry or a file that rperf reads, or any hostile name.
+/// A path that leads out of the working directory, or that names another entry or a file that rperf reads, or any hostile name.
+/// [`names::TAG`] is the name of files that no run may create.
 fn replacement_path(inputs: &mut CaseInputs<'_>) -> Vec<u8> {
     let outside = inputs.sandbox.working_directory().with_file_name("outside");
     let random = &mut *inputs.random;
@@ -172,7 +176,7 @@ fn replacement_path(inputs: &mut CaseInputs<'_>) -> Vec<u8> {
     }
 }
 
-/// An archive whose entries may lead elsewhere, have unusual types or wrong sizes; sometimes a damaged one.
+/// An archive whose entries may lead out of the working directory, have unusual types or wrong sizes; sometimes a damaged one.
 pub(crate) fn unpacked(inputs: &mut CaseInputs<'_>) -> Case {
     let line = *inputs.random.pick(&[
         "archive --unpack hostile.tar.bz2",
@@ -217,7 +221,7 @@ pub(crate) fn unpacked(inputs: &mut CaseInputs<'_>) -> Case {
     case
 }
 
-/// Adds a link to a place outside, and after it a file below the link or with the link's name.
+/// Adds a link to a place outside of the working directory, and after it a file below the link or with the link's name.
 fn add_link(all: &mut Vec<Entry>, inputs: &mut CaseInputs<'_>) {
     let outside = inputs
         .sandbox
@@ -245,6 +249,7 @@ fn add_link(all: &mut Vec<Entry>, inputs: &mut CaseInputs<'_>) {
     link.target = random.pick(&targets).clone().into_bytes();
     let suffix = *random.pick(&["", "/keep", "/new", "/folder/inner"]);
     let at = random.below(all.len());
+    // The link is inserted last, so that it comes first.
     all.insert(
         at,
         Entry::new(
@@ -276,7 +281,7 @@ fn add_nested_archive(all: &mut Vec<Entry>, random: &mut Random) {
     ));
 }
 
-/// A decompression bomb.
+/// A decompression bomb: a small archive of 256 KiB to 4 MiB of zeros.
 fn bomb(random: &mut Random) -> Vec<u8> {
     let mut entry = Entry::new(REGULAR_FILE, "perf.data", b"");
     entry.content = vec![0; 1 << (18 + random.below(5))];

@@ -107,6 +107,8 @@ pub(crate) mod handmade {
     }
 
     fn file(records: &[u8]) -> Vec<u8> {
+        // Type (software), size, config (`cpu-clock`), period, sample type, read format; then flags and, after further fields,
+        // the clock id.
         let attr = Bytes::new()
             .u32(1)
             .u32(128)
@@ -118,6 +120,8 @@ pub(crate) mod handmade {
         // The offsets of the only attr and of the records. The attr is followed by the offset and the size of its ids; the size
         // is 0.
         let (attrs, data) = (104, 104 + 128 + 16);
+        // Magic number, sizes of the header and of an attr with its ids, places of the attrs and of the records, no event types,
+        // and no features.
         Bytes::new()
             .raw("PERFILE2")
             .u64(104)

@@ -11,7 +11,7 @@ use crate::mutate;
 use crate::names;
 use crate::random::Random;
 
-/// Command lines for any object; `|` is a blank within an argument.
+/// Command lines for any object. In this list and the following ones, `|` is a blank within an argument.
 const COMMANDS: &[&str] = &[
     "probe -x object -F",
     "probe -x object -F * --filter !_*",
@@ -24,7 +24,8 @@ const COMMANDS: &[&str] = &[
     "buildid-cache -v -a object -r object -p object -l --max-size 1K",
 ];
 
-/// Command lines for programs compiled from tests/fuzz/seeds/program.cpp, and for the few objects of other sources.
+/// Command lines for programs compiled from tests/fuzz/seeds/program.cpp. They are also used for the few objects of sources
+/// without a list of their own.
 const OF_PROGRAM: &[&str] = &[
     "probe -x object -L work",
     "probe -x object -L walk:0-40",
@@ -137,7 +138,7 @@ pub(crate) fn damaged(inputs: &mut CaseInputs<'_>) -> Case {
         }
         sandbox.write("tests/fuzz/seeds/program.cpp", source);
     }
-    // Not `buildid-list`: its input may be a FIFO, and opening one waits for a writer.
+    // Not `buildid-list`: it accepts a FIFO (a recording from a pipe), and would wait for a writer. The others refuse one.
     if random.one_in(20) && !line.starts_with("buildid-list") {
         let special = random.pick(&[names::FIFO, names::LOOP, names::FOLDER]);
         for word in &mut case.words {
