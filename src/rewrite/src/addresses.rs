@@ -15,7 +15,7 @@ use rperf_wire::{
 };
 use rustc_hash::FxHashMap;
 
-use crate::context_mode::chain_entries;
+use crate::context_mode::{chain_entries, mode_of_address};
 use crate::pipeline::Transform;
 
 /// Fields of samples that reveal addresses or memory and are dropped, since their addresses cannot be moved.
@@ -205,11 +205,12 @@ impl AddressShifter {
         })
     }
 
-    /// The record with its new addresses; `None` if the record must be dropped. `order` is the time and position of an MMAP
-    /// or MMAP2 record. The result may refer to words in `buffer`.
+    /// The record at `position` with its new addresses; `None` if the record must be dropped. `order` is the time and position
+    /// of an MMAP or MMAP2 record. The result may refer to words in `buffer`.
     fn with_moved_addresses<'a>(
         &mut self,
         raw: &RawRecord<'a>,
+        position: u64,
         order: Option<Order>,
         buffer: &'a mut Vec<u8>,
     ) -> Option<Record<'a>> {
@@ -224,7 +225,7 @@ impl AddressShifter {
                 ..symbol
             })),
             Record::CallchainDeferred(deferred) => {
-                let place = self.place_of(raw)?;
+                let place = self.place_of(raw, position)?;
                 let mut chain = Vec::new();
                 self.map.moved_chain(place, deferred.ips, &mut chain);
                 *buffer = encoded(self.endian, &chain);
@@ -238,13 +239,13 @@ impl AddressShifter {
         }
     }
 
-    /// The process and time of a CALLCHAIN_DEFERRED record; `None` if it has no process id. The mode is only a placeholder:
+    /// The process and time of the CALLCHAIN_DEFERRED record at `position`; `None` if it has no process id. The mode is only a placeholder:
     /// [`AddressMap::moved_chain`] ignores it.
-    fn place_of(&self, raw: &RawRecord<'_>) -> Option<Place> {
+    fn place_of(&self, raw: &RawRecord<'_>, position: u64) -> Option<Place> {
         let order = Order {
             // The flush limit, for records without a time: no record of an earlier time can follow.
             time: self.map.live.limit(),
-            position: self.position,
+            position,
         };
         let id = self.map.live.non_sample(*raw, order).id;
         Some(Place {
@@ -301,9 +302,9 @@ impl AddressShifter {
     }
 }
 
-/// The place of a data address or a branch: its mode follows from the address.
+/// The place of a data address or a branch of a sample at `place`.
 fn with_mode_of_address(place: Place, address: u64) -> Place {
-    let mode = CpuMode::of_address(address);
+    let mode = mode_of_address(place.mode, address);
     Place { mode, ..place }
 }
 
@@ -391,7 +392,7 @@ impl Transform for AddressShifter {
             }
             let mut buffer = Vec::new();
             let trailer = trailer(&self.map.live, &raw).to_vec();
-            if let Some(moved) = self.with_moved_addresses(&raw, order, &mut buffer) {
+            if let Some(moved) = self.with_moved_addresses(&raw, position, order, &mut buffer) {
                 RecordHeader::encode_record(raw.kind, raw.misc, to, self.endian, |to| {
                     moved.encode_body(to);
                     to.bytes(&trailer);
@@ -412,4 +413,89 @@ impl Transform for AddressShifter {
 fn trailer<'a>(live: &LiveWorld, raw: &RawRecord<'a>) -> &'a [u8] {
     let fields = live.fields(raw).len();
     raw.body.get(fields..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use rperf_replay::EventTable;
+    use rperf_wire::{Attr, AttrFlags, Misc};
+
+    use super::*;
+
+    const PID: u32 = 7;
+    const START: u64 = 0x5000_0000;
+    const GUEST_USER: Misc = Misc(5);
+
+    fn record(kind: RecordKind, misc: Misc, encode: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        assert!(RecordHeader::encode_record(
+            kind,
+            misc,
+            &mut bytes,
+            Endian::NATIVE,
+            encode
+        ));
+        bytes
+    }
+
+    #[test]
+    fn data_addresses_and_branches_in_guests_are_moved_with_the_mappings_of_the_guest() {
+        let attr = Attr {
+            sample_type: SampleType::IP
+                | SampleType::TID
+                | SampleType::TIME
+                | SampleType::ADDR
+                | SampleType::BRANCH_STACK,
+            flags: AttrFlags::SAMPLE_ID_ALL,
+            ..Attr::default()
+        };
+        let mut events = [EventDesc::new(attr, vec![1])];
+        let mapping = |misc, time: u64| {
+            let mmap = Record::Mmap(Mmap {
+                pid: PID.cast_signed(),
+                tid: PID,
+                start: START,
+                len: 0x1000,
+                pgoff: 0,
+                filename: b"/bin/x",
+            });
+            record(RecordKind::MMAP, misc, |to| {
+                mmap.encode_body(to);
+                to.u32(PID);
+                to.u32(PID);
+                to.u64(time);
+            })
+        };
+        let sample = record(RecordKind::SAMPLE, GUEST_USER, |to| {
+            to.u64(START + 0x10);
+            to.u32(PID);
+            to.u32(PID);
+            to.u64(3);
+            to.u64(START + 0x20);
+            // One branch: from, to, flags.
+            for word in [1, START + 0x30, START + 0x40, 0] {
+                to.u64(word);
+            }
+        });
+        let records = [mapping(Misc::USER, 1), mapping(GUEST_USER, 2), sample].concat();
+        let mut shifter = AddressShifter::new(Endian::NATIVE, &mut events);
+        shifter.note(&records);
+        shifter.note_end();
+        let mut moved = Vec::new();
+        shifter.rewrite(&records, &mut moved);
+        let (raw, _) = RawRecord::all(&moved, Endian::NATIVE)
+            .last()
+            .expect("the sample");
+        let table = EventTable::new(Endian::NATIVE, &events);
+        let sample = table.sample(&raw, |_| Order::default());
+        let wire = sample.expect("a sample").expect("of the event").wire;
+        let start = wire.ip.expect("an address") - 0x10;
+        assert_ne!(start, START);
+        assert_eq!(wire.addr, Some(start + 0x20));
+        let branches = wire.branch_stack.expect("branches").words();
+        assert_eq!(
+            branches.iter().collect::<Vec<_>>(),
+            [start + 0x30, start + 0x40, 0]
+        );
+    }
 }

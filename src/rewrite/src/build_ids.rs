@@ -15,7 +15,7 @@ use rperf_wire::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::context_mode::chain_entries;
+use crate::context_mode::{chain_entries, mode_of_address};
 use crate::pipeline::Transform;
 
 /// An object of the host whose build-id is looked up.
@@ -457,11 +457,7 @@ impl Fold for UsedObjects {
             self.hit(world, sample, sample.cpu_mode(), address);
         }
         if let Some(address) = sample.wire.addr {
-            // Code of the kernel can access data in user space, so the address determines the mode (not in guests).
-            let mode = match sample.cpu_mode() {
-                CpuMode::GuestKernel | CpuMode::GuestUser => sample.cpu_mode(),
-                _ => CpuMode::of_address(address),
-            };
+            let mode = mode_of_address(sample.cpu_mode(), address);
             self.hit(world, sample, mode, address);
         }
         let chain = sample.wire.callchain.iter();

@@ -1,4 +1,4 @@
-//! CPU modes of the entries of callchains.
+//! CPU modes of the addresses in samples: entries of callchains, data addresses and branches.
 
 use rperf_wire::{
     CpuMode, PERF_CONTEXT_GUEST_KERNEL, PERF_CONTEXT_GUEST_USER, PERF_CONTEXT_HV,
@@ -31,4 +31,15 @@ fn mode_of_context(marker: u64) -> Option<CpuMode> {
         PERF_CONTEXT_GUEST_USER => CpuMode::GuestUser,
         _ => return None,
     })
+}
+
+/// The mode of a data address or a branch of a sample in `mode`. Code of the kernel accesses data in user space, so the address
+/// determines the mode; it belongs to the same machine as the sample.
+pub(crate) fn mode_of_address(mode: CpuMode, address: u64) -> CpuMode {
+    let is_guest = matches!(mode, CpuMode::GuestKernel | CpuMode::GuestUser);
+    match CpuMode::of_address(address) {
+        CpuMode::Kernel if is_guest => CpuMode::GuestKernel,
+        CpuMode::User if is_guest => CpuMode::GuestUser,
+        host => host,
+    }
 }
