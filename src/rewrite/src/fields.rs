@@ -12,15 +12,19 @@ use crate::pipeline::Transform;
 pub(crate) fn drop_fields(events: &mut [EventDesc], fields: SampleType) -> Vec<SampleLayout> {
     for event in events.iter_mut() {
         let attr = &mut event.attr;
-        let had_user_registers = attr.sample_type.contains(SampleType::REGS_USER);
+        let had_stack_copies = attr.sample_type.contains(SampleType::STACK_USER);
         attr.sample_type = SampleType(attr.sample_type.0 & !fields.0);
-        if had_user_registers && fields.contains(SampleType::REGS_USER) {
+        if fields.contains(SampleType::REGS_USER) {
             attr.sample_regs_user = 0;
+        }
+        if fields.contains(SampleType::STACK_USER) {
             attr.sample_stack_user = 0;
-            // Events with stack copies, which always come with user registers, are recorded with this flag, since unwinding the
-            // copies yields the user frames. An earlier transform has converted the copies that are dropped here, so that the
-            // callchains now contain user frames.
-            attr.flags = attr.flags.with(AttrFlags::EXCLUDE_CALLCHAIN_USER, false);
+            // Events with stack copies are recorded with this flag, since unwinding the copies yields the user frames. An earlier
+            // transform has converted the copies that are dropped here, so that the callchains now contain user frames. Other
+            // events with this flag, also those with user registers, have no user frames.
+            if had_stack_copies {
+                attr.flags = attr.flags.with(AttrFlags::EXCLUDE_CALLCHAIN_USER, false);
+            }
         }
         if fields.contains(SampleType::REGS_INTR) {
             attr.sample_regs_intr = 0;
@@ -91,14 +95,18 @@ mod tests {
             ids: Vec::new(),
             name: String::new(),
         };
-        let mut events = [event(SampleType::IP | copies), event(SampleType::IP)];
+        let mut events = [
+            event(SampleType::IP | copies),
+            event(SampleType::IP | SampleType::REGS_USER),
+            event(SampleType::IP),
+        ];
         drop_fields(&mut events, copies);
         let excludes =
             |event: &EventDesc| event.attr.flags.contains(AttrFlags::EXCLUDE_CALLCHAIN_USER);
-        assert_eq!([0, 1].map(|index| excludes(&events[index])), [false, true]);
+        assert_eq!(events.each_ref().map(excludes), [false, true, true]);
         assert_eq!(
-            [0, 1].map(|index| events[index].attr.sample_type),
-            [SampleType::IP; 2]
+            events.each_ref().map(|event| event.attr.sample_type),
+            [SampleType::IP; 3]
         );
     }
 }
