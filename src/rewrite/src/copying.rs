@@ -293,8 +293,9 @@ impl<R: StreamInput> StreamCopy<R> {
         for record in metadata {
             feed.special(record)?;
         }
-        if let Some((raw, _)) = RawRecord::split(&first, endian) {
-            feed.record(raw.kind, &first)?;
+        if let Some((raw, size)) = RawRecord::split(&first, endian) {
+            let has_payload = first.len() > size;
+            feed.push(raw.kind, has_payload, first)?;
         }
         let read_error = feed.copy(&mut reader)?;
         feed.end()?;
@@ -336,13 +337,23 @@ impl StreamFeed<'_, '_> {
             if kind == RecordKind::HEADER_ATTR {
                 return Err(CopyError::LateEvent { offset: position });
             }
-            let is_special = PipeHead::is_metadata(kind) || !record.payload.is_empty();
+            let has_payload = !record.payload.is_empty();
             let bytes = encoded(&record, endian);
             reader.release(position + bytes.len() as u64);
-            match is_special {
-                true => self.special(bytes)?,
-                false => self.record(kind, &bytes)?,
-            }
+            self.push(kind, has_payload, bytes)?;
+        }
+    }
+
+    /// Passes on, or keeps, a record with its payload.
+    fn push(
+        &mut self,
+        kind: RecordKind,
+        has_payload: bool,
+        bytes: Vec<u8>,
+    ) -> Result<(), WriteError> {
+        match PipeHead::is_metadata(kind) || has_payload {
+            true => self.special(bytes),
+            false => self.record(kind, &bytes),
         }
     }
 
@@ -381,4 +392,52 @@ fn encoded(record: &RecordAt<'_>, endian: Endian) -> Vec<u8> {
     record.raw.encode(endian, &mut bytes);
     bytes.extend_from_slice(record.payload);
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use rperf_wire::{Attr, AuxTrace, Misc, UserRecord};
+
+    use super::*;
+    use crate::pipeline::Transform;
+
+    /// Drops all records, except special ones.
+    struct OnlySpecial;
+
+    impl Transform for OnlySpecial {
+        fn rewrite(&mut self, _records: &[u8], _to: &mut Vec<u8>) {}
+    }
+
+    #[test]
+    fn a_trace_right_after_the_metadata_is_one_record_with_its_payload() {
+        let endian = Endian::NATIVE;
+        let event = EventDesc::new(Attr::default(), Vec::new());
+        let mut head = Vec::new();
+        PipeWriter::without_metadata(&mut head, endian).expect("a header");
+        let size = head.len();
+        encode_attr_record(&mut head, &event, endian);
+        let payload = [0xff; 16];
+        let trace = UserRecord::AuxTrace(AuxTrace {
+            size: payload.len() as u64,
+            offset: 0,
+            reference: 0,
+            index: 0,
+            tid: u32::MAX,
+            cpu: u32::MAX,
+        });
+        let mut stream = head.clone();
+        RecordHeader::encode_record(trace.kind(), Misc::default(), &mut stream, endian, |to| {
+            trace.encode_body(to);
+        });
+        stream.extend(payload);
+        let (first, rest) = stream.split_at(size);
+        let reader = PipeReader::new(first.to_vec(), rest).expect("a stream");
+        let copy = StreamCopy::begin(reader).expect("an event");
+        let mut pipeline = Pipeline::new();
+        pipeline.add(OnlySpecial);
+        let mut output = Vec::new();
+        let copied = copy.copy(&[event], pipeline, &mut output);
+        assert!(copied.expect("a copy").read_error.is_none());
+        assert_eq!(output, stream);
+    }
 }
