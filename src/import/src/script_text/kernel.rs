@@ -53,11 +53,11 @@ impl<'t> KernelCode<'t> {
             *first &= !(PAGE - 1);
             *last = (*last | (PAGE - 1)).max(*first);
         }
-        match self.ranges.values().map(|(_, last)| *last).max() {
-            Some(highest) if !self.inlined.is_empty() => self.place_inlined(highest),
-            Some(_) => {}
+        match self.ranges.is_empty() {
             // The text has no kernel frames but inlined ones: they keep their addresses in the text.
-            None => self.inlined.clear(),
+            true => self.inlined.clear(),
+            false if self.inlined.is_empty() => {}
+            false => self.place_inlined(),
         }
         let core = self.ranges.get(&None).copied();
         let overlaps = |(first, last): &(u64, u64)| {
@@ -79,10 +79,10 @@ impl<'t> KernelCode<'t> {
         }
     }
 
-    /// Gives inlined functions addresses after `highest`, and extends the kernel itself to them.
-    fn place_inlined(&mut self, highest: u64) {
-        // A frame may have an address near the highest possible one: leave 4 GiB for the inlined functions.
-        let start = highest.saturating_add(1).min(u64::MAX - (1 << 32));
+    /// Gives inlined functions addresses after the kernel itself, and extends it to them.
+    fn place_inlined(&mut self) {
+        let size = self.inlined.len() as u64 * INLINED_DISTANCE;
+        let start = self.free_start(size | (PAGE - 1));
         let mut next = start;
         for (name, address) in &mut self.inlined {
             *address = next;
@@ -92,6 +92,23 @@ impl<'t> KernelCode<'t> {
         let (first, last) = self.ranges.entry(None).or_insert((start, next));
         *first = (*first).min(start);
         *last = (*last).max(next | (PAGE - 1));
+    }
+
+    /// The first address after the kernel itself, or after the modules if the text has no frame of the kernel itself, from which
+    /// `size` bytes are in no module.
+    fn free_start(&self, size: u64) -> u64 {
+        let core = self.ranges.get(&None).map(|(_, last)| *last);
+        let mut end = core.unwrap_or_default();
+        // In the order of their addresses.
+        let mut modules: Vec<_> = self.ranges.values().collect();
+        modules.sort_unstable();
+        for (first, last) in modules {
+            if core.is_none() || *first <= end.saturating_add(size) {
+                end = end.max(*last);
+            }
+        }
+        // A frame may have an address near the highest possible one: leave 4 GiB for the inlined functions.
+        end.saturating_add(1).min(u64::MAX - (1 << 32))
     }
 
     /// Whether any function has a name.

@@ -287,6 +287,27 @@ fn callchains_lead_to_functions() {
 }
 
 #[test]
+fn modules_stay_separate_from_inlined_functions_of_the_kernel() {
+    // [n] follows the kernel itself without a gap for the inlined function.
+    for modules in [
+        "\tffffffffc0000110 m+0x10 ([m])\n",
+        "\tffffffff81001110 n+0x10 ([n])\n\tffffffffc0000110 m+0x10 ([m])\n",
+    ] {
+        let text = format!(
+            "sh 1 [000] 1.000001: 5 cycles:\n\tffffffff81000110 inner (inlined)\n\
+            \tffffffff81000110 sys+0x10 ([kernel.kallsyms])\n{modules}\n"
+        );
+        let imported = ScriptText::new(text.as_bytes()).write(Cursor::new(Vec::new()), &[]);
+        let files = imported.expect("a recording").symbol_files;
+        let kallsyms = String::from_utf8_lossy(&files[0].bytes);
+        assert!(
+            kallsyms.contains("ffffffffc0000100 t m\t[m]\n") && kallsyms.contains(" T inner\n"),
+            "{kallsyms}"
+        );
+    }
+}
+
+#[test]
 fn frames_at_the_last_address_are_kept() {
     let text = "sh 1 [000] 1.000001: 5 cycles:\n\tffffffffffffffff inner (inlined)\n\
         \tffffffffffffffff end+0x1 ([kernel.kallsyms])\n\t0 low+0x0 ([module])\n\tffffffffffffffff high+0x0 ([module])\n\n";
