@@ -275,6 +275,61 @@ fn a_deleted_program_keeps_its_names() {
     );
 }
 
+/// The program loads a library that it has deleted.
+#[test]
+fn a_deleted_library_keeps_its_names() {
+    let scratch = Scratch::new();
+    let file = |name: &str| scratch.path().join(name);
+    let library =
+        "volatile long sum; void spin_here(void) { for (long i = 0; i < 1000000; i++) sum += i; }";
+    let program = r#"#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    char path[64];
+    sprintf(path, "/proc/self/fd/%d", open(argv[1], O_RDONLY));
+    unlink(argv[1]);
+    void (*spin)(void) = (void (*)(void))dlsym(dlopen(path, RTLD_NOW), "spin_here");
+    for (;;) spin();
+}"#;
+    std::fs::write(file("library.c"), library).expect("writable");
+    std::fs::write(file("program.c"), program).expect("writable");
+    let compile = |words: &[&str]| {
+        let mut compiler = Command::new("cc");
+        compiler.arg("-O1").args(words).current_dir(scratch.path());
+        assert!(compiler.status().expect("a C compiler").success());
+    };
+    compile(&["-o", "program", "program.c", "-ldl"]);
+    for layout in [&[][..], &["--threads"]] {
+        compile(&[
+            "-shared",
+            "-fPIC",
+            "-Wl,--build-id",
+            "-o",
+            "library.so",
+            "library.c",
+        ]);
+        let words = [
+            &["record", "-o", "perf.data", "-e", "cpu-clock:u"],
+            layout,
+            &["--duration", "0.3", "--", "./program", "./library.so"],
+        ];
+        let recorded = rperf_in(&scratch, &words.concat()).finish();
+        let recorded = recorded.expect("rperf starts");
+        assert_eq!(recorded.status, 0, "{}", recorded.stderr);
+        let words = ["report", "--stdio", "-s", "dso,sym"];
+        let report = rperf_in(&scratch, &words).finish().expect("rperf starts");
+        let is_named =
+            |line: &str| line.contains("library.so (deleted)") && line.contains("spin_here");
+        assert!(
+            report.stdout.lines().any(is_named),
+            "{layout:?}: {}",
+            report.stdout
+        );
+    }
+}
+
 #[test]
 fn ids_of_a_pid_namespace_are_translated() {
     let test = "commands::record_targets::ids_of_a_pid_namespace_are_translated";

@@ -11,7 +11,6 @@ use std::thread::{self, Builder, ScopedJoinHandle};
 
 use rperf_perfdata::PartWriter;
 use rperf_sys::{AffinityGuard, CpuList};
-use rperf_wire::SampleType;
 
 use crate::Error;
 use crate::counted_output::{CountedOutput, write_error};
@@ -39,12 +38,13 @@ struct LaneRing {
 }
 
 /// Creates the lanes of a recording, each with the rings of its share. The n-th ring is written to the n-th of
-/// `files`. Without shares, `rings` is unchanged; otherwise it is empty until [`Lane::merge`].
+/// `files`; `stats` creates the empty statistics of a file. Without shares, `rings` is unchanged; otherwise it is empty until
+/// [`Lane::merge`].
 pub(crate) fn lanes(
     shares: Vec<ThreadShare>,
     rings: &mut RingSet,
     files: Vec<File>,
-    sample_type: SampleType,
+    stats: impl Fn() -> RecordStats,
     compress: bool,
 ) -> Vec<Lane> {
     if shares.is_empty() {
@@ -54,7 +54,7 @@ pub(crate) fn lanes(
     let mut parts: Vec<LaneRing> = parts
         .map(|((cpu, rings), file)| {
             let output_sink = OutputStream::Part(PartWriter::new(file));
-            let sink = CountedOutput::new(output_sink, RecordStats::new(sample_type), compress);
+            let sink = CountedOutput::new(output_sink, stats(), compress);
             LaneRing { cpu, rings, sink }
         })
         .collect();

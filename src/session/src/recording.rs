@@ -156,20 +156,17 @@ impl LiveRecording {
         };
         let created = RecordingOutput::create(&completion, rings.count())?;
         let (sample_type, statistics_fields) = (opened.sample_type(), opened.statistics_fields());
+        let stats = || RecordStats::new(statistics_fields).with_deleted_files(&request.roots.proc);
         Ok(Self {
             opened,
             lanes: lanes(
                 shares,
                 &mut rings,
                 created.files,
-                statistics_fields,
+                stats,
                 request.output.compress,
             ),
-            sink: CountedOutput::new(
-                created.output_sink,
-                RecordStats::new(statistics_fields).with_deleted_files(&request.roots.proc),
-                request.output.compress,
-            ),
+            sink: CountedOutput::new(created.output_sink, stats(), request.output.compress),
             records: RecordBuffer::new(SampleIdLayout::new(sample_type).size()),
             earlier: Summary::default(),
             rings,
