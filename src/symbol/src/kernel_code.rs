@@ -35,8 +35,8 @@ impl KernelCode {
         code.get(usize::try_from(address.checked_sub(self.start)?).ok()?..)
     }
 
-    /// The segment of a vmlinux that contains the run-time address `address`; `None` if there is none, if the file has no code,
-    /// or if it is not of a kernel.
+    /// The segment of a vmlinux that contains the run-time address `address`, without its zero-filled data; `None` if there is
+    /// none, if the file has no code, or if it is not of a kernel.
     #[must_use]
     pub fn of_image(image: &DebugSource, address: u64) -> Option<Self> {
         let AddressMap::Shift(distance) = image.addresses else {
@@ -49,7 +49,7 @@ impl KernelCode {
             return None;
         }
         let offset = usize::try_from(segment.offset).ok()?;
-        let end = offset.checked_add(usize::try_from(segment.memory_size).ok()?)?;
+        let end = offset.checked_add(usize::try_from(segment.file_size).ok()?)?;
         Some(Self {
             header: image.bytes.clone(),
             start: segment.address.wrapping_add(distance),
@@ -159,6 +159,11 @@ mod tests {
 
     /// An ELF file with one segment: 16 bytes of code at `START`.
     fn kcore() -> Vec<u8> {
+        elf_file(16)
+    }
+
+    /// The same with a segment of `memory_size` bytes.
+    fn elf_file(memory_size: u64) -> Vec<u8> {
         let mut file = b"\x7fELF\x02\x01\x01".to_vec();
         file.resize(16, 0);
         let halves = |file: &mut Vec<u8>, numbers: &[u16]| {
@@ -174,7 +179,7 @@ mod tests {
         halves(&mut file, &[0, 0, 64, 56, 1, 0, 0, 0]);
         // The program header: type, flags; file offset, virtual and physical address, size in the file and in memory, alignment.
         halves(&mut file, &[1, 0, 5, 0]);
-        longs(&mut file, &[120, START, 0, 16, 16, 1]);
+        longs(&mut file, &[120, START, 0, 16, memory_size, 1]);
         file.extend(0..16);
         file
     }
@@ -199,17 +204,32 @@ mod tests {
         Some(loaded.at(range.start)?.to_vec())
     }
 
-    #[test]
-    fn a_vmlinux_has_the_code_of_a_kernel_that_was_moved() {
-        let moved = 0x20_0000;
-        let image = DebugSource {
+    /// A vmlinux of a kernel that runs `moved` bytes after its addresses in the file.
+    fn vmlinux(bytes: Vec<u8>, moved: u64) -> DebugSource {
+        DebugSource {
             object: "[kernel.kallsyms]".into(),
             kind: ObjectKind::Kernel,
             build_id: None,
             path: "/boot/vmlinux".into(),
-            bytes: kcore().into(),
+            bytes: bytes.into(),
             addresses: AddressMap::Shift(moved),
-        };
+        }
+    }
+
+    #[test]
+    fn zero_filled_data_is_no_code() {
+        let mut file = elf_file(32);
+        // Other contents follow the segment.
+        file.extend([0xff; 32]);
+        let code = KernelCode::of_image(&vmlinux(file, 0), START).unwrap();
+        assert_eq!(code.at(START + 14), Some(&[14, 15][..]));
+        assert_eq!(code.at(START + 20), None);
+    }
+
+    #[test]
+    fn a_vmlinux_has_the_code_of_a_kernel_that_was_moved() {
+        let moved = 0x20_0000;
+        let image = vmlinux(kcore(), moved);
         let start = START + moved;
         let code = KernelCode::of_image(&image, start + 2).unwrap();
         assert_eq!(code.at(start + 14), Some(&[14, 15][..]));

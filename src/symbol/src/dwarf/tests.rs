@@ -27,6 +27,7 @@ fn offsets_and_kernel_addresses_become_addresses_in_the_file() {
     let segment = |offset, address, memory_size| Segment {
         address,
         offset,
+        file_size: memory_size,
         memory_size,
     };
     // Data whose zero-filled end overlaps the following text in terms of file offsets.

@@ -35,6 +35,8 @@ pub(crate) struct Section<'a> {
 pub(crate) struct Segment {
     pub(crate) address: u64,
     pub(crate) offset: u64,
+    pub(crate) file_size: u64,
+    /// With zero-filled data, which is not in the file.
     pub(crate) memory_size: u64,
 }
 
@@ -159,6 +161,7 @@ impl<'a> ElfImage<'a> {
                 PT_LOAD => image.segments.push(Segment {
                     address: segment.p_vaddr(endian).into(),
                     offset: segment.p_offset(endian).into(),
+                    file_size: segment.p_filesz(endian).into(),
                     memory_size: segment.p_memsz(endian).into(),
                 }),
                 PT_NOTE => image.notes.extend(segment.data(endian, bytes).ok()),
