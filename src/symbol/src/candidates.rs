@@ -112,16 +112,24 @@ fn debug_link(files: &dyn Files, paths: &SearchPaths, path: &Path) -> Option<Pat
     let bytes = files.read(&object).ok()?;
     let image = ElfImage::parse(&bytes).ok()?;
     let name = Path::new(OsStr::from_bytes(image.debug_link()?));
-    let dir = object.parent()?;
-    let mut places = vec![dir.join(name), dir.join(".debug").join(name)];
-    places.extend(
-        paths
-            .debug_dirs
-            .iter()
-            .map(|root| join_below(root, dir).join(name)),
-    );
     // perf uses the first one that exists and ignores the others.
-    places.into_iter().find(|place| files.read(place).is_ok())
+    let mut places = debug_link_places(paths, path, name);
+    places.find(|place| files.read(place).is_ok())
+}
+
+/// Returns the paths of the debug file `name` of an object: next to the object, in `.debug`, and below the debug roots.
+fn debug_link_places<'p>(
+    paths: &'p SearchPaths,
+    object: &'p Path,
+    name: &'p Path,
+) -> impl Iterator<Item = PathBuf> + 'p {
+    object.parent().into_iter().flat_map(move |dir| {
+        let roots = paths.debug_dirs.iter().map(|root| join_below(root, dir));
+        let dirs = [dir.to_owned(), dir.join(".debug")]
+            .into_iter()
+            .chain(roots);
+        dirs.map(move |dir| paths.under_symfs(&dir).join(name))
+    })
 }
 
 /// Returns the first two hexadecimal digits of a build-id, and the others.
@@ -129,4 +137,30 @@ fn split(id: &BuildId) -> (String, String) {
     let mut first = id.to_string();
     let rest = first.split_off(first.len().min(2));
     (first, rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_files_by_link_are_below_symfs() {
+        let places = |symfs: Option<&str>| {
+            let paths = SearchPaths {
+                symfs: symfs.map(PathBuf::from),
+                ..SearchPaths::new(None)
+            };
+            let places: Vec<_> =
+                debug_link_places(&paths, Path::new("/bin/app"), Path::new("app.dbg")).collect();
+            places
+        };
+        let expected = [
+            "/bin/app.dbg",
+            "/bin/.debug/app.dbg",
+            "/usr/lib/debug/bin/app.dbg",
+        ];
+        assert_eq!(places(None), expected.map(PathBuf::from));
+        let below = expected.map(|place| PathBuf::from(format!("/target{place}")));
+        assert_eq!(places(Some("/target")), below);
+    }
 }
