@@ -202,12 +202,12 @@ impl<'r, 'w> UserStacks<'r, 'w> {
             let stacks = of_cause.clone().map(|(_, stacks)| stacks).sum();
             let objects = of_cause.filter_map(|((_, module), stacks)| {
                 let dso = self.resolver.dso_of((*module)?)?;
-                Some((stacks, &self.resolver.world().dso(dso).name))
+                Some((&*self.resolver.world().dso(dso).name, *stacks))
             });
             (stacks > 0).then_some(TruncatedStacks {
                 cause,
                 stacks,
-                object: objects.max().map(|(_, name)| name.clone()),
+                object: most_frequent(objects).map(str::to_owned),
             })
         });
         StackSummary {
@@ -374,6 +374,19 @@ impl<'r, 'w> UserStacks<'r, 'w> {
     }
 }
 
+/// Returns the object with the most stacks; of several, the last one by name. An object may occur several times: each function of a
+/// run-time compiler is a module.
+fn most_frequent<'n>(counts: impl Iterator<Item = (&'n str, u64)>) -> Option<&'n str> {
+    let mut sums: FxHashMap<&str, u64> = FxHashMap::default();
+    for (name, stacks) in counts {
+        *sums.entry(name).or_default() += stacks;
+    }
+    let most = sums
+        .into_iter()
+        .max_by_key(|(name, stacks)| (*stacks, *name));
+    most.map(|(name, _)| name)
+}
+
 /// The module of stacks that cannot be unwound at all, for which no code is looked up.
 const NO_MODULE: Option<ModuleId> = None;
 
@@ -480,5 +493,16 @@ impl<F: Fold> UnwoundFold<'_, '_, '_, F> {
         let mut complete = sample.clone();
         complete.wire.callchain = Some(chain);
         self.inner.sample(world, &complete);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::most_frequent;
+
+    #[test]
+    fn stacks_of_functions_of_one_object_are_added_up() {
+        let counts = [("perf-7.map", 2), ("libc.so", 3), ("perf-7.map", 2)];
+        assert_eq!(most_frequent(counts.into_iter()), Some("perf-7.map"));
     }
 }
