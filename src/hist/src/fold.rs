@@ -171,7 +171,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
                 ColumnSum {
                     period: count,
                     samples: count,
-                    latency: self.latency(sample, count),
+                    latency: self.latency(sample, sample.period).saturating_mul(count),
                 }
             }
             _ => ColumnSum {
@@ -277,9 +277,14 @@ impl<'n, 'w> SampleFold<'n, 'w> {
             payload: payload.unwrap_or_default(),
             chain,
         };
+        // A branch counts 1, which cannot be divided: as in perf, it has the latency of the sample.
+        let latency_period = match values.branch {
+            Some(_) => sample.period,
+            None => values.period,
+        };
         let weight = StackWeight {
             period: values.period,
-            extras: self.extras(sample, values.period),
+            extras: self.extras(sample, latency_period),
             ..StackWeight::of(sample)
         };
         self.add(&key, weight);

@@ -2,21 +2,30 @@
 
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::Arc;
 
 use rperf_perfdata::PerfData;
-use rperf_replay::Replay;
-use rperf_resolve::Resolver;
+use rperf_replay::{Order, Replay, Sample, World};
+use rperf_resolve::{Frame, Resolver};
 use rperf_symbol::{MemoryFiles, SearchPaths};
 use rperf_wire::SampleType;
 
 use crate::{
-    Direction, GraphForm, GraphOptions, Histogram, HistogramOptions, NamingContext, NoPayloads,
-    RecordingInfo, parse_fields,
+    CountedItems, Direction, GraphForm, GraphOptions, Histogram, HistogramOptions, NamingContext,
+    NoPayloads, Parallelism, RecordingInfo, SampleTreatment, SelectSamples, parse_fields,
 };
 
-/// The histogram of each event of a recording. A worker resolves the stacks that it has collected when they take more than
-/// `max_bytes` bytes.
-fn histograms(data: &PerfData<'_>, options: &HistogramOptions, max_bytes: usize) -> Vec<Histogram> {
+/// Accepts all samples.
+const EVERY_SAMPLE: Option<&dyn SelectSamples> = None;
+
+/// The histogram of each event of a recording, of the samples that `select` accepts. A worker resolves the stacks that it has
+/// collected when they take more than `max_bytes` bytes.
+fn histograms(
+    data: &PerfData<'_>,
+    options: &HistogramOptions,
+    select: Option<&dyn SelectSamples>,
+    max_bytes: usize,
+) -> Vec<Histogram> {
     let replay = Replay::open(data).expect("a valid recording");
     // No object files: functions are unknown.
     let files = MemoryFiles::default();
@@ -37,8 +46,7 @@ fn histograms(data: &PerfData<'_>, options: &HistogramOptions, max_bytes: usize)
     let threads = NonZeroUsize::new(2).expect("not zero");
     let mut naming = NamingContext::new(options, &source, &resolver, threads);
     naming.max_bytes = max_bytes;
-    let every_sample = None;
-    let samples = replay.fold(threads, || naming.sample_fold(every_sample));
+    let samples = replay.fold(threads, || naming.sample_fold(select));
     let folded = samples.finish(threads);
     naming.histograms(folded)
 }
@@ -66,8 +74,8 @@ fn rows_do_not_depend_on_when_stacks_are_named() {
     for name in ["cycles.data", "dwarf.data", "group.data", "branches.data"] {
         let bytes = std::fs::read(fixtures.join(name)).expect("a fixture");
         let data = PerfData::parse(&bytes).expect("a valid file");
-        let at_the_end = histograms(&data, &options, usize::MAX);
-        let at_once = histograms(&data, &options, 0);
+        let at_the_end = histograms(&data, &options, EVERY_SAMPLE, usize::MAX);
+        let at_once = histograms(&data, &options, EVERY_SAMPLE, 0);
         for (one, other) in at_the_end.iter().zip(&at_once) {
             // `all` is the total of the event.
             assert_eq!((one.all, &one.rows), (other.all, &other.rows), "{name}");
@@ -76,4 +84,47 @@ fn rows_do_not_depend_on_when_stacks_are_named() {
     }
     // Otherwise the histograms are almost empty, and their equality means nothing.
     assert!(compared > 50, "{compared} rows");
+}
+
+/// No sample has a row.
+struct AllFiltered;
+
+impl SelectSamples for AllFiltered {
+    fn sample(&self, _world: &World, _sample: &Sample<'_>) -> SampleTreatment {
+        SampleTreatment::Filtered
+    }
+
+    fn frame(&self, _resolver: &Resolver<'_>, _frame: &Frame) -> SampleTreatment {
+        SampleTreatment::Filtered
+    }
+}
+
+/// A branch counts 1, but it has the latency of its sample.
+#[test]
+fn branches_have_latencies_while_threads_run_in_parallel() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/x86_64");
+    let bytes = std::fs::read(fixtures.join("branches.data")).expect("a fixture");
+    let data = PerfData::parse(&bytes).expect("a valid file");
+    let columns = parse_fields("overhead,latency,symbol_to").expect("known words");
+    let sums = |threads, select| {
+        let options = HistogramOptions {
+            order_by: columns.clone(),
+            columns: columns.clone(),
+            counted: CountedItems::Branches,
+            parallelism: Some(Arc::new(Parallelism::new(vec![(
+                Order::default(),
+                threads,
+            )]))),
+            ..HistogramOptions::default()
+        };
+        let histograms = histograms(&data, &options, select, usize::MAX);
+        let first = histograms.into_iter().next().expect("an event");
+        let rows: u64 = first.rows.iter().map(|row| row.weights.latency).sum();
+        (rows, first.all)
+    };
+    let (alone, all) = sums(1, EVERY_SAMPLE);
+    assert!(alone > all.samples);
+    let (in_parallel, all) = sums(2, EVERY_SAMPLE);
+    assert!(in_parallel <= alone / 2 && in_parallel + all.samples >= alone / 2);
+    assert_eq!(sums(2, Some(&AllFiltered)), (0, all));
 }
