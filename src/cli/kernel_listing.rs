@@ -199,7 +199,12 @@ impl Read for CopyingReader {
 /// Whether all addresses are zero, because this user may not see them (`kernel.kptr_restrict`).
 fn are_hidden(text: &[u8]) -> bool {
     let mut lines = text.split(|byte| *byte == b'\n');
-    lines.all(|line| line.iter().take(16).all(|digit| *digit == b'0'))
+    // An address has 16 digits, in 32-bit kernels 8.
+    lines.all(|line| {
+        line.iter()
+            .take_while(|byte| **byte != b' ')
+            .all(|digit| *digit == b'0')
+    })
 }
 
 #[cfg(test)]
@@ -290,7 +295,10 @@ mod tests {
     fn hidden_addresses_are_not_copied() {
         let scratch = rperf_testkit::Scratch::new();
         let hidden = b"0000000000000000 A first\n0000000000000000 T _text\n";
-        assert_eq!(read_and_copy(scratch.path(), hidden, key("a")), hidden);
-        assert_eq!(copy(scratch.path(), &key("a")), None);
+        let hidden_32_bit = b"00000000 A first\n00000000 T _text\n";
+        for hidden in [&hidden[..], hidden_32_bit] {
+            assert_eq!(read_and_copy(scratch.path(), hidden, key("a")), hidden);
+            assert_eq!(copy(scratch.path(), &key("a")), None);
+        }
     }
 }
