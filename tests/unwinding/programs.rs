@@ -41,7 +41,8 @@ pub(super) const STATIC: Program = stacks("static", &["-O2", "-static", "-pthrea
 pub(super) const STRIPPED: Program = stacks("stripped", &["-O2", "-s", "-pthread"]);
 /// Stripped after compilation, with a link to a separate debug file.
 pub(super) const SEPARATE_DEBUG: Program = stacks("separate_debug", &["-O2", "-g", "-pthread"]);
-/// A program with a function that recurses as often as the program's argument says.
+/// A program with a function that recurses as often as the program's argument says. Its test records it, not
+/// [`ProgramFolder::record_with`].
 pub(super) const RECURSION: Program = Program {
     source: "recursion.c",
     ..stacks("recursion", &["-O1", "-g"])
@@ -226,7 +227,7 @@ impl ProgramFolder {
             "-F",
             "2500",
         ];
-        // The program's argument is the CPU time to take, in milliseconds; ia32.c ignores it.
+        // The argument of programs other than `RECURSION` is the CPU time to take, in milliseconds; ia32.c ignores it.
         let workload = ["--call-graph", kind, "--", &command, "300"];
         let line = [&line[..], options, &workload].concat();
         let recorded = self.rperf(&line);

@@ -103,7 +103,7 @@ impl<K: Hash + Eq, B> Spans<K, B> {
     pub fn begin(&mut self, key: K, time: u64, data: B) {
         let losses = self.losses;
         let spare = &mut self.spare;
-        let open = self
+        let stack = self
             .open
             .entry(key)
             .or_insert_with(|| spare.pop().unwrap_or_default());
@@ -112,14 +112,14 @@ impl<K: Hash + Eq, B> Spans<K, B> {
             data,
             losses,
         };
-        let is_open = !open.is_empty();
+        let is_open = !stack.is_empty();
         self.counts.repeated += u64::from(is_open);
         match self.repeated {
             RepeatedStart::Continues if is_open => return,
-            RepeatedStart::Restarts if is_open => open.clear(),
+            RepeatedStart::Restarts if is_open => stack.clear(),
             _ => self.counts.open += 1,
         }
-        open.push(new_span);
+        stack.push(new_span);
     }
 
     /// Ends the innermost span of a key and returns it; `None` if none is open.
@@ -171,7 +171,7 @@ impl<K: Hash + Eq, B> Spans<K, B> {
     /// Returns the open spans, in no particular order.
     pub fn open_spans(&self) -> impl Iterator<Item = (&K, &OpenSpan<B>)> {
         let spans = self.open.iter();
-        spans.flat_map(|(key, open)| open.iter().map(move |open| (key, open)))
+        spans.flat_map(|(key, stack)| stack.iter().map(move |open| (key, open)))
     }
 
     /// Removes and returns the innermost open span of a key.

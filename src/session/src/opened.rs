@@ -82,7 +82,7 @@ fn statistics_fields(first: SampleType, mut types: impl Iterator<Item = SampleTy
     )
 }
 
-/// Opens the events and maps their rings.
+/// Opens the events, sets their filters, and maps their rings and AUX areas.
 fn open(
     request: &RecordRequest,
     cpu_tasks: &mut CpuTasks,
@@ -98,12 +98,12 @@ fn open(
     attach_filters(request, &events)?;
     // The limit of locked memory of an unprivileged user covers both rings and AUX areas, so rings get half of their default
     // size.
-    let is_shared = request
+    let limit_is_shared = request
         .observe
         .traces
         .as_ref()
         .is_some_and(|traces| !traces.privileged);
-    let default = || default_pages(&sysctl) >> u32::from(is_shared);
+    let default = || default_pages(&sysctl) >> u32::from(limit_is_shared);
     let pages = request.rings.pages.unwrap_or_else(|| default().max(1));
     let (mut rings, overwrite_rings) = map_rings(&events, pages, observer)?;
     map_areas(request, &events, &mut rings, observer)?;
@@ -144,6 +144,7 @@ fn attach_filters(request: &RecordRequest, events: &[OpenEvent]) -> Result<(), E
             let attached = open_counter.counter.attach(program.as_ref());
             attached.map_err(|cause| Error::Filter {
                 event: event.event.spec.name.clone(),
+                // The option that the program is made from: a program has no text to show.
                 filter: "--filter".to_owned(),
                 cause,
             })?;

@@ -55,9 +55,9 @@ pub(crate) struct RecordStats {
     pub(crate) times: Option<(u64, u64)>,
     /// Files with executable mappings, each with the id of a process that maps it.
     pub(crate) mapped: HashMap<MappedName, u32>,
-    /// Sampled code pages.
+    /// Sampled code pages, by which the files with samples are found.
     pub(crate) sampled_pages: CodePages,
-    /// Deleted files among `mapped`, if they are kept.
+    /// Deleted files among `mapped`, kept open; none without [`RecordStats::with_deleted_files`].
     pub(crate) deleted: DeletedFiles,
     /// Number of processes whose mappings took too long to read; set when records are synthesized.
     pub(crate) truncated_maps: u64,
@@ -85,7 +85,7 @@ impl RecordStats {
         }
     }
 
-    /// Also keeps deleted files that are mapped, which are opened through the procfs at `proc`.
+    /// Also opens deleted files that are mapped, through the procfs at `proc`, and keeps them open.
     pub(crate) fn with_deleted_files(mut self, proc: &Path) -> Self {
         self.deleted = DeletedFiles::new(proc);
         self
@@ -274,9 +274,9 @@ mod tests {
         );
     }
 
-    /// AUX records with gaps or collisions are counted, too.
+    /// A record with two of the flags is counted for each of them.
     #[test]
-    fn truncated_traces_are_counted_by_cause() {
+    fn aux_records_are_counted_by_flag() {
         /// `PERF_AUX_FLAG_OVERWRITE`, which is not counted.
         const OVERWRITE: u64 = 2;
         let mut stats = RecordStats::new(SampleType::IP);

@@ -10,10 +10,10 @@ pub const IDLE_STATES: usize = 7;
 /// The frequency of a CPU from a time on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrequencyStep {
-    /// The time of the change, in nanoseconds.
+    /// The time of the change, in nanoseconds: the first one if it changed several times in a cell of the [`TimeGrid`].
     pub time: u64,
-    /// The frequency in kHz: the highest one if it changed several times in a cell of the [`TimeGrid`]. Changes before the start
-    /// of the chart belong to its first cell.
+    /// The frequency in kHz: the highest one if it changed several times in a cell. Changes before the start of the chart belong
+    /// to its first cell.
     pub khz: u32,
 }
 

@@ -207,8 +207,8 @@ mod tests {
         line
     }
 
-    /// The start, end and nanoseconds in each state of the expected pieces: each long state alone; short ones in sequence that
-    /// begin in the same cell together.
+    /// The start, end and nanoseconds in each state of the expected pieces: one for each long state, and one for each sequence of
+    /// short states that begin in the same cell.
     fn oracle(states: &[(u64, u64, usize)], grid: &TimeGrid) -> Vec<(u64, u64, [u64; 3])> {
         let is_long = |state: &(u64, u64, usize)| state.1 - state.0 >= grid.cell();
         let mut pieces = Vec::new();

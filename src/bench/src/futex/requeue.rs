@@ -53,6 +53,7 @@ impl Requeue {
         thread::scope(|thread_scope| {
             let waiters = Waiters::start(thread_scope, self.threads, place, wait)?;
             let start = Instant::now();
+            // Repeats the call until all threads are moved or woken, and returns their number.
             let reached = waiters.until_all(|| {
                 let (from, to) = (&words.wait_word, &words.target);
                 match self.pi {

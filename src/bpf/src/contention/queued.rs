@@ -35,6 +35,7 @@ pub(super) fn note_begin(b: &mut ProgramBuilder, at: i16) {
     for offset in [thread::WAITING_SINCE, thread::TOTAL, thread::IS_OFF_CPU] {
         b.store(Double, R10, NEW + offset, 0);
     }
+    // The offsets of the key and the value on the stack; a failure is counted in `LOST_TASKS`.
     add(b, RUN_QUEUE_TIMES, [TASK, NEW], LOST_TASKS);
     b.store(Double, R10, at, 0);
     b.jump(done);
@@ -51,7 +52,7 @@ const NEW: i16 = SUM_KEY - 8;
 const _: () = assert!(NEW + SIZE <= WAIT);
 
 /// Leaves in `R1` for how long the current task has waited for CPUs since the wait began; 0 if the task has no value of
-/// [`RUN_QUEUE_TIMES`], or one that was created during the wait. `R8` is the number that [`note_begin`] stored.
+/// [`RUN_QUEUE_TIMES`], or one whose total is smaller than `R8`, the number that [`note_begin`] stored.
 pub(super) fn since_begin(b: &mut ProgramBuilder) {
     let (unknown, done) = (b.label(), b.label());
     look_up(b, RUN_QUEUE_TIMES, TASK);
@@ -102,7 +103,7 @@ pub(super) fn switch(pid: i16) -> ProgramBuilder {
     b.load(Double, R3, R6, 8);
     find(&mut b, pid, next);
     b.store(Double, R0, thread::IS_OFF_CPU, 1);
-    // Keeps `R0`.
+    // Reads `preempt` from the context at `R6`, and keeps `R0`.
     jump_if_preempted(&mut b, runnable);
     // The state is an unsigned int; 0 is TASK_RUNNING.
     b.load(Word, R1, R6, 24);
@@ -127,10 +128,11 @@ pub(super) fn switch(pid: i16) -> ProgramBuilder {
     b
 }
 
-/// Leaves in `R0` the address of the task's value in [`RUN_QUEUE_TIMES`]; `R3` is the task. Goes to `other` for tasks without
-/// one, for idle tasks, and if the id cannot be read.
+/// Leaves in `R0` the address of the task's value in [`RUN_QUEUE_TIMES`]; `R3` is the address of its `task_struct`. Goes to
+/// `other` for tasks without a value, for idle tasks, and if the id cannot be read.
 fn find(b: &mut ProgramBuilder, pid: i16, other: Label) {
     b.operate(Add, R3, i32::from(pid));
+    // The thread id is read into the stack at `INDEX`.
     b.store(Word, R10, INDEX, 0);
     b.address(R1, R10, i32::from(INDEX));
     b.set(R2, 4);

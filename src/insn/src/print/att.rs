@@ -9,7 +9,7 @@ use super::x86::{
 
 impl Style for GasFormatter {
     fn fix_name(&self, insn: &Instruction, name: &mut String) {
-        // objdump prints no suffix for an instruction's default size: in 64-bit mode, 64 bits for the following ones; 32 bits
+        // objdump prints no suffix for an instruction's default size: `q` (only in 64-bit mode) for these four mnemonics, and `l`
         // for a far return.
         let is_64_bit_by_default = matches!(
             insn.mnemonic(),
