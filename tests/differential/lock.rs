@@ -155,6 +155,7 @@ fn contended_locks_are_shown_alike() {
         let (tool, owners) = [(Tool::Perf, None), (Tool::Rperf, Some("--owners"))][number % 2];
         let file = format!("{name}.data");
         let mut skipped = None;
+        // If there are differences, records and compares again, a few times.
         all_differences.extend(settled(|| {
             let record = ["lock", "record", "-o", &file, "-a"];
             let load = ["--", "sh", "-c", command];
@@ -173,8 +174,8 @@ fn contended_locks_are_shown_alike() {
     assert_alike(&all_differences);
 }
 
-/// Rows are in descending order of the column. Times are compared in nanoseconds, with the digits that are printed (three or
-/// more).
+/// Rows are in descending order of the column. Times are printed with different units, and rounded to three or more digits: the
+/// printed values are compared, in nanoseconds.
 #[test]
 fn rows_are_in_order_of_their_key() {
     const NAME: &str = "rows_are_in_order_of_their_key";
@@ -197,6 +198,7 @@ fn rows_are_in_order_of_their_key() {
         return skip(NAME, &made.stderr);
     }
     for (line, column) in [SAME, CONTENTION].concat() {
+        // `info` sorts by no value; `-v` adds statistics of bad sequences, which have digits but are not rows.
         if line.contains(&"info") || line.contains(&"-v") {
             continue;
         }

@@ -12,7 +12,8 @@ use rperf_sys::{Epoll, EpollMode, EventFd, raise_open_files_limit};
 
 use crate::BenchError;
 
-/// The `data` of epoll_ctl(2) for members of a set whose events are not read, or only for whether there is one.
+/// The `data` of epoll_ctl(2) for members of two kinds of sets: those that are not waited for, and those of which only whether
+/// they have an event is used.
 const UNUSED_DATA: u64 = 0;
 
 /// Raises the limit of open files, then creates `per_thread` descriptors for each of `threads` threads.

@@ -395,6 +395,7 @@ fn processor_vendor() -> String {
 fn opened_by_rperf(case: &Case, has_pmu: bool) -> Vec<String> {
     let mut specs: Vec<EventSpec> = if case.events.is_empty() {
         let may_profile_kernel = true;
+        // `default_event` takes a cpuid, but uses only its first part, the vendor.
         vec![default_event(may_profile_kernel, &processor_vendor())]
     } else {
         parse(case.events, &catalogue()).unwrap()
@@ -482,8 +483,8 @@ fn attrs_match_perf() {
             scope.spawn(move || differences(cases, sleeper_pid, &file))
         };
         let workers: Vec<_> = cases.chunks(share).enumerate().map(compare).collect();
-        let differences = workers.into_iter().map(|worker| worker.join().unwrap());
-        differences.flatten().collect()
+        let wrong = workers.into_iter().map(|worker| worker.join().unwrap());
+        wrong.flatten().collect()
     });
     sleeper.kill().unwrap();
     sleeper.wait().unwrap();

@@ -44,8 +44,9 @@ pub(crate) struct UsedProperties {
     /// By event, whether weights have two parts besides the total (`PERF_SAMPLE_WEIGHT_STRUCT`).
     weight_parts: Vec<bool>,
     counts_branches: bool,
+    /// Number of running threads over time, for latencies and the key `parallelism`; `None` if unknown or not needed.
     parallelism: Option<Arc<Parallelism>>,
-    /// Whether the sums of weights are used.
+    /// Whether the sums of sample weights ([`Weights::costs`](crate::histogram::Weights::costs)) are used.
     counts_costs: bool,
 }
 
@@ -112,7 +113,8 @@ impl UsedProperties {
         parallelism.map(|parallelism| parallelism.at(sample.order))
     }
 
-    /// Whether sums other than periods and samples are used.
+    /// Whether sums other than periods and samples are counted: costs, or latencies (if the parallelism is known). Both are then
+    /// counted.
     pub(crate) fn any_optional_sum(&self) -> bool {
         self.counts_costs || self.parallelism.is_some()
     }

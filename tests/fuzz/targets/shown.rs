@@ -28,7 +28,8 @@ fuzz_target!(|bytes: &[u8]| {
     };
     if data.is_compressed() {
         let mut records = Vec::new();
-        // The recording is one file, not a directory: it has no other parts.
+        // The recording is one file, not a directory: it has no other parts. `summary`: the number of compressed records, and the
+        // first error.
         if let Ok(summary) = data.unpack(&[], &mut records) {
             write_texts(&data.with_records(&records, summary), bytes).expect("memory");
         }
@@ -77,6 +78,7 @@ fn write_dump(replay: &Replay<'_>, out: &mut Vec<u8>) -> io::Result<()> {
         ..
     } in replay.ordered_records()
     {
+        // The text is not checked: the target finds panics.
         out.clear();
         let content = match &recorded {
             RecordContent::Sample(sample) => {
@@ -93,9 +95,12 @@ fn write_dump(replay: &Replay<'_>, out: &mut Vec<u8>) -> io::Result<()> {
             }
             RecordContent::UnknownEvent => DumpContent::UnknownEvent,
             RecordContent::Broken(error) => DumpContent::Broken(error),
-            RecordContent::Kernel { body, record } => DumpContent::Kernel {
+            RecordContent::Kernel {
                 body,
-                trailer: record.id,
+                record: non_sample,
+            } => DumpContent::Kernel {
+                body,
+                trailer: non_sample.id,
             },
             _ => DumpContent::User,
         };

@@ -59,17 +59,17 @@ struct AllocatorState {
 impl AllocatorState {
     fn size_percentiles(&self) -> Option<[u64; 3]> {
         let counts = self.by_size.iter().map(|(size, count)| (*size, *count));
-        let mut sizes: Vec<(u64, u64)> = counts.collect();
-        sizes.sort_unstable();
-        let (last, _) = *sizes.last()?;
+        let mut size_counts: Vec<(u64, u64)> = counts.collect();
+        size_counts.sort_unstable();
+        let (largest, _) = *size_counts.last()?;
         let percentiles = [50, 90, 99].map(|percent| {
             let rank = (u128::from(self.sizes.count()) * percent).div_ceil(100);
             let mut cumulative = 0;
-            let row = sizes.iter().find(|(_, count)| {
+            let reached = size_counts.iter().find(|(_, count)| {
                 cumulative += u128::from(*count);
                 cumulative >= rank
             });
-            row.map_or(last, |(size, _)| *size)
+            reached.map_or(largest, |(size, _)| *size)
         });
         Some(percentiles)
     }

@@ -88,8 +88,9 @@ pub struct KworkRuns<S> {
     raises: Spans<SpanKey, bool>,
     runs: Spans<SpanKey, OpenRun>,
     pub(super) totals: EventTotals,
+    /// When records were lost, for the result.
     pub(super) losses: LostStretches,
-    /// When records were last lost, by CPU; `None` is an unknown CPU.
+    /// When records were last lost, by CPU, for [`KworkSpan::is_doubtful`]; `None` is an unknown CPU.
     last_losses: FxHashMap<Option<u32>, u64>,
     /// The last answer of the sink: whether the analysis continues.
     flow: FoldControl,
@@ -106,7 +107,7 @@ pub(super) struct EventTotals {
     pub(super) last: u64,
 }
 
-/// The identity of a [`Kwork`]. Unlike a [`SpanKey`], it has the CPU of a work item, and the name.
+/// The identity of a [`Kwork`]. Unlike a [`SpanKey`], it has the name, and has the CPU for work items, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct WorkKey {
     class: KworkClass,

@@ -88,9 +88,9 @@ fn migrations_do_not_end_a_wait() {
     assert_eq!(ended, [expected]);
 }
 
-/// A state whose end was not seen is dropped: not reported. Of a sleep without a wakeup, the end is the switch: it is reported.
+/// A state is not reported if its end was not recorded. A sleep without a wakeup is reported: it ends at the switch to the task.
 #[test]
-fn inconsistent_events_are_counted_and_not_reported() {
+fn inconsistent_events_are_counted() {
     let mut states = TaskStates::new();
     let mut ended = EndedStates::default();
     states.cpu_switch(10, switch(0, PREEMPTED, 7), |interval| ended.note(interval));

@@ -67,7 +67,7 @@ fn count<'n>(
     entries: &mut Vec<Entry<'n>>,
     sample: &Sample,
 ) {
-    let leaf_entry = find(fake, options, entries, sample, sample.leaf, sample.level);
+    let leaf_entry = find_or_add(fake, options, entries, sample, sample.leaf, sample.level);
     let weights = &mut entries[leaf_entry].row.weights;
     weights.own += sample.period;
     weights.samples += 1;
@@ -85,7 +85,7 @@ fn count<'n>(
     let mut level = sample.level;
     for (from, site) in sample.frames.iter().enumerate() {
         level = fake.site(*site).level.unwrap_or(level);
-        let entry = find(fake, options, entries, sample, *site, level);
+        let entry = find_or_add(fake, options, entries, sample, *site, level);
         if counted.contains(&entry) {
             continue;
         }
@@ -98,8 +98,8 @@ fn count<'n>(
     }
 }
 
-/// The index of the entry for a site of a sample, which is added if there is none.
-fn find<'n>(
+/// The index of the entry for a site of a sample. If there is no entry, adds one.
+fn find_or_add<'n>(
     fake: &'n Fake,
     options: &HistogramOptions,
     entries: &mut Vec<Entry<'n>>,
@@ -112,7 +112,8 @@ fn find<'n>(
         context: &sample.context,
         site: &site,
         level,
-        // No effect: the weights that are multiplied by it are 0 in these tests, and no key is a tracepoint field.
+        // Both without effect: keys multiply `samples` only by sample weights, which are 0 in these tests; `field_number` is only
+        // for keys that are tracepoint fields, which the tests do not have.
         samples: 0,
         field_number: 0,
     };
@@ -169,7 +170,8 @@ impl Tree {
         sum
     }
 
-    /// The branches at this node. `least` returns the minimum period of branches from the period of all branches at their fork.
+    /// The branches at this node. `least` returns the minimum period of a branch; its argument is the period of all branches at
+    /// the same fork.
     fn branches(&self, fake: &Fake, least: &impl Fn(u64) -> u64) -> Vec<Branch> {
         let least_here = least(self.period() - self.own.period);
         let heavy = |child: &&(CodeSite, Tree)| child.1.period() >= least_here;
