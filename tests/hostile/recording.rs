@@ -41,6 +41,7 @@ pub(crate) struct Recording {
 impl Recording {
     /// `None` unless the bytes are a little-endian recording whose records are complete.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        // `number` takes bytes after the end as 0.
         let is_recording = bytes.len() >= PIPE_HEADER && bytes.starts_with(b"PERFILE2");
         let header_size = number(bytes, 8, 8) as usize;
         let is_pipe = header_size == PIPE_HEADER;
@@ -52,6 +53,7 @@ impl Recording {
                 (start, start.checked_add(size)?)
             }
         };
+        // Every header has at least a magic number and its size, which a pipe's header consists of.
         if !is_recording || start < PIPE_HEADER || !is_pipe && header_size != FILE_HEADER {
             return None;
         }
@@ -74,17 +76,17 @@ impl Recording {
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut bytes = self.head.clone();
         bytes.extend(self.records.concat());
-        let (before, now) = (self.data_end(), bytes.len());
+        let (old_end, new_end) = (self.data_end(), bytes.len());
         bytes.extend(&self.tail);
         if self.is_pipe {
             return bytes;
         }
         let size = Field::new(DATA_SIZE, 8);
-        size.write(&mut bytes, (now - self.head.len()) as u64);
+        size.write(&mut bytes, (new_end - self.head.len()) as u64);
         for entry in features(&bytes) {
             let offset = entry.read(&bytes);
-            if offset >= before as u64 {
-                entry.write(&mut bytes, offset - before as u64 + now as u64);
+            if offset >= old_end as u64 {
+                entry.write(&mut bytes, offset - old_end as u64 + new_end as u64);
             }
         }
         bytes
@@ -124,11 +126,11 @@ impl Recording {
         random: &mut Random,
     ) {
         let named: Vec<usize> = (0..self.records.len())
-            .filter(|index| name_of(&self.records[*index]).is_some())
+            .filter(|index| name_location(&self.records[*index]).is_some())
             .collect();
         for _ in 0..1 + random.below(4) {
             if let Some(index) = random.try_pick(&named) {
-                rename(&mut self.records[*index], &new_name(random));
+                set_name(&mut self.records[*index], &new_name(random));
             }
         }
     }
@@ -136,11 +138,11 @@ impl Recording {
     /// Renames mapped files from `from` to `to`, and tasks, kernel symbols and cgroups that have the same name.
     pub(crate) fn redirect(&mut self, from: &str, to: &str) {
         for record in &mut self.records {
-            let Some((start, end)) = name_of(record) else {
+            let Some((start, end)) = name_location(record) else {
                 continue;
             };
             if record[start..end].split(|byte| *byte == 0).next() == Some(from.as_bytes()) {
-                rename(record, to.as_bytes());
+                set_name(record, to.as_bytes());
             }
         }
     }
@@ -165,8 +167,8 @@ fn record_size(bytes: &[u8]) -> usize {
     size.saturating_add(more)
 }
 
-/// The location of a record's name, including the NULs after it.
-fn name_of(record: &[u8]) -> Option<(usize, usize)> {
+/// Start and end of a record's name, including the NULs after it; `None` if the record has no name.
+fn name_location(record: &[u8]) -> Option<(usize, usize)> {
     let start = match number(record, 0, 4) {
         MMAP => 40,
         COMM => 16,
@@ -180,8 +182,9 @@ fn name_of(record: &[u8]) -> Option<(usize, usize)> {
     (end <= record.len()).then_some((start, end))
 }
 
-fn rename(record: &mut Vec<u8>, name: &[u8]) {
-    let Some((start, end)) = name_of(record) else {
+/// Replaces the name of a record, if it has one.
+fn set_name(record: &mut Vec<u8>, name: &[u8]) {
+    let Some((start, end)) = name_location(record) else {
         return;
     };
     // A record has at most 64 KB.
@@ -228,7 +231,7 @@ impl Fields {
             let header_fields = [(0, 4), (4, 2), (6, 2)];
             let headers = header_fields.map(|(offset, width)| Field::new(at + offset, width));
             fields.record_headers.extend(headers);
-            // The body as numbers of 4 or 8 bytes. Depending on the record's length, not on `random`, both widths occur.
+            // The body as numbers of 4 or 8 bytes. The width depends on the record's length, so that a recording has both.
             let width = if record.len() % 3 == 0 { 4 } else { 8 };
             let body = at + RECORD_HEADER..at + record.len();
             fields

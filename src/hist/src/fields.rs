@@ -60,8 +60,8 @@ impl NumberField {
         known.map_or("", |(name, _)| name)
     }
 
-    /// The events of a group, as indices below their number `events`, in the order in which rows are compared by this number:
-    /// `sort_event` (the leader, 0, if there is no such event), then the others except the leader. As in perf,
+    /// The events of a group (indices below their number `events`) in the order in which two rows are compared by this number:
+    /// first `sort_event`, or the leader (0) if there is no such event; then the others, but never the leader. As in perf,
     /// [`Self::Total`] and [`Self::TotalLatency`] are compared only for the leader.
     pub(crate) fn compared_events(
         self,
@@ -97,7 +97,7 @@ impl NumberField {
         }
     }
 
-    /// The sum over all rows that is 100 percent of this number.
+    /// The part of `sum`, the sums over all rows, that is 100 percent of this number.
     #[must_use]
     pub fn total(self, sum: &ColumnSum) -> u64 {
         match self {

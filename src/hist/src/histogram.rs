@@ -156,7 +156,7 @@ impl Sum for ColumnSum {
     }
 }
 
-/// A branch of a call graph; in list forms, a whole chain.
+/// A branch of a call graph; in list forms (flat and folded), a whole chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Branch {
     /// Consecutive frames without a fork: function names, with the position and branch statistics if requested, or hexadecimal

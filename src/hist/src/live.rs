@@ -66,8 +66,9 @@ pub struct LiveHistograms {
     objects: Option<LoadedObjects>,
     counts: LiveCounts,
     hidden: HiddenSamples,
+    /// The histograms, by group.
     tables: Vec<DecayingHistogram>,
-    stacks: StackSummary,
+    stack_summary: StackSummary,
     /// Functions whose samples are counted by address, for annotation.
     watched: Vec<WatchedFunction>,
     /// Position of the first byte of `ready` among the bytes of all records.
@@ -90,7 +91,7 @@ impl LiveHistograms {
         let groups = setup.source.groups.iter();
         let tables = groups.map(|_| DecayingHistogram::new(&setup.options));
         let tables = tables.collect();
-        // From here on for the new samples of each fold, which are added to `tables`.
+        // `tables` have the given options. These are for the histograms of new samples, which each fold adds to `tables`.
         setup.options = DecayingHistogram::addable_options(&setup.options);
         Self {
             live_world,
@@ -98,7 +99,7 @@ impl LiveHistograms {
             counts: LiveCounts::default(),
             hidden: HiddenSamples::default(),
             tables,
-            stacks: StackSummary::default(),
+            stack_summary: StackSummary::default(),
             watched: Vec::new(),
             position: 0,
             ready: Vec::new(),
@@ -127,6 +128,7 @@ impl LiveHistograms {
 
     /// Decays the samples so far, and adds new samples: those of all ended rounds but the last.
     pub fn refresh(&mut self, decay: Decay) {
+        // Before the fold, which adds new samples to them. The tables keep new samples apart until their own refresh.
         for watched in &mut self.watched {
             watched.decay(decay);
         }
@@ -161,7 +163,7 @@ impl LiveHistograms {
     /// Statistics of unwound user stacks.
     #[must_use]
     pub fn stack_summary(&self) -> &StackSummary {
-        &self.stacks
+        &self.stack_summary
     }
 
     /// The functions whose samples are counted by address.
@@ -208,6 +210,7 @@ impl LiveHistograms {
         let Some(objects) = self.objects.take() else {
             return;
         };
+        // Updates the World up to the newest record of the rounds in `ready`: no older records can arrive any more.
         self.live_world.apply_complete();
         let setup = &self.setup;
         let one_thread = NonZeroUsize::MIN;
@@ -240,7 +243,7 @@ impl LiveHistograms {
                 position += bytes.len() as u64;
             }
             let folded = fold.into_inner().finish(one_thread);
-            self.stacks.merge(stacks.summary());
+            self.stack_summary.merge(stacks.summary());
             for (table, more) in self.tables.iter_mut().zip(naming.histograms(folded)) {
                 table.add(more);
             }

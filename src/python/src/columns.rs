@@ -148,7 +148,7 @@ impl SampleNumber {
     }
 }
 
-/// The items of a column for a block of samples.
+/// The items of a column for a block of samples (those among the records that a worker renders at a time).
 #[derive(Debug, Clone)]
 pub(crate) enum ColumnItems {
     /// Numbers, or indexes of events: bytes of the table's column as they are, in native byte order. The items of all other

@@ -170,7 +170,7 @@ impl LiveDecoder {
         let own = SampleEvent {
             evsel: event.map(|(evsel, _)| evsel.clone_ref(py)),
             tracepoint: event.and_then(|(_, tracepoint)| tracepoint.clone()),
-            fields,
+            sample_fields: fields,
             names: SampleNames::default(),
         };
         let base = Event::of_sample(&sample.wire, sample.misc.0, sample.period);

@@ -65,8 +65,8 @@ impl OwnedFields {
 }
 
 impl Event {
-    /// The attributes of a sample that [`Event`], the base class, has. `period` is the recorded one, or the event's fixed period
-    /// if not recorded.
+    /// The base class of a [`SampleEvent`], with the attributes that all events have. `period` is the recorded one, or the
+    /// event's fixed period if not recorded.
     pub(crate) fn of_sample(wire: &SampleRecord<'_>, misc: u16, period: u64) -> Self {
         let (pid, tid) = wire.pid_tid.unwrap_or((u32::MAX, u32::MAX));
         Self {
@@ -101,7 +101,8 @@ pub(crate) struct SampleNames {
 pub(crate) struct SampleEvent {
     pub(crate) evsel: Option<Py<Evsel>>,
     pub(crate) tracepoint: Option<Arc<Tracepoint>>,
-    pub(crate) fields: OwnedFields,
+    /// Fields of the sample; the method `fields` returns those of its tracepoint.
+    pub(crate) sample_fields: OwnedFields,
     pub(crate) names: SampleNames,
 }
 
@@ -121,7 +122,7 @@ impl SampleEvent {
     fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let tracepoint = self.tracepoint.as_ref();
         let reader = tracepoint.and_then(|tracepoint| tracepoint.reader(name));
-        let raw = self.fields.raw.as_deref();
+        let raw = self.sample_fields.raw.as_deref();
         match reader.zip(raw) {
             Some((reader, raw)) => field_value(py, &reader, raw),
             None => Err(PyAttributeError::new_err(format!(
@@ -133,7 +134,7 @@ impl SampleEvent {
     /// The fields of the tracepoint, without the common ones, as a dict; empty for other events.
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
-        let raw = self.fields.raw.as_deref().unwrap_or_default();
+        let raw = self.sample_fields.raw.as_deref().unwrap_or_default();
         let fields = self
             .tracepoint
             .iter()
@@ -147,7 +148,7 @@ impl SampleEvent {
     /// The raw data; `None` if not recorded.
     #[getter]
     fn raw_buf<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
-        let raw = self.fields.raw.as_deref()?;
+        let raw = self.sample_fields.raw.as_deref()?;
         Some(PyBytes::new(py, raw))
     }
 
@@ -160,7 +161,7 @@ impl SampleEvent {
             let nodes: Vec<CallchainNode> = nodes.collect();
             return PyList::new(py, nodes).map(Some);
         }
-        let Some(chain) = &self.fields.chain else {
+        let Some(chain) = &self.sample_fields.chain else {
             return Ok(None);
         };
         let unresolved = |ip: &u64| NamedAddress {
@@ -177,7 +178,7 @@ impl SampleEvent {
     /// Source, target and flags of the taken branches, newest first; `None` if not recorded.
     #[getter]
     fn brstack(&self) -> Option<Vec<PyBranchEntry>> {
-        let branches = self.fields.branches.as_ref()?;
+        let branches = self.sample_fields.branches.as_ref()?;
         let entry = |[from, to, flags]: &[u64; 3]| PyBranchEntry {
             from_ip: *from,
             to_ip: *to,
@@ -189,7 +190,7 @@ impl SampleEvent {
     /// Id and value of each counter that was read with the sample; the id is 0 if not recorded.
     #[getter]
     fn values(&self) -> Vec<(u64, u64)> {
-        self.fields.values.clone()
+        self.sample_fields.values.clone()
     }
 
     /// The name of the thread at the time of the sample; `None` for live events.
@@ -263,37 +264,37 @@ impl SampleEvent {
 
     #[getter]
     fn sample_weight(&self) -> u64 {
-        self.fields.weight
+        self.sample_fields.weight
     }
 
     #[getter]
     fn sample_data_src(&self) -> u64 {
-        self.fields.data_src
+        self.sample_fields.data_src
     }
 
     #[getter]
     fn sample_phys_addr(&self) -> u64 {
-        self.fields.phys_addr
+        self.sample_fields.phys_addr
     }
 
     #[getter]
     fn sample_cgroup(&self) -> u64 {
-        self.fields.cgroup
+        self.sample_fields.cgroup
     }
 
     #[getter]
     fn sample_data_page_size(&self) -> u64 {
-        self.fields.data_page_size
+        self.sample_fields.data_page_size
     }
 
     #[getter]
     fn sample_code_page_size(&self) -> u64 {
-        self.fields.code_page_size
+        self.sample_fields.code_page_size
     }
 
     #[getter]
     fn transaction(&self) -> u64 {
-        self.fields.transaction
+        self.sample_fields.transaction
     }
 }
 

@@ -463,7 +463,7 @@ impl<'a> Delivery<'a> {
         let sample_event = SampleEvent {
             evsel: event.map(|(evsel, _)| evsel.clone_ref(py)),
             tracepoint: event.and_then(|(_, tracepoint)| tracepoint.clone()),
-            fields: sample.fields,
+            sample_fields: sample.fields,
             names: sample_names,
         };
         derived_event(py, PyClassInitializer::from(sample.event), sample_event)

@@ -24,6 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Some(source) = &loaded.debug else {
         return;
     };
+    // The budget is in bytes, for decompressed sections and parsed units.
     if let Some(lines) = LineIndex::open(&disk, &paths, source, &Budget::new(1 << 20)) {
         let mut frames = Vec::new();
         // A program is looked up by file offset.
@@ -43,12 +44,13 @@ fuzz_target!(|bytes: &[u8]| {
 
 /// Reads the entries of functions in all units, and again in those that may have the function of a query.
 fn read_entries(disk: &Disk, info: &DebugInfo) {
-    let is_name = |name: &str| name.contains('o');
+    // A condition that some names meet, `work` among them.
+    let has_o = |name: &str| name.contains('o');
     let query = FunctionQuery {
         // The start of `work`, a function of the seeds' program.
         start: "wor",
-        matches: &is_name,
-        // Asked only for units whose functions may have their names in other units: they always match.
+        matches: &has_o,
+        // Asked only for units whose functions may have their names in other units: each such unit has the function.
         is_in_unit: &|_| true,
     };
     for function in [None, Some(query)] {
@@ -60,7 +62,7 @@ fn read_entries(disk: &Disk, info: &DebugInfo) {
         };
         info.for_each_unit(disk, &prefilter, &mut |unit| {
             let names = WantedNames {
-                is_wanted: &is_name,
+                is_wanted: &has_o,
                 cached_names: unit.cached_names,
                 // Names in other units are always wanted.
                 has_wanted_name: &|_| true,
@@ -77,7 +79,7 @@ fn read_entries(disk: &Disk, info: &DebugInfo) {
             if let Some(mut scanner) = DieScanner::new(unit.dwarf, header, &|_| true) {
                 // Some inlined calls are skipped: those in files with odd indexes.
                 while let Some(entry) = scanner.next_unless(&mut |call| call.file & 1 == 1) {
-                    let _named = scanner.has_name(&entry.names, &is_name);
+                    let _named = scanner.has_name(&entry.names, &has_o);
                 }
             }
             ControlFlow::Continue(())

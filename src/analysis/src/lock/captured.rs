@@ -75,11 +75,12 @@ impl CapturedWait {
             value: word(bytes, VALUE)?,
         };
         let memory = FutexMemory::around(bytes.get(MEMORY..DESCRIPTOR)?);
-        let descriptor = address.checked_sub(THREAD_ID);
+        // If the futex is the id in a thread descriptor, the descriptor begins at this address, and both its pointers have it.
+        let descriptor_address = address.checked_sub(THREAD_ID);
         let pointers = [DESCRIPTOR, DESCRIPTOR + 16].map(|at| double_word(bytes, at));
-        // With both pointers to itself, the memory around the futex is a thread descriptor.
+        let mut pointers = pointers.iter();
         let is_thread_id =
-            descriptor.is_some() && pointers.iter().all(|pointer| *pointer == descriptor);
+            descriptor_address.is_some() && pointers.all(|pointer| *pointer == descriptor_address);
         Some(Self {
             tid: word(bytes, THREAD)?,
             own_tid: word(bytes, OWN_THREAD)?,
@@ -105,7 +106,8 @@ mod tests {
     use super::*;
     use crate::lock::FutexObject;
 
-    /// Returns the bytes of a wait: `call` is the operation and the value, `words` the memory from the futex on.
+    /// Returns the bytes of a wait: `call` is the operation and the value, `words` the memory from the futex on, and `descriptor`
+    /// the value of both pointers in the thread descriptor.
     fn wait(tid: u32, address: u64, call: [u32; 2], words: [u32; 6], descriptor: u64) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut add =
@@ -113,6 +115,7 @@ mod tests {
         add(&[tid, tid]);
         add(&[address as u32, (address >> 32) as u32]);
         add(&call);
+        // The memory around the futex: 16 bytes before it, then `words` and zeros.
         add(&[0; 4]);
         add(&words);
         add(&[0; 6]);
@@ -137,6 +140,7 @@ mod tests {
             .iter()
             .flat_map(|word| word.to_ne_bytes())
             .collect();
+        // With padding at the end, as the raw data of samples have.
         let raw = [header, mutex, joined, vec![0; 4]].concat();
         let decoded = CapturedWaits::decode(&raw).unwrap();
         let holders: Vec<_> = decoded
@@ -150,6 +154,7 @@ mod tests {
             (decoded.pid, decoded.waits[1].address),
             (5, 0x7000_0000_22d0)
         );
+        // Truncated within the second wait.
         assert_eq!(CapturedWaits::decode(&raw[..200]), None);
     }
 

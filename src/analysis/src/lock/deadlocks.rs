@@ -141,7 +141,7 @@ impl Observer<Option<Arc<LockDetail>>> for FutexDeadlocks {
         let tid_and_object =
             |holder: Option<FutexHolder>| holder.map(|holder| (holder.tid, holder.object));
         // The first is the wait that the record is for; the event of its call may precede the record or follow it. The others
-        // are waits of the threads that it leads to, which have begun before.
+        // have begun before: the wait of the holder, of the holder's holder and so on.
         for wait in captured.waits.iter().skip(1) {
             let holder = tid_and_object(self.owners.holder(captured.pid, wait));
             self.graph

@@ -66,14 +66,14 @@ fn no_switches(analysis: &Analysis<'_>) -> CliError {
         false => format!("{path}: No trace sample to read. Did you call '{program} record -R'?"),
     };
     let error = CliError::message(255, message);
-    // Another error if tracepoints lack descriptions: sched_switch may be among them.
+    // If tracepoints lack descriptions, sched_switch may be among them: then the error says this instead.
     without_event(
         analysis,
         error.hint(format!("record with '{program} sched record'")),
     )
 }
 
-/// Warns about skipped samples and about stretches with lost records, after all passes.
+/// Warns about skipped samples and about stretches with lost records, after all passes over the recording.
 ///
 /// # Errors
 ///

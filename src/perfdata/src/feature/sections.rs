@@ -73,7 +73,7 @@ impl<'a> Features<'a> {
     /// Adds a section, replacing an earlier one of the same feature.
     pub(crate) fn put(&mut self, feature: FeatureId, section: Section, bytes: Cow<'a, [u8]>) {
         if feature == FeatureId::TRACING_DATA {
-            // Keeps the formats of the replaced section; if it is damaged, it has none.
+            // Keeps the formats so far, with those of the section that is replaced; if that is damaged, it has none.
             if let Ok(formats) = self.formats() {
                 self.earlier_formats = formats;
             }
@@ -89,7 +89,7 @@ impl<'a> Features<'a> {
     }
 
     /// The features in section order: numerical order, or in pipe mode the order of their records. If a feature has several
-    /// records, the last one counts. In a file, `TRACING_DATA` from a simpleperf record comes last.
+    /// records, the last one counts. In a file of simpleperf, which has `TRACING_DATA` in a record, this feature comes last.
     pub fn present(&self) -> impl Iterator<Item = FeatureId> + '_ {
         self.sections.iter().map(|(feature, ..)| *feature)
     }
