@@ -92,8 +92,8 @@ pub(crate) fn attached(long: &'static str, name: &'static str) -> Arg {
     optional(long, name, "").require_equals(true)
 }
 
-/// A perf option that is known only to be refused with a message of its own. `instead` continues "… is not supported yet; "
-/// and may be empty.
+/// A perf option that is declared only so that it is refused with a message of its own. `instead` continues "… is not supported
+/// yet; " and may be empty.
 pub(crate) fn unsupported(long: &'static str, instead: impl Into<Str>) -> Arg {
     let instead: Str = instead.into();
     Arg::new(long)

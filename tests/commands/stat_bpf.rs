@@ -127,6 +127,7 @@ fn intervals_and_repetitions_have_counts() {
         "true",
     ];
     let counted = rperf(&scratch, &words);
+    // The start of any program has more than 10 faults.
     assert!(counts(&counted.stderr)[0].0 > 10.0, "{}", counted.stderr);
 }
 
@@ -201,6 +202,7 @@ fn programs_are_counted_or_refused_with_a_reason() {
             &["stat", "-b", id, "-e", "task-clock", "sleep", "0.05"],
         )
     };
+    // Ids are above 0 and fit an `i32`: the first number is no id, the second the highest one, which no program has.
     let invalid = count("4294967295");
     assert_eq!(invalid.status, 129, "{}", invalid.stderr);
     let missing = count("2147483647");

@@ -5,7 +5,7 @@ use rperf_testkit::{Outcome, may_trace, skip};
 use super::trace_scripts::{PACKETS, adapted, other_scripts, scripts};
 use super::{Tool, Tools, assert_alike};
 
-/// The recorded command: reads, writes, failing calls, several processes.
+/// The recorded command, except for `netdev-times`: reads, writes, failing calls, several processes, and a memory compaction.
 const COMMAND: &str = "for i in 1 2 3; do cat /etc/passwd > out; cat /nosuch 2> out; done; \
      head -c 100000 /dev/zero | cat > out; cat . 2> out; ls / | wc -l; \
      echo 1 > /proc/sys/vm/compact_memory";
@@ -88,7 +88,7 @@ fn with_numbers(text: &str) -> String {
             .next()
             .unwrap_or_default();
         let number = rperf_sys::syscall_number(name);
-        // Not a title: `comm [pid]`, or the names of the columns.
+        // Other lines are titles (`comm [pid]`) and the names of the columns.
         let is_row = !line.contains('[') && !line.starts_with("event");
         let Some(number) = number.filter(|_| is_row) else {
             return line.to_owned();
@@ -127,12 +127,13 @@ fn tables_are_those_of_perfs_scripts() {
         assert_eq!(recorded.status, 0, "{name}: {}", recorded.stderr);
         let report = ["script", "report", name, "-i", "own.data"];
         let rperf = native(&tools, &[&report[..], arguments].concat());
+        // Scripts that the installed perf does not have may be in the folder of another release, if one is given.
         let other_release = other_scripts().map(|folder| folder.join(script));
         let candidates = [Some(folder.join(script)), other_release]
             .into_iter()
             .flatten();
         let Some(script) = candidates.into_iter().find(|script| script.exists()) else {
-            // Only later releases have the script.
+            // Only releases later than the installed perf have the script.
             continue;
         };
         let script = match *name {
@@ -207,9 +208,10 @@ fn native_scripts_run_live_and_refuse_wrong_arguments() {
     assert!(live.stdout.contains("\ncat ["), "{live:?}");
     assert!(live.stdout.contains("    err = ENOENT "), "{live:?}");
     let top = native(&tools, &["script", "rwtop", "1", "--", "sleep", "2.5"]);
-    // One table per second, and the last one at the end.
+    // One table per second, and the last one at the end: three, or one fewer or more if the start or end is delayed.
     let tables = top.stdout.matches("read counts by pid:").count();
     assert!((2..=4).contains(&tables), "{top:?}");
+    // A recording without the events of the script is refused, too.
     let recorded = native(
         &tools,
         &[

@@ -123,7 +123,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     Ok(ExitStatus::Ok)
 }
 
-/// `-D`: prints the lines that would create the events in the kernel's lists, or their bootconfig entries.
+/// `-D`: prints the lines that would create the events if written to `kprobe_events` or `uprobe_events`, or, with `--bootconfig`,
+/// their bootconfig entries.
 fn print_definitions(
     definitions: &[ProbeSpec],
     matches: &ArgMatches,
@@ -132,7 +133,7 @@ fn print_definitions(
     let mut out = context.stdout();
     let for_boot = is_on(matches, "bootconfig");
     for given in definitions {
-        for (event, _) in events(given, matches, context)?.events {
+        for (event, _place) in events(given, matches, context)?.events {
             if !for_boot {
                 writeln!(out, "{event}")?;
                 continue;

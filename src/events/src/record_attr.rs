@@ -204,7 +204,7 @@ fn record_attr(spec: &EventSpec, tracking: bool, options: &RecordOptions) -> Att
     attr
 }
 
-/// Sets the sampling rate; an explicit rate overrides an event's default. With a frequency, the
+/// Sets the sampling rate; a rate given to the command (`-F`, `-c`) overrides an event's own default. With a frequency, the
 /// kernel adapts the period, so each sample must contain its period.
 fn set_rate(attr: &mut Attr, sampling: Sampling) {
     let frequency = match sampling {
@@ -302,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lowered_default_rate_keeps_explicit_periods() {
+    fn a_lowered_default_rate_keeps_the_periods_of_events() {
         let mut with_period = Attr {
             sample_period: 1,
             ..Attr::default()

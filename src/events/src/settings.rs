@@ -46,7 +46,7 @@ pub(crate) enum CommonTerm {
 }
 
 /// Keys of the terms that need no format of a PMU, for suggestions. The first one, `config`, is valid only for events
-/// of a PMU, the others for every event.
+/// of a PMU, the others, also `config1` to `config3`, for every event.
 pub(crate) const KEYS: [&str; 16] = [
     "config",
     "config1",

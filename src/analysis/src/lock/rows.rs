@@ -13,7 +13,7 @@ use crate::LogHistogram;
 pub struct LockStack {
     /// The process id, if the stack is one of a user program.
     pub process: Option<u32>,
-    /// Addresses, innermost first. Without the functions of locks, the first is their caller. Empty if unknown.
+    /// Addresses, innermost first. Where the functions of locks are left out, the first is their caller. Empty if unknown.
     pub frames: Vec<u64>,
 }
 
@@ -97,7 +97,7 @@ pub struct LockRow {
     pub min: u64,
     /// The time of the waits in which the threads could run, but waited for a CPU; 0 without events of the scheduler.
     pub run_queue: u64,
-    /// Whether that time is subtracted from the waits.
+    /// Whether [`LockRow::add_wait`] subtracts that time from the waits. False for sums of the kernel, which never include it.
     pub(super) separates_run_queue: bool,
     /// The distribution of the waits; empty if only `waits_by_power` is known.
     pub waits: LogHistogram,

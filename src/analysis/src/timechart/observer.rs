@@ -33,7 +33,7 @@ pub struct TimechartObserver {
     /// Whether an event was after the range.
     has_later: bool,
     states: TaskStates,
-    /// States that the current event ended.
+    /// States that the current event ended. Empty between events; its memory is reused.
     ended: Vec<StateInterval>,
     tasks: SchedTasks,
     lanes: Vec<TaskLane>,
@@ -151,8 +151,8 @@ impl TimechartObserver {
         self.wakeups.coarsen(grid);
     }
 
-    /// Returns the lane of a task, which is added if it is new. If `time` is given, it becomes the lane's last time unless that
-    /// is later, and also its first time if the lane has no times yet.
+    /// Returns the lane of a task, which is added if it is new. `time`, if given, extends the lane: it becomes the first time
+    /// of a lane without times, and the last time of a lane whose last time is earlier.
     fn lane(&mut self, pid: i32, tid: i32, time: Option<u64>) -> (TaskIndex, &mut TaskLane) {
         let index = self.tasks.find_or_add(pid, tid);
         let missing = (index.get() + 1).saturating_sub(self.lanes.len());
@@ -258,7 +258,7 @@ impl TimechartObserver {
         lane.states.push(&grid, piece);
         if is_running && let Some(cpu) = interval.cpu {
             let cpu = self.cpus.entry(cpu).or_default();
-            // The states of [`CpuLane::usage`].
+            // State 1 of [`CpuLane::usage`] is that of highlighted runs, 0 that of others.
             let state = usize::from(activity == TaskActivity::Highlighted);
             cpu.usage
                 .push(&grid, TimelinePiece::one(from, to, state, index));
@@ -305,6 +305,7 @@ impl Observer<Option<StackChain>> for TimechartObserver {
             }
             TypedEvent::CpuIdle(event) => {
                 self.counts.power_events += u64::from(self.record_time(time));
+                // Events before the range begin idle states that may reach into it; `idle` clips the states to the range.
                 let range = self.options.range;
                 let cpu = self.cpus.entry(event.cpu_id()).or_default();
                 cpu.power.idle(time, event, &self.grid, range);
@@ -335,7 +336,7 @@ impl Observer<Option<StackChain>> for TimechartObserver {
 
     fn task(&mut self, at: &EventContext, change: TaskChange<'_>) {
         self.tasks.change(&change);
-        // States that FORK and EXIT records end are not drawn: if `sched_switch` is recorded, these records end none.
+        // If `sched_switch` is recorded, FORK and EXIT records end no states; otherwise the states that they end are not drawn.
         self.states.task(at, &change, |_| {});
         if let TaskChange::Comm { task, name, .. } = change {
             let (pid, tid) = (task.pid.cast_signed(), task.tid.cast_signed());

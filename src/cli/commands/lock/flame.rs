@@ -34,7 +34,7 @@ impl FlameFile {
         file.map(|file| Self(PathBuf::from(file)))
     }
 
-    /// Draws the rows of callers.
+    /// Draws the rows of a table by caller: with `--svg`, other tables are refused.
     ///
     /// # Errors
     ///
@@ -105,6 +105,7 @@ impl<'n, 'r> StackNamer<'n, 'r> {
     /// Returns the frames, innermost first.
     pub(super) fn frames(&self, stack: &LockStack) -> Vec<Frame> {
         let frames = stack.frames.iter().map(|ip| {
+            // Process 0, the idle task, has no user mappings: user frames without a process get no object.
             let process = stack.process.unwrap_or_default();
             let (at, mode) = address_context((!is_kernel_address(*ip)).then_some(process));
             self.resolver.locate(at, mode, *ip)
@@ -149,6 +150,7 @@ impl<'n, 'r> StackNamer<'n, 'r> {
 fn row_stack(row: &LockRow, namer: &StackNamer<'_, '_>) -> FlameStack {
     let frames = match &row.key {
         LockKey::Caller(stack) => namer.named(stack),
+        // Not with `--svg`, which draws only tables by caller.
         _ => Vec::new(),
     };
     FlameStack {

@@ -179,7 +179,7 @@ impl TimechartRequest {
         let processes = matches.get_many::<String>("process").unwrap_or_default();
         Ok(Self {
             options: TimechartOptions {
-                // Cells of time: states shorter than a cell are merged.
+                // States shorter than a cell are merged. There are at most twice as many cells, each at least half a pixel wide.
                 cells: width.unwrap_or(DEFAULT_WIDTH),
                 range: time_range(text("time"))?,
                 highlight: text("highlight").map(highlight),
@@ -248,12 +248,13 @@ fn time_range(text: Option<&str>) -> Result<ChartRange, CliError> {
         "" => Some(u64::MAX),
         end => parse_seconds(end),
     };
-    // The start of an empty text is 0.
+    // `parse_seconds` returns 0 for an empty start.
     let bounds = parse_seconds(start).zip(end);
     let range = bounds.map(|(first, last)| ChartRange { first, last });
     range
         .filter(|range| range.first < range.last)
         .ok_or_else(|| {
+            // 234 is perf's exit status for an invalid `--time`: -EINVAL.
             CliError::message(234, "Invalid time string").hint(
                 "give START,END in seconds, as shown above the picture; either may be omitted",
             )

@@ -128,7 +128,7 @@ fn records_of_one_cpu_and_differences_are_those_of_perf() -> std::io::Result<()>
 }
 
 #[test]
-fn statistics_that_cannot_be_read_are_refused() -> std::io::Result<()> {
+fn recordings_that_cannot_be_made_are_refused() -> std::io::Result<()> {
     let proc = proc_of(17);
     let refused = |words: &[&str], status: i32, parts: &[&str]| {
         let outcome = sched_stats(&proc, words);

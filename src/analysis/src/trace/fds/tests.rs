@@ -3,7 +3,7 @@
 use super::*;
 
 const PROCESS: u32 = 7;
-/// The argument of [`FileTables::new`].
+/// The argument of [`FileTables::new`] (`names_files`) of all tests but one.
 const NAMES_FILES: bool = true;
 
 fn captured(argument: usize, bytes: &[u8]) -> CapturedArgument {
@@ -17,7 +17,7 @@ fn captured(argument: usize, bytes: &[u8]) -> CapturedArgument {
 /// Applies a call of [`PROCESS`] that has returned. Where the tests give a pointer, its value 9 has no meaning.
 #[track_caller]
 fn call(
-    tables: &mut FileTables,
+    files: &mut FileTables,
     name: &str,
     values: &[i64],
     memory: &[CapturedArgument],
@@ -34,24 +34,23 @@ fn call(
         result,
         address: Some("10.0.0.1:80"),
     };
-    tables.returned(PROCESS, &call);
+    files.returned(PROCESS, &call);
 }
 
-fn name(tables: &FileTables, fd: i32) -> Option<&str> {
-    tables
+fn name(files: &FileTables, fd: i32) -> Option<&str> {
+    files
         .name(PROCESS, fd)
         .map(|name| std::str::from_utf8(name).unwrap())
 }
 
 #[test]
 fn names_follow_the_calls() {
-    let mut tables = FileTables::new(NAMES_FILES);
-    let files = &mut tables;
+    let files = &mut FileTables::new(NAMES_FILES);
     call(files, "openat", &[-100, 9, 0], &[captured(1, b"x")], 3);
     assert_eq!(name(files, 3), None, "the working directory is unknown");
     call(files, "chdir", &[9], &[captured(0, b"/tmp")], 0);
     call(files, "openat", &[-100, 9, 0], &[captured(1, b"./d")], 3);
-    // O_CLOEXEC is 0o2000000. The duplicate 1 of this descriptor does not close on exec.
+    // O_CLOEXEC is 0o2000000.
     call(files, "openat", &[3, 9, 0o2000000], &[captured(1, b"f")], 4);
     assert_eq!(
         (name(files, 3), name(files, 4)),
@@ -64,6 +63,7 @@ fn names_follow_the_calls() {
         &[captured(1, b"/nosuch")],
         -2,
     );
+    // Unlike descriptor 4, its duplicate 1 does not close on exec.
     call(files, "dup2", &[4, 1], &[], 1);
     // F_DUPFD_CLOEXEC is 1030.
     call(files, "fcntl", &[3, 1030, 10], &[], 10);
@@ -93,8 +93,7 @@ fn names_follow_the_calls() {
 
 #[test]
 fn descriptors_that_close_on_exec_lose_their_names() {
-    let mut tables = FileTables::new(NAMES_FILES);
-    let files = &mut tables;
+    let files = &mut FileTables::new(NAMES_FILES);
     let how = |flags: u64| captured(2, &[flags, 0, 0].map(u64::to_ne_bytes).concat());
     call(
         files,
@@ -127,8 +126,7 @@ fn descriptors_that_close_on_exec_lose_their_names() {
 /// A message with control data may pass descriptors whose numbers are unknown, so all names are forgotten.
 #[test]
 fn messages_without_control_data_keep_the_names() {
-    let mut tables = FileTables::new(NAMES_FILES);
-    let files = &mut tables;
+    let files = &mut FileTables::new(NAMES_FILES);
     call(files, "socket", &[1], &[], 3);
     let header = |control: u8| {
         let mut bytes = [0; 56];
@@ -146,6 +144,7 @@ fn messages_without_control_data_keep_the_names() {
     call(files, "recvmsg", &[3, 9], &[header(24), buffer.clone()], 5);
     assert_eq!(name(files, 3), None);
     call(files, "socket", &[1], &[], 3);
+    // A message whose header was not captured may have control data.
     call(files, "recvmsg", &[3, 9], &[buffer], 5);
     assert_eq!(name(files, 3), None);
     // Of several messages, each must have a header without control data.
@@ -162,8 +161,7 @@ fn messages_without_control_data_keep_the_names() {
 
 #[test]
 fn sockets_and_pipes_are_named() {
-    let mut tables = FileTables::new(NAMES_FILES);
-    let files = &mut tables;
+    let files = &mut FileTables::new(NAMES_FILES);
     call(files, "socket", &[2, 1], &[], 3);
     assert_eq!(name(files, 3), Some("socket"));
     // -115 is EINPROGRESS: the socket connects later.
@@ -194,6 +192,7 @@ fn descriptors_of_processes_with_unseen_threads_have_no_names() {
     assert_eq!(name(&files, 3), Some("pipe"));
     // As for a process with a thread whose calls are not recorded.
     files.exclude(PROCESS);
+    // Without effect, since the process is excluded.
     files.seed(PROCESS, ProcessFiles::default());
     call(&mut files, "socket", &[1], &[], 3);
     assert_eq!(name(&files, 3), None);
