@@ -34,8 +34,8 @@ const LISTED: &[(&str, &[&str])] = &[
     ("kprobe.data", &["script"]),
 ];
 
-/// Options of `report` for a recording of the program `frames`. They are used with `--dsos frames`, which leaves out libraries
-/// and the kernel.
+/// Options of `report` for a recording of the program `frames` (tests/workloads/frames.c). They are used with `--dsos frames`,
+/// which leaves out libraries and the kernel.
 const FRAMES_OPTIONS: &[&[&str]] = &[
     &["-s", "sym"],
     &["-s", "srcline"],
@@ -61,13 +61,13 @@ fn names_of_a_kallsyms_file_are_the_same() {
     let Some(tools) = Tools::find() else {
         return skip("names_of_a_kallsyms_file_are_the_same", "there is no perf");
     };
-    let listed = tools.path().join("kallsyms");
-    fs::write(&listed, listing()).expect("the folder takes a file");
-    let listed = listed.to_str().expect("text");
+    let kallsyms = tools.path().join("kallsyms");
+    fs::write(&kallsyms, listing()).expect("the folder takes a file");
+    let kallsyms = kallsyms.to_str().expect("text");
     let folder = root().join("tests/fixtures/x86_64");
     let mismatches = LISTED.iter().filter_map(|(file, words)| {
         let file = folder.join(file);
-        let options = ["-f", "--kallsyms", listed, "-i", file.to_str()?];
+        let options = ["-f", "--kallsyms", kallsyms, "-i", file.to_str()?];
         compare(&tools, &[words, &options[..]].concat())
     });
     assert_alike(&mismatches.collect::<Vec<_>>());
@@ -89,8 +89,10 @@ fn compare(tools: &Tools, line: &[&str]) -> Option<String> {
 fn names_of_a_program_and_of_its_copy_are_the_same() {
     const NAME: &str = "names_of_a_program_and_of_its_copy_are_the_same";
     const RECORDING: Recording = Recording {
+        // Without callchains.
         name: "frames, flat",
         options: &["-F", "999", "-e", "cpu-clock:u"],
+        // It runs for 150 ms.
         target: Target::Command(&["frames", "150"]),
     };
     let Some(tools) = Tools::find() else {

@@ -1,4 +1,5 @@
-//! The scripts that perf is installed with, and scripts for counts: perf embeds the interpreters, rperf starts them.
+//! The scripts that perf is installed with, and scripts of this file that print source lines, errors of hardware traces, and
+//! counts: perf embeds the interpreters, rperf starts them.
 //!
 //! For the names of system calls perf's scripts need the Python module `audit`. The test writes one, with rperf's names.
 
@@ -109,7 +110,8 @@ const WRITTEN: &[(&str, &str)] = &[(
 const COMMAND: &str = "for i in 1 2 3; do cat /etc/passwd > out; cat /nosuch 2> out; done; \
      head -c 100000 /dev/zero | cat > out; cat . 2> out; echo x > /dev/full; ls / | wc -l";
 
-/// Recording, script below `scripts/`, its arguments.
+/// Recording, script below `scripts/`, its arguments. Some recordings lack the events that the script handles: what it prints
+/// without them is compared, too.
 const SCRIPTS: &[(&str, &str, &[&str])] = &[
     ("calls", "python/syscall-counts.py", &[]),
     ("calls", "python/syscall-counts.py", &["cat"]),
@@ -230,13 +232,13 @@ fn tools(test: &str) -> Option<(Tools, PathBuf)> {
     Some((tools, scripts))
 }
 
-/// Writes the module `audit`. rperf's names come from a script, which needs any recording.
-fn write_audit(tools: &Tools, recording: &str) {
+/// Writes the module `audit`. rperf's names come from a script, which needs a recording: `file`, or any other.
+fn write_audit(tools: &Tools, file: &str) {
     let write = |name: &str, text: &str| {
         std::fs::write(tools.path().join(name), text).expect("a file can be written");
     };
     write("names.py", NAMES);
-    let words = ["script", "-i", recording, "-s", "names.py"];
+    let words = ["script", "-i", file, "-s", "names.py"];
     let names = tools.outcome(Tool::Rperf, &words);
     assert_eq!(names.status, 0, "{}", names.stderr);
     write(
@@ -318,9 +320,9 @@ fn compare(tools: &Tools, recording: &str, script: &Path, arguments: &[&str]) ->
         if script.ends_with("event_analyzing_sample.py") {
             let _ = std::fs::remove_file(SAMPLE_DATABASE);
         }
-        // The order of equal rows is that of Perl's hashes.
         let run = run
             .env("PYTHONPATH", tools.path())
+            // Perl scripts print equal rows in the order of a hash: the seed makes it the same in both tools.
             .env("PERL_HASH_SEED", "0");
         run.finish().expect("the tool starts")
     });
@@ -434,9 +436,13 @@ def process_event(values):
 /// A `PERF_RECORD_AUXTRACE_ERROR` of this format, in little-endian order. Format 1 adds the time to format 0, format 2 also the
 /// pid and vCPU of a guest.
 fn trace_error(format: u32) -> Vec<u8> {
-    // Type, code, CPU, pid, tid, format.
-    let words = [1, 5, 2, u32::MAX, 44, format];
-    let mut body: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    // Type, code, CPU, pid (-1), tid, format.
+    let fields = [1, 5, 2, u32::MAX, 44, format];
+    let mut body: Vec<u8> = fields
+        .iter()
+        .flat_map(|field| field.to_le_bytes())
+        .collect();
+    // The address of the instruction.
     body.extend(0xffff_ffff_8100_0000_u64.to_le_bytes());
     body.extend(
         (format > 0)

@@ -10,8 +10,8 @@ use rperf_session::Target;
 use crate::cli::error::CliError;
 
 /// Returns the cgroups that `-G` names, in the order of the events; none without the option. A single name applies to all events.
-/// Two or more names that are fewer than the events give a shorter list: the remaining events have no cgroup. An empty name means
-/// no cgroup.
+/// If there are several names, but fewer than events, the list has only these: the remaining events have no cgroup. An empty name
+/// means no cgroup.
 pub(crate) fn cgroups(
     matches: &ArgMatches,
     target: &Target,

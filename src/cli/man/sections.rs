@@ -116,8 +116,9 @@ const DOWNLOADERS: CommandSet = WithOption {
     also: &[],
     except: &[],
 };
-/// Commands that sample events, into a file or for their own output. `kmem`, `kwork`, `lock` and `sched` mean their
-/// subcommand `record`, which has no page of its own.
+/// Commands that can run a command and sample its events, into a file or for their own output. `kmem`, `kwork`, `lock`, `sched`
+/// and `script` mean their subcommand `record`, which has no page of its own. `top` runs no command: entries that apply to it,
+/// too, name it in addition.
 const RECORDERS: CommandSet = Named(&[
     "flamegraph",
     "histogram",
@@ -505,10 +506,10 @@ mod tests {
         entries.flat_map(|entry| entry.commands)
     }
 
-    /// Also checks which commands name the code of samples.
+    /// The exceptions are `also` and `except`. Also checks which commands are [`RESOLVERS`].
     #[test]
-    fn sets_of_options_have_no_stale_exceptions() {
-        let mut options = 0;
+    fn sets_by_option_have_no_stale_exceptions() {
+        let mut sets_by_option = 0;
         for set in sets() {
             if let WithOption {
                 option,
@@ -516,7 +517,7 @@ mod tests {
                 except,
             } = set
             {
-                options += 1;
+                sets_by_option += 1;
                 assert!(
                     also.iter().all(|name| !shows(name, option)),
                     "{option}: {also:?}"
@@ -527,7 +528,7 @@ mod tests {
                 );
             }
         }
-        assert!(options > 0);
+        assert!(sets_by_option > 0);
         let resolves = |command: &str| RESOLVERS.contains(command, &|id| shows(command, id));
         assert!(
             ["report", "trace", "lock contention"]

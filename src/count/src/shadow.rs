@@ -29,6 +29,7 @@ impl UnitCounts<'_> {
                 clock.map(|clock| MetricValue::new(raw / clock, NumberFormat::Rate, "GHz"))
             }
             Role::Instructions => return self.of_instructions(event, raw),
+            // As in perf, with one decimal more than the other ratios.
             Role::CacheMisses => miss_ratio().map(|metric| MetricValue {
                 format: NumberFormat::FinePercent,
                 ..metric
@@ -36,6 +37,7 @@ impl UnitCounts<'_> {
             Role::BranchMisses | Role::LoadMisses(_) => miss_ratio(),
             Role::StalledFrontend => percent_of(Role::Cycles, "frontend cycles idle"),
             Role::StalledBackend => percent_of(Role::Cycles, "backend cycles idle"),
+            // A tool event such as `duration_time`: an elapsed time has no rate.
             Role::Time => None,
             Role::CacheReferences | Role::Branches | Role::Loads(_) | Role::Other => {
                 let clock = self.clock(event);

@@ -23,7 +23,7 @@ pub struct FunctionCode {
     pub start: u64,
     /// Its instructions, by ascending address.
     pub instructions: Vec<Instruction>,
-    /// The source locations of instructions.
+    /// The source locations (sites) of instructions.
     pub sites: Vec<CodeSite>,
     /// The source files of these locations.
     pub files: Vec<String>,
@@ -66,7 +66,7 @@ pub struct Instruction {
     pub jump_count: usize,
     /// Samples by event.
     pub hits: Vec<HitCount>,
-    /// Index of its location in [`FunctionCode::sites`].
+    /// Index of its source location in [`FunctionCode::sites`].
     pub site: Option<usize>,
 }
 
@@ -103,7 +103,7 @@ impl FunctionCode {
         options: ListOptions<'_>,
     ) -> Result<Self, NoCode> {
         let listing = Listing::new(resolver, function, options)?;
-        let (begin, _) = start_and_size(resolver, function)?;
+        let (start_frame, _) = start_and_size(resolver, function)?;
         let labels = Labels::new(&listing);
         let mut sites = SiteInterner::default();
         let instructions = listing.lines.iter().map(|line| Instruction {
@@ -122,7 +122,7 @@ impl FunctionCode {
         Ok(Self {
             name: resolver.symbol_name(function.symbol).to_owned(),
             object: resolver.world().dso(function.symbol.dso).long_name.clone(),
-            start_location: CodeLocation::new(begin),
+            start_location: CodeLocation::new(start_frame),
             start: listing.start,
             instructions,
             sites: sites.sites,
@@ -176,7 +176,7 @@ fn branch_target(
     }
 }
 
-/// Deduplicates locations and files.
+/// Numbers source locations and files, equal ones once.
 #[derive(Default)]
 struct SiteInterner<'r> {
     sites: Vec<CodeSite>,

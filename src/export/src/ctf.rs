@@ -1,7 +1,8 @@
 //! CTF 1.8, the Common Trace Format (diamon.org/ctf), for babeltrace, Trace Compass and other trace viewers.
 //!
-//! A trace is a folder with `metadata`, text that describes all layouts, and one file for each CPU, `perf_stream_N`, in
-//! packets. Events and fields have the names that Linux perf gives them: `perf_ip`, `perf_tid`, the fields of tracepoints.
+//! A trace is a folder. Its file `metadata` is a text that describes all layouts. Its file `perf_stream_N` has the events of
+//! CPU N, in packets. Events and fields have the names that Linux perf gives them: `perf_ip`, `perf_tid`, the fields of
+//! tracepoints.
 //!
 //! ```text
 //! samples, records --CtfRender--> CtfBlock (payloads) --CtfWriter--> packets of each CPU

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::profile::Profile;
 
-/// The distinct locations of all samples.
+/// The distinct locations of all samples. Frames are indices in [`Profile::frames`].
 #[derive(Debug, Default)]
 pub(crate) struct Locations {
     /// The id of each location by its innermost frame, which determines the location's other frames.
@@ -18,9 +18,9 @@ impl Locations {
     pub(crate) fn of_stack(&mut self, profile: &Profile, stack: Option<u32>) -> Vec<u64> {
         let mut ids = Vec::new();
         let mut location = Vec::new();
-        profile.walk(stack, |number| {
-            location.push(number);
-            let frame = profile.frames.get(number as usize);
+        profile.walk(stack, |frame_index| {
+            location.push(frame_index);
+            let frame = profile.frames.get(frame_index as usize);
             // The function that is not inlined is the outermost one of its location.
             if frame.is_none_or(|frame| frame.inline_depth == 0) {
                 ids.push(self.id(&location));

@@ -74,6 +74,7 @@ impl ChartFile {
             Endian::Little => PerfFile::new(),
             Endian::Big => PerfFile::big_endian(),
         };
+        // Longs of 8 bytes, pages of 4096.
         let mut tracing = TracingDataBuilder::new(endian, 8, 4096);
         for (id, system, name, format) in EVENTS {
             if !is_wanted(system) {
@@ -102,6 +103,7 @@ impl ChartFile {
     /// they do not match these fields.
     pub(super) const WITHOUT_CPU: u64 = FIELDS & !(1 << 7);
 
+    /// An empty byte string in the file's byte order.
     fn bytes(&self) -> Bytes {
         self.file.bytes()
     }

@@ -5,7 +5,7 @@ use super::{EventFields, FirstSeen, ScriptSample};
 /// Numbers of dropped packets by the address of the kernel code that dropped them.
 #[derive(Debug, Default)]
 pub struct DropLocations {
-    /// The number of packets by address.
+    /// The number of packets by address, in the order of the first drop at each.
     pub counts: FirstSeen<i64, u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Packets that are received in interrupts, and packets that are sent.
+//! Packets that are received in interrupts and softirqs, and packets that are sent.
 //!
 //! A received packet is followed from the network interrupt through the softirq NET_RX, which polls the device, to the
 //! process that copies the data, or to where the packet is freed. A sent packet is followed from the queue of the device
@@ -188,10 +188,13 @@ pub struct PacketTimes {
     /// By CPU: the start of the running softirq, and the events in it.
     softirqs: FxHashMap<u32, (u64, Vec<SoftirqEvent>)>,
     receptions: Vec<Reception>,
+    /// All packets received in softirqs.
     packets: Vec<ReceivedPacket>,
-    /// Indices in `packets`.
+    /// Those whose end was not seen yet: indices in `packets`.
     received: FollowedPackets<usize>,
+    /// Packets to send that are in the queue of a device.
     queued: FollowedPackets<QueuedPacket>,
+    /// Packets that were passed to the driver and are not freed yet.
     passed: FollowedPackets<QueuedPacket>,
     sent: Vec<SentPacket>,
 }
@@ -328,7 +331,7 @@ impl PacketTimes {
         self.received.add(address, index);
     }
 
-    /// Handles an event of a packet that is sent, or of the end of a received one.
+    /// Handles an event of a packet to send, or the end of a received packet.
     fn packet(&mut self, kind: usize, sample: &ScriptSample<'_>) {
         let address = sample.number(0);
         match kind {

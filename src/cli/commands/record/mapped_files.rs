@@ -73,8 +73,8 @@ impl MappedFiles {
         Arc::clone(&self.open)
     }
 
-    /// Passes complete records to `take`. In executable mappings of files, device and inode are replaced by the build-id of the
-    /// file, or by a generated id; mappings without either are passed unchanged.
+    /// Passes `records`, which are complete, to `take`, one or more at a time. In executable mappings of files, device and inode
+    /// are replaced by the build-id of the file, or by a generated id; mappings without either are passed unchanged.
     pub(super) fn identify(&mut self, records: &[u8], mut take: impl FnMut(&[u8])) {
         let (mut done, mut at) = (0, 0);
         for (raw, record) in RawRecord::all(records, Endian::NATIVE) {
@@ -91,9 +91,9 @@ impl MappedFiles {
         take(records.get(done..).unwrap_or_default());
     }
 
-    /// Returns the id of the mapped file if the record is an executable mapping of a file in user space: a generated id if the
-    /// file is not found, but its name is that of a file here. `None` for other records, for files that were opened but are not
-    /// ELF files or cannot be mapped, and if neither the file nor a file of its name is found.
+    /// Returns the id of the mapped file; `None` unless the record is an executable mapping of a file in user space. If the file
+    /// was opened, that is its build-id or a generated id; `None` if it is not an ELF file or cannot be mapped. If it was not
+    /// opened, that is a generated id if its name is that of a file here (outside of containers), otherwise `None`.
     fn id_of(&mut self, raw: &RawRecord<'_>) -> Option<BuildId> {
         let Ok(Record::Mmap2(mapped)) = Record::decode(raw, Endian::NATIVE) else {
             return None;

@@ -52,7 +52,7 @@ struct UnwindResults {
 }
 
 impl LiveUnwinding {
-    /// The unwinder for `request`, if `--unwind live` is given.
+    /// Returns the live unwinding for `request`, if `--unwind live` is given.
     pub(super) fn requested(
         matches: &ArgMatches,
         context: &Context,
@@ -152,7 +152,8 @@ impl BuildRewriter for LiveUnwinding {
                 machine: std::env::consts::ARCH.to_owned(),
                 endian: Endian::NATIVE,
                 limit: Some(max_stack_frames()),
-                // For reading: call graphs that start with callers, and `--call-graph lbr`.
+                // Both apply only when a recording is read: to call graphs that start with callers, and to recordings with
+                // `--call-graph lbr`.
                 keeps_outermost: false,
                 has_lbr_call_stacks: false,
             },
@@ -160,6 +161,7 @@ impl BuildRewriter for LiveUnwinding {
             jobs: rperf_sys::parallelism().div_ceil(2),
         };
         Box::new(StackRewriter {
+            // The World: the processes and mappings at a time.
             unwinder: LiveUnwinder::new(LiveWorld::new(Endian::NATIVE, events), options),
             mapped,
             results: Arc::clone(&self.results),
@@ -175,6 +177,7 @@ struct StackRewriter {
 }
 
 impl Rewriter for StackRewriter {
+    /// Takes note of records, before they are rewritten; not [`Context::note`], which prints a note.
     fn note(&mut self, records: &[u8]) {
         let unwinder = &mut self.unwinder;
         // The unwinder finds files by the build-ids that the mappings get here.

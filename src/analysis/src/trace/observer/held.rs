@@ -1,6 +1,6 @@
-//! Joins captured memory with system calls. Our BPF program writes the memory to a record of its own. That record precedes the
-//! one of the call's begin or return, which the tracepoint's probe writes; it follows if another tracer attached that probe
-//! before our program.
+//! Joins captured memory with system calls. Our BPF program writes the memory to a record of its own, and the tracepoint's probe
+//! writes the record of the call's begin or return. Usually the record of the memory precedes the other one. It follows the other
+//! one if another tracer attached that probe before our program.
 
 use rperf_syscalls::SyscallTable;
 
@@ -23,11 +23,12 @@ pub(super) struct HeldReturn {
 impl BegunCall {
     /// Adds memory that the kernel wrote, truncated to the size of the caller's buffer.
     fn add_written(&mut self, table: &SyscallTable, memory: Vec<CapturedArgument>) {
+        // A buffer and the argument that points to its size, as of getpeername(2): the size was captured at the begin.
         let sized = table.get(self.number).and_then(|call| call.sized_memory());
         let room = sized.and_then(|sized| {
-            let mut before = self.memory.iter();
+            let mut at_begin = self.memory.iter();
             let length =
-                before.find(|one| one.argument == sized.length_argument && !one.is_unreadable)?;
+                at_begin.find(|one| one.argument == sized.length_argument && !one.is_unreadable)?;
             let length = i32::from_ne_bytes(*length.bytes.first_chunk()?);
             usize::try_from(length).ok()
         });
@@ -59,7 +60,7 @@ impl<S: TraceSink> TraceObserver<S> {
         let begun = state.begun.as_mut().filter(|begun| begun.number == number);
         match (begun, is_return) {
             (Some(begun), true) => begun.add_written(self.table, memory),
-            // The begin was seen before its memory: records of memory follow.
+            // The begin was seen before its memory: records of memory follow, so returns may be held from now on.
             (Some(begun), false) if begun.memory.is_empty() => {
                 begun.memory = memory;
                 self.memory_follows = true;
