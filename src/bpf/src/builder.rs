@@ -81,8 +81,8 @@ impl ProgramBuilder {
         }
     }
 
-    /// Adds an instruction whose second operand is a register or a number. The `offset` of a jump is 0:
-    /// [`ProgramBuilder::instructions`] sets it.
+    /// Adds an instruction whose second operand is a register or a number. The `offset` is always 0: only jumps use it, and
+    /// [`ProgramBuilder::instructions`] sets theirs.
     fn push(&mut self, code: u8, to: Register, from: Operand, offset: i16) {
         let (bit, source, immediate) = match from {
             Operand::Register(register) => (opcode::WITH_REGISTER, register as u8, 0),

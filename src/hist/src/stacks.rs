@@ -57,6 +57,7 @@ impl StackWeight {
     pub(crate) fn add_sample(&mut self, sample: &Sample<'_>) {
         self.period = self.period.saturating_add(sample.period);
         self.samples += 1;
+        // The order is the same without `rank`, but this runs for every sample, and ranks are compared without branches.
         if sample.order.rank() < self.first.rank() {
             self.set_first(sample);
         }
@@ -232,7 +233,7 @@ pub(crate) struct MergedStack {
 }
 
 impl MergedStacks {
-    /// Merges the parts of a recording on several threads.
+    /// Merges the stacks from all parts of a recording; `threads` threads do the work.
     pub(crate) fn new(parts: Vec<UniqueStacks>, threads: NonZeroUsize) -> Self {
         let mut contexts = Interner::default();
         let mut sites = Interner::default();

@@ -54,6 +54,7 @@ impl Rewriter for RewriterPair {
         self.first.note_end();
     }
 
+    /// `is_behind`: whether the rewriting lags behind the recording, so that it should be fast.
     fn rewrite(&mut self, records: &[u8], is_behind: bool, to: &mut Vec<u8>) {
         self.between.clear();
         self.first.rewrite(records, is_behind, &mut self.between);

@@ -66,54 +66,54 @@ impl Messaging {
         gate: &Gate,
         workers: &mut Workers,
     ) -> Result<(), BenchError> {
-        // Not the tasks but the ends that they write to: one for each receiver. All senders of the group share them.
-        let mut senders = Vec::new();
+        // One for each receiver. All senders of the group share them.
+        let mut write_ends = Vec::new();
         for number in 1..=SIDE {
             let name = format!("receiver {number} of group {group}");
             let call = if self.pipes { "pipe" } else { "socketpair" };
-            let (receiver, sender) = self.channel().map_err(BenchError::of(call))?;
+            let (read_end, write_end) = self.channel().map_err(BenchError::of(call))?;
             let (gate, messages) = (gate.worker(), self.loops * u64::from(SIDE));
-            workers.start(name, move || receive(&gate, receiver, messages))?;
-            senders.push(sender);
+            workers.start(name, move || receive(&gate, read_end, messages))?;
+            write_ends.push(write_end);
         }
-        let senders = Arc::new(senders);
+        let write_ends = Arc::new(write_ends);
         for number in 1..=SIDE {
             let name = format!("sender {number} of group {group}");
-            let (gate, senders, loops) = (gate.worker(), Arc::clone(&senders), self.loops);
-            workers.start(name, move || send(&gate, &senders, loops))?;
+            let (gate, write_ends, loops) = (gate.worker(), Arc::clone(&write_ends), self.loops);
+            workers.start(name, move || send(&gate, &write_ends, loops))?;
         }
         Ok(())
     }
 
     /// Creates a pipe or socket pair; returns the end that the receiver reads and the end that the senders write.
     fn channel(&self) -> io::Result<(File, File)> {
-        let (receiver, sender): (OwnedFd, OwnedFd) = if self.pipes {
+        let (read_end, write_end): (OwnedFd, OwnedFd) = if self.pipes {
             let (reader, writer) = io::pipe()?;
             (reader.into(), writer.into())
         } else {
             let (one, other) = UnixStream::pair()?;
             (one.into(), other.into())
         };
-        Ok((receiver.into(), sender.into()))
+        Ok((read_end.into(), write_end.into()))
     }
 }
 
-fn receive(gate: &WorkerGate, mut receiver: File, messages: u64) -> io::Result<()> {
+fn receive(gate: &WorkerGate, mut read_end: File, messages: u64) -> io::Result<()> {
     gate.pass()?;
     let mut message = [0; MESSAGE];
     for _ in 0..messages {
-        receiver.read_exact(&mut message)?;
+        read_end.read_exact(&mut message)?;
     }
     Ok(())
 }
 
-/// Runs a sender. `senders` are the writing ends of the channels of all receivers.
-fn send(gate: &WorkerGate, senders: &[File], loops: u64) -> io::Result<()> {
+/// Runs a sender. `write_ends` are those of the channels of all receivers in its group.
+fn send(gate: &WorkerGate, write_ends: &[File], loops: u64) -> io::Result<()> {
     gate.pass()?;
     let message = [0; MESSAGE];
     for _ in 0..loops {
-        for mut sender in senders {
-            sender.write_all(&message)?;
+        for mut write_end in write_ends {
+            write_end.write_all(&message)?;
         }
     }
     Ok(())

@@ -1,8 +1,9 @@
-//! The programs of the capture.
+//! The programs of the capture, which copies memory that arguments of system calls point to. The plan for the begin or the return
+//! of a call has an entry for each argument whose memory is copied. The copies are segments of a record in the buffer of the CPU.
 //!
 //! Registers: `R6` arguments of the tracepoint, `R7` plan, `R8` buffer of the CPU, `R9` number of the call, later the size of the
 //! record so far. The size is kept in the buffer and loaded again for each segment: the verifier does not track the value of a
-//! loaded number, so all paths to an instruction look the same to it.
+//! loaded number, so all paths to an instruction look the same to it, and it checks the instruction once.
 
 use crate::Condition::{Above, AtMost, Equal, NotEqual, SignedLess};
 use crate::Operation::{Add, And, Mul, ShiftLeft, ShiftRight, Sub};
@@ -41,10 +42,10 @@ const CURRENT_CPU: u64 = 0xffff_ffff;
 const MAX_TEXTS: i16 = 16;
 /// The maximum number of vectors of one list.
 const MAX_VECTORS: i16 = 8;
-/// The item index of the segment after the texts of a list: there are more, or the list could not be read.
+/// The item index of the segment after the texts of a list, which says that there are more or that the list could not be read.
 const LAST_ITEM: i16 = i16::MAX;
-/// Added to the item index of the first buffer of a list of vectors, such as that of a message: the item index of the segment
-/// after its buffers, if there are more.
+/// The item index of the segment after the buffers of a list of vectors, which says that there are more. It counts from the index
+/// of the first buffer, which is not 0 for the second and further messages of a call.
 const MORE_ITEM: i16 = captured_record::MORE_ITEM as i16;
 
 // Offsets on the stack, below those of [`crate::tasks`].
@@ -54,7 +55,7 @@ pub(super) const ADDRESS: i16 = -48;
 const LENGTH: i16 = -56;
 /// The address of the list that [`read_item`] reads. It shares the place of [`LENGTH`], so [`read_bytes`] overwrites it.
 pub(super) const LIST: i16 = LENGTH;
-/// The number of bytes that the memory has; for a text, the maximum number to read.
+/// The size of the memory, of which [`LENGTH`] bytes are read; for a text, the maximum number to read.
 pub(super) const WANTED: i16 = -64;
 /// An item of a list (up to 16 bytes), or a length that an argument points to.
 pub(super) const ITEM: i16 = -80;
@@ -168,6 +169,7 @@ fn select_call(b: &mut ProgramBuilder, registers: RegisterLayout, out: Label) {
 
 /// Jumps to `out` unless the current task is observed.
 fn select_task(b: &mut ProgramBuilder, context: CaptureContext<'_>, out: Label) {
+    // Leaves the process id in the upper half of `R0`, and the thread id at `TASK`.
     current_task(b);
     if let Some(process) = context.excluded_process {
         b.operate(ShiftRight, R0, 32);
@@ -181,6 +183,7 @@ fn select_task(b: &mut ProgramBuilder, context: CaptureContext<'_>, out: Label) 
         select_cgroup(b, context.cgroup_count, out);
     }
     if context.known_tasks_only {
+        // Only its jump to `out` matters here, not the slot in `R0`.
         find_slot(b, out);
     }
 }
@@ -231,8 +234,8 @@ fn plan(b: &mut ProgramBuilder, add: i32, out: Label) {
     b.set(R7, R0);
 }
 
-/// Captures the memory of all entries of the plan at `R7`. Only the first entry may be a list: texts, vectors or messages, also a
-/// single message.
+/// Captures the memory of all entries of the plan at `R7`. Only the first entry may be a list (texts, vectors or messages) or a
+/// message, which contains a list of vectors.
 fn entries(b: &mut ProgramBuilder) {
     let done = b.label();
     for index in 0..MAX_ENTRIES {
@@ -276,6 +279,7 @@ fn one_entry(b: &mut ProgramBuilder, at: i16, may_be_list: bool, done: Label) {
         read_messages(b, at, next, done);
         b.jump(next);
         b.place(message);
+        // Sets `ADDRESS` and `COUNT` to the message's vectors.
         read_message(b, at, first_item, next, done);
         b.jump(counted_vectors);
         b.place(vectors);
@@ -309,6 +313,7 @@ fn wanted_length(b: &mut ProgramBuilder, at: i16) {
     b.jump_if(Equal, R2, LENGTH_OF_ARGUMENT, of_argument);
     b.jump_if(Equal, R2, LENGTH_OF_RESULT, of_result);
     b.jump_if(Equal, R2, LENGTH_POINTED, pointed);
+    // `LENGTH_FIXED`: the unit is the length.
     b.set(R1, R3);
     b.jump(end);
     b.place(pointed);
@@ -483,9 +488,9 @@ pub(super) fn read_item(b: &mut ProgramBuilder, size: i32, offset: i32) {
 }
 
 /// Reads the buffers of `struct iovec[]` at `ADDRESS`, which has `COUNT` elements, as the items from `first` on: of each buffer
-/// at most the entry's limit, of all buffers together at most [`buffer::RESULT`] bytes. Subtracts the bytes wanted of each buffer
-/// from [`buffer::RESULT`]. Jumps to `next` or falls through after the last buffer; jumps to `done` if the record has no room for
-/// a further segment.
+/// at most the entry's limit, of all buffers together at most as many bytes as the number at [`buffer::RESULT`]. Subtracts the
+/// bytes wanted of each buffer from that number. Jumps to `next` or falls through after the last buffer; jumps to `done` if the
+/// record has no room for a further segment.
 pub(super) fn read_vectors(b: &mut ProgramBuilder, at: i16, first: i16, next: Label, done: Label) {
     let (unreadable, full) = (b.label(), b.label());
     b.load(Double, R1, R10, ADDRESS);

@@ -1,4 +1,4 @@
-//! Runs a native script on a recording or a stream.
+//! Runs a native script (one that rperf computes itself, without an interpreter) on a recording or a stream.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -41,8 +41,8 @@ struct NativeRun<'a> {
 ///
 /// # Errors
 ///
-/// The script does not take these arguments; the recording cannot be read, or has none of the script's tracepoints. The latter
-/// is no error for a stream whose table is refreshed.
+/// The script does not take these arguments; the recording cannot be read, or has none of the script's tracepoints. Missing
+/// tracepoints are no error for a stream whose table is refreshed.
 pub(super) fn report(
     script: NativeScript,
     words: &[OsString],
@@ -104,7 +104,8 @@ impl NativeRun<'_> {
             return Err(self.no_events_error(&input.path.display().to_string()));
         }
         let world = analysis.replay.world();
-        // A block has the decoded fields of consecutive samples.
+        // A block has the decoded fields of consecutive samples. The World (the processes and mappings at a time) has the
+        // names of their tasks.
         let mut take = |block: &mut FieldBlock| {
             block.deliver(world, |sample| self.add(sample));
             FoldControl::Continue

@@ -116,6 +116,7 @@ struct StreamPrinter<'a> {
     loaded: Option<LoadedObjects>,
     sources: SourceFiles<'static>,
     scratches: Vec<TextBuffers>,
+    /// Fills the parts of the text that depend on earlier samples, so it gets the blocks in order.
     join: BlockJoiner,
     /// The switch (`--switch-on`, `--switch-off`) last given to `join`, in its initial state. `join` changes its copy,
     /// which a new plan with an equal switch must not reset.

@@ -249,8 +249,8 @@ impl<'t> TextHead<'t> {
 }
 
 /// Whether the event is a tracepoint (`sched:sched_switch`), not an event with modifiers (`cycles:u`). If the part after the
-/// colon could be either, the event is a tracepoint unless `rest`, the text after it, is empty or a frame.
-fn is_tracepoint(event: &str, rest: &str) -> bool {
+/// colon could be either, the event is a tracepoint unless the text after the event is empty or a frame.
+fn is_tracepoint(event: &str, after_event: &str) -> bool {
     const MODIFIERS: &str = "ukhIGHpPSDWeb";
     let Some((system, name)) = event.split_once(':') else {
         return false;
@@ -260,6 +260,6 @@ fn is_tracepoint(event: &str, rest: &str) -> bool {
         !text.is_empty() && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
     };
     let is_modifier = name.chars().all(|letter| MODIFIERS.contains(letter));
-    let has_fields = !rest.is_empty() && sampled_frame(rest).is_none();
+    let has_fields = !after_event.is_empty() && sampled_frame(after_event).is_none();
     is_word(system) && !name.is_empty() && (!is_modifier || has_fields)
 }

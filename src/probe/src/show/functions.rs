@@ -13,8 +13,8 @@ pub fn functions(object: &ProbeObject<'_>, filter: Option<&NameFilter>) -> BTree
         Some(filter) => filter.matches(name),
         None => !name.starts_with('_'),
     };
-    // Demangling takes most of the time, so a name is demangled only if it can match: `start` is how the demangled name may
-    // begin, as far as the mangled name shows it.
+    // Demangling takes most of the time, so a name is demangled only if it can match. `start` is a text with which the demangled
+    // name may begin, taken from the mangled name.
     let may_be_wanted = |start: &str| match filter {
         Some(filter) => filter.may_match(start),
         None => !start.starts_with('_'),

@@ -59,7 +59,7 @@ pub(crate) fn stream(bytes: &[u8], size: usize, fails: bool) -> Stream<Piecewise
     Stream::new(PipeReader::new(first.to_vec(), input).expect("a header"))
 }
 
-/// The rendered items of a stream, and the number of batches.
+/// The rendered samples of a stream, and the number of batches: calls of [`Stream::advance`] that read some.
 pub(crate) fn streamed<V, T>(
     stream: &mut Stream<PiecewiseInput<'_>>,
     render: &V,
@@ -121,7 +121,7 @@ proptest! {
     }
 }
 
-/// A pipe-mode stream of 300 rounds with 39 samples each.
+/// A pipe-mode stream of 300 rounds, each with 39 samples and a FINISHED_ROUND record.
 fn long() -> Vec<u8> {
     let sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
     let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);
@@ -140,7 +140,8 @@ fn long() -> Vec<u8> {
 #[test]
 fn complete_rounds_are_delivered_before_the_end() {
     let bytes = long();
-    // With an odd size the pipe is never ready: a batch ends with a round, unless the next record is already buffered.
+    // With an odd size the pipe is never ready: a batch ends when a round has ended and no complete record is buffered. A read
+    // returns less than a round, which has 39 * 32 + 8 bytes, so there are about as many batches as rounds.
     let (size, fails) = (999, false);
     let mut stream = stream(&bytes, size, fails);
     let (seen, batches) = streamed(&mut stream, &Look, 1);
