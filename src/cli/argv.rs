@@ -35,8 +35,8 @@ pub(crate) enum ParsedCommand {
 pub(crate) enum UsageError {
     /// No such long option. The second value is the most similar option, if any is similar.
     UnknownOption(String, Option<String>),
-    /// No such short option: its letter. The second value is a long option of which the word is a prefix, given with one dash
-    /// instead of two (`-freq`), if there is one.
+    /// No such short option: its letter. The second value is a long option that begins with the word: the user may have
+    /// meant that option, with two dashes instead of one (`-freq`). `None` if there is no such option.
     UnknownSwitch(String, Option<String>),
     /// A prefix of several options: as given, the last two candidates as the user would spell them, and the ids of all.
     Ambiguous {
@@ -83,13 +83,14 @@ pub(crate) fn take_switch(
     let (mut kept, mut state) = (Vec::new(), None);
     loop {
         let first = pass.next;
-        let parsed = match pass.take().map(|word| word.as_bytes()) {
+        let request = match pass.take().map(|word| word.as_bytes()) {
             Some([b'-', b'-', long @ ..]) if !long.is_empty() => pass.long(long),
             Some([b'-', short @ ..]) if !short.is_empty() => pass.bundle(short),
-            // The workload, `--`, or the end: any request ends the loop, as the request of an option does.
+            // The workload, or the end. `Manual` only stands for some request: all requests and errors end the loop below, also
+            // the error of `--`, which the previous arm takes for an unknown switch.
             _ => Ok(Some(ParsedCommand::Manual)),
         };
-        if !matches!(parsed, Ok(None)) {
+        if !matches!(request, Ok(None)) {
             kept.extend_from_slice(words.get(first..).unwrap_or_default());
             return (kept, state);
         }
@@ -248,6 +249,7 @@ impl<'a> WordPass<'a> {
             .take(1)
             .collect();
         let word_text = String::from_utf8_lossy(word);
+        // As in perf, words of one or two letters are not compared with long options.
         let long = (word.len() > 2)
             .then(|| {
                 options(self.command)

@@ -106,7 +106,8 @@ fn arguments_of_markers_are_listed() {
     );
 }
 
-/// Runs `rperf probe` with these arguments and an empty home.
+/// Runs `rperf probe` with these arguments and an empty home: without settings, and without a build-id cache, in which images of
+/// the kernel could be found.
 fn probe_with_empty_home(words: &[&str]) -> Outcome {
     let home = Scratch::new();
     let run = Run::new(rperf()).args(["probe"]).args(words);
@@ -159,8 +160,9 @@ fn kernels_without_probes_or_image_are_reported() {
 }
 
 /// Debug information of a function `f` with 20,000 nested blocks and a variable in the innermost one. Before `f` comes a
-/// function `g` that extends beyond the highest address. The variable is a struct whose ten members have the type of the
-/// struct itself. Abbreviations 1 to 6 are a compile unit, structure, subprogram, lexical block, variable and member.
+/// function `g` that extends beyond the highest address. The variable is a struct whose ten members have no name and the type of
+/// the struct itself: a search for a member looks into unnamed ones. Abbreviations 1 to 6 are a compile unit, structure,
+/// subprogram, lexical block, variable and member. The 20,002 zeros at the end close the blocks, `f` and the unit.
 const DEEP: &str = r#"
     .text
     .globl f

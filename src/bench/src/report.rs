@@ -94,6 +94,7 @@ mod tests {
     #[test]
     fn a_report_survives_json() {
         let mut report = Report::new("rperf 1".into(), "6.1".into(), "x86_64".into(), 2);
+        // Only the unit, the direction and the variant are used, not the number.
         let value = Value::higher_is_better("GB/sec", 0.0).with_variant("default");
         let mut series = Series::empty_like(&value);
         series.add(3.5);

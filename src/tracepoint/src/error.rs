@@ -12,8 +12,8 @@ pub enum Error {
     /// The section is truncated.
     #[error("the tracing data section is truncated: {source}")]
     Section {
-        /// The field that is missing. Its message, made for records, says "the body": that is the section here, and the offset
-        /// counts from the start of the section.
+        /// Tells which field is missing. The messages of [`DecodeError`] are worded for records: "the body" in them is this
+        /// section, and the offset counts from its start.
         source: DecodeError,
     },
     /// The event is not a tracepoint.
@@ -96,7 +96,8 @@ pub enum FormatWarning {
     /// A conversion such as `%lllld`.
     #[error("print fmt has the conversion `{0}`, which is too long or malformed")]
     Conversion(String),
-    /// Parentheses or operators are nested too deeply for the parser, or an expression needs too large a stack.
+    /// Parentheses or operators are nested too deeply for the parser, or an expression needs more values on the stack at a time
+    /// than its evaluation allows.
     #[error("print fmt is nested too deeply")]
     TooDeep,
 }

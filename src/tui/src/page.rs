@@ -100,8 +100,8 @@ pub(crate) fn draw_bar(frame: &mut Frame<'_>, rect: Rect, theme: &Theme, line: L
     put(frame, line.style(theme.bar), rect);
 }
 
-/// Draws a line with control characters escaped; escaping a line again changes nothing. ratatui would drop C0 and C1 characters,
-/// and send the characters that change the text direction to the terminal.
+/// Draws a line with control characters escaped; a line that the caller has escaped already is drawn as it is. Unescaped, ratatui
+/// would drop C0 and C1 characters, and send the characters that change the text direction to the terminal.
 pub(crate) fn put(frame: &mut Frame<'_>, line: Line<'_>, rect: Rect) {
     frame.render_widget(escaped(line), rect);
 }
@@ -117,7 +117,8 @@ fn escaped(mut line: Line<'_>) -> Line<'_> {
     line
 }
 
-/// Returns a line without its first `left` characters. The line must be escaped: the characters are counted as shown.
+/// Returns a line without its first `left` characters. The line must be escaped: its characters are counted as
+/// shown, except that a tab, which is not shown, counts as one.
 fn shifted(line: Line<'_>, left: usize) -> Line<'_> {
     if left == 0 {
         return line;

@@ -53,8 +53,8 @@ pub struct UsageRow {
     pub allocated: RequestCount,
     /// Bytes requested by them.
     pub requested: u64,
-    /// The allocations that were freed within the recording. Those whose free was lost, as their address was allocated again, are
-    /// neither here nor in `live`.
+    /// The allocations that were freed within the recording. If an address was allocated again without an event of its free
+    /// between, the older allocation is neither here nor in `live`.
     pub freed: RequestCount,
     /// The allocations that were not freed.
     pub live: RequestCount,
@@ -107,7 +107,7 @@ struct LiveAllocation {
     bytes: u64,
 }
 
-/// The key of a row: kind, [`NewMemory::cache`] or 0, and the parts of [`UsageDetail::key`].
+/// The key of a row: kind, [`NewMemory::cache`] (0 without `by_cache`), and the parts of [`UsageDetail::key`].
 type RowKey = (MemoryKind, u64, Vec<u64>);
 
 /// Sums allocations by key. Its own memory grows with the number of live allocations and of keys: by some 80 bytes for each live
@@ -277,6 +277,7 @@ impl Observer<UsageDetail> for MemoryUsage {
                 let sizes = [event.bytes_req(), event.bytes_alloc()];
                 self.allocate(time, object(event.ptr(), sizes, cache), detail.key);
             }
+            // NULL and objects without bytes have events of kfree, but no allocation.
             TypedEvent::Kfree(event) if event.ptr() > ZERO_SIZE_PTR => {
                 self.free(time, MemoryKind::Objects, event.ptr());
             }

@@ -61,7 +61,8 @@ pub struct CapturedArgument {
     pub is_unreadable: bool,
     /// Whether this only marks that the list has more items than were copied.
     pub marks_more_items: bool,
-    /// Whether the tracer read it later than the begin of the call, instead of the kernel copying it during the call.
+    /// Whether the tracer read it, some time after the call had begun. Otherwise the kernel copied it at the begin or return of
+    /// the call.
     pub is_late: bool,
 }
 
@@ -229,7 +230,7 @@ impl TraceSamples {
 impl PrepareSamples for TraceSamples {
     type Detail = TracedSample;
 
-    /// The fields of samples; those of tracepoints are part of the raw data.
+    /// The parts of the samples that are decoded. The fields of tracepoints are in `RAW`.
     fn fields(&self) -> SampleType {
         match self.addresses.names {
             None => SampleType::RAW,
@@ -304,7 +305,9 @@ impl TraceSamples {
                 name: name.clone(),
                 fields: tracepoint
                     .as_ref()
-                    .map(|tracepoint| fields(tracepoint, raw, self.enumerations.as_deref()))
+                    .map(|tracepoint| {
+                        tracepoint_fields(tracepoint, raw, self.enumerations.as_deref())
+                    })
                     .unwrap_or_default(),
             },
         })
@@ -320,7 +323,7 @@ pub fn is_page_fault(event: &EventDesc) -> bool {
 
 /// Returns names and values of a tracepoint's fields, without the common ones and `__syscall_nr`: the name of the event
 /// already has the call.
-fn fields(
+fn tracepoint_fields(
     tracepoint: &Tracepoint,
     raw: &[u8],
     enumerations: Option<&dyn EnumerationNames>,

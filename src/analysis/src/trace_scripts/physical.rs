@@ -104,7 +104,7 @@ pub struct PhysicalCounts<'m, 'r, 'w> {
     counts: Vec<u64>,
     /// Samples whose address is in no region.
     pub unknown: u64,
-    /// The position and the event of the first sample that the filter accepts.
+    /// The position by time and the event of the earliest sample that the filter accepts. Samples come in the order of the file.
     first: Option<(Order, EventIndex)>,
 }
 

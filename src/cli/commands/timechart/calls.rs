@@ -45,8 +45,8 @@ pub(super) fn call_row(lane: &TaskLane) -> ChartRow {
         let (mut above, mut below) = (MIDDLE, MIDDLE);
         for (state, nanos) in piece.sums().nanos.into_iter().enumerate() {
             let (paint, place) = look(state);
-            // The part of the piece that the task was in this state, in percent: 100 fills the half of the row above or below the
-            // middle, or both halves.
+            // The part of the piece's time in this state, in percent. It is halved below: 100 fills the half of the row above or
+            // below the middle; for `Both`, each half.
             let share = share(nanos, whole);
             let (low, high) = match place {
                 CallPlace::Above => {
