@@ -8,9 +8,9 @@ use super::programs::{NAMELESS, OPTIMISED, Program, ProgramFolder};
 use super::stacks::read;
 use crate::kernel::is_root;
 
-/// Runs the program from a file system that only its own mount namespace has.
+/// Runs the program for 300 ms of CPU time from a file system that only its own mount namespace has.
 const INSIDE: &str = "mount -t tmpfs none there && cp \"$0\" there/program && there/program 300";
-/// Deletes the program's file while the program runs, before most of its samples.
+/// Runs the program for 600 ms of CPU time, and deletes its file meanwhile, before most of its samples.
 const GONE: &str = "cp \"$0\" program; ./program 600 & \
     until grep -q program /proc/$!/comm; do :; done; rm program; wait";
 
@@ -47,7 +47,7 @@ fn check(text: &str, message: &str, name: &str) {
     assert!(depths.len() > 50, "{name}: {text}");
     // Without unwind information, stacks have no more than two frames.
     let complete = depths.iter().filter(|depth| **depth > 2).count();
-    // The program's `deep` recurses 30 times.
+    // The program's `deep` recurses 30 times. More than 8 frames show that unwinding does not end after the first functions.
     let deepest = depths.iter().max();
     assert!(
         deepest.is_some_and(|deepest| *deepest > 8),

@@ -54,23 +54,23 @@ pub enum Error {
     /// Too many events, or events on too many CPUs.
     #[error("too many events to count with BPF programs")]
     TooManyEvents,
-    /// The kernel cannot run a program on a given CPU (`BPF_F_TEST_RUN_ON_CPU`), which adds the counts since the CPU's last
-    /// context switch to the sums.
+    /// The kernel cannot run a program on a given CPU (`BPF_F_TEST_RUN_ON_CPU`). The program would add the counts since the
+    /// CPU's last context switch to the sums.
     #[error("the kernel cannot complete sums of BPF programs (needs Linux 5.10): {0}")]
     Flush(#[source] io::Error),
-    /// A program to be counted is not loaded.
+    /// A program of `stat --bpf-prog`, during whose runs events are counted, is not loaded.
     #[error("no BPF program has the id {id}")]
     NoProgram {
         /// The id.
         id: u32,
     },
-    /// A program to be counted has no type information, which attaching other programs to it requires.
+    /// A program of `stat --bpf-prog` has no type information, which attaching other programs to it requires.
     #[error("BPF program {id} has no type information (BTF), and cannot be counted")]
     NoProgramTypes {
         /// The id.
         id: u32,
     },
-    /// A program to be counted could not be opened.
+    /// A program of `stat --bpf-prog` could not be opened.
     #[error("BPF program {id}: {error}")]
     Program {
         /// The id.
@@ -78,12 +78,12 @@ pub enum Error {
         /// The error of bpf(2).
         error: io::Error,
     },
-    /// The kernel cannot run programs at the begin and end of other programs.
+    /// The kernel cannot run programs at the begin and end of a program of `stat --bpf-prog`.
     #[error(
         "this kernel permits no programs at the begin and the end of BPF program {id} (fentry, fexit)"
     )]
     NoTracing {
-        /// The id of the program to be counted.
+        /// The id of the program of `stat --bpf-prog`.
         id: u32,
     },
     /// The hierarchy of cgroups is not of version 2, or only a part of the hierarchy is visible.

@@ -177,7 +177,8 @@ impl Cache {
         })
     }
 
-    /// Opens the cache's folder. Paths below it are opened relative to it, and none of their components may be a link.
+    /// Opens the cache's folder, which may itself be a link of root or this user. Paths below it are opened relative to it, and
+    /// none of their components may be a link.
     fn open(&self) -> io::Result<Folder> {
         Folder::open_own(&self.root)
     }

@@ -26,7 +26,7 @@ pub enum Error {
     NoPoint {
         /// The probe point as written.
         point: String,
-        /// Similar names, the most similar first, or probe points at nearby lines, by line.
+        /// Similar names, the most similar first; or, if the line has no code, probe points at nearby lines, in their order.
         nearest: Vec<String>,
     },
     /// The object has no debug information, which the definition requires.

@@ -101,7 +101,8 @@ pub struct ContentionOptions {
     pub max_stack: u32,
     /// The number of innermost frames that are skipped in stacks of the kernel.
     pub stack_skip: u8,
-    /// The maximum number of sums. Each of the two maps of stacks has as many entries, rounded up to a power of two.
+    /// The maximum number of sums. Each of the two maps of stacks (the second has stacks whose bucket in the first is taken) has
+    /// as many entries, rounded up to a power of two.
     pub max_entries: u32,
 }
 
@@ -180,6 +181,7 @@ impl ContentionSummary {
         // The offset of `task_struct::pid`, if new child tasks are observed, too.
         let follow = options.tasks.follow_offset()?;
         let mut loaded = LoadedPrograms::new(&shapes(options))?;
+        // Each new sum begins as a copy of the template.
         loaded.set_template(programs::TEMPLATE, value::SIZE, value::MIN)?;
         select(&loaded, options)?;
         if options.tasks.is_limited() {
@@ -220,7 +222,7 @@ impl ContentionSummary {
         Ok(summary)
     }
 
-    /// Adds threads whose waits are summed, with `from_exec` from their next successful exec on.
+    /// Adds threads whose waits are summed: if `from_exec` is set, only those after a thread's next successful exec.
     ///
     /// # Errors
     /// [`Error::Map`] if there are too many.
@@ -281,7 +283,7 @@ impl ContentionSummary {
 }
 
 impl ContentionOptions {
-    /// Returns how ids are translated from PID namespaces, if owners of futexes are summed.
+    /// Returns how ids are translated from PID namespaces, if waits for futexes are summed by owner.
     fn thread_id_layout(&self) -> Option<NamespaceLayout> {
         let is_needed = self.with_futexes && matches!(self.key, ContentionKey::Owner(_));
         self.namespace_layout.filter(|_| is_needed)
@@ -313,8 +315,8 @@ fn select(loaded: &LoadedPrograms, options: &ContentionOptions) -> Result<(), Er
     Ok(())
 }
 
-/// Stores the addresses of the locks of run queues, by which they are recognized. Before Linux 5.10 none is stored, since the
-/// kernel cannot run a program on a given CPU.
+/// Stores the addresses of the locks of run queues, so that waits for these locks get their name. Before Linux 5.10 none is
+/// stored, since the kernel cannot run a program on a given CPU.
 fn note_run_queues(loaded: &LoadedPrograms, options: &ContentionOptions) -> Result<(), Error> {
     let layout = options.lock_layout.and_then(|layout| layout.run_queue);
     layout.map_or(Ok(()), |layout| {
@@ -323,7 +325,8 @@ fn note_run_queues(loaded: &LoadedPrograms, options: &ContentionOptions) -> Resu
     })
 }
 
-/// Returns the maps by their [`MapId`], each with the size of a key, the size of a value, and the maximum number of entries.
+/// Returns the maps, in the order of their [`MapId`]s, each with the size of a key, the size of a value, and the maximum number
+/// of entries.
 fn shapes(options: &ContentionOptions) -> [NamedShape; 13] {
     use BpfMapKind::{Array, Hash, LruHash, PerCpuArray, StackTrace};
     let shape = NamedShape::new;

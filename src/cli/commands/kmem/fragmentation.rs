@@ -28,7 +28,7 @@ pages are distributed over pageblocks, the units in which the kernel groups page
 pageblocks first; and events of external fragmentation, if recorded: allocations from blocks of another type. Objects of the slab allocator: bytes that were \
 allocated but not requested, by cache.";
 
-/// The number of callers and caches shown by default.
+/// The number of callers, and of caches, in tables of text by default. As JSON, all are shown by default.
 const ROWS: u64 = 20;
 
 /// The orders of pageblocks that are accepted: those of existing kernels, and a few more.

@@ -22,8 +22,8 @@ use crate::cli::error::CliError;
 const OTHER_LINES: usize = 5;
 /// Lines and columns of a terminal that does not report its size.
 const DEFAULT_SIZE: (usize, usize) = (25, 80);
-/// The minimum number of samples that the menu shows if none is set (perf's `count filter`). As in perf, it is only shown: no
-/// rows are hidden.
+/// The minimum number of samples of a row (perf's `count filter`) that the menu shows if none is given. As in perf, this default
+/// is only shown: unless a minimum is given, no rows are hidden.
 const DEFAULT_COUNT: u64 = 5;
 /// The default minimum percentage of an annotated instruction, as in perf.
 pub(super) const DEFAULT_PERCENT: u8 = 5;

@@ -7,6 +7,7 @@ use rperf_wire::{Attr, Endian, EventType, RecordKind, SampleType};
 
 use crate::generated::{BOTH, file, record};
 
+/// An event whose samples have only an IP, with the id 7.
 fn event(kind: EventType, config: u64) -> EventDesc {
     let attr = Attr {
         kind,

@@ -270,7 +270,9 @@ impl RowOrder {
             Some((column, ReportField::Key(_))) => {
                 let before = columns.get(..column).unwrap_or_default();
                 let key_index = before.iter().filter(|field| field.key().is_some()).count();
-                rows.sort_by_cached_key(|row| row.cells.get(key_index).map(|cell| sort_text(cell)));
+                rows.sort_by_cached_key(|row| {
+                    row.cells.get(key_index).map(|cell| number_and_text(cell))
+                });
             }
             None if self.event > 0 => {
                 let number = columns.iter().find_map(|field| field.number());
@@ -281,8 +283,8 @@ impl RowOrder {
     }
 }
 
-/// Returns the sort key of a cell: the number with which it begins (`u64::MAX` if none), and its text.
-fn sort_text(cell: &str) -> (u64, String) {
+/// Returns what cells of a column are ordered by: the number with which the cell begins (`u64::MAX` if none), and its text.
+fn number_and_text(cell: &str) -> (u64, String) {
     let cell = cell.trim();
     let digits: String = cell.chars().take_while(char::is_ascii_digit).collect();
     (digits.parse().unwrap_or(u64::MAX), cell.to_owned())
@@ -350,7 +352,7 @@ mod tests {
     #[test]
     fn numbers_in_cells_are_sorted_by_value() {
         let mut cells = ["9", "  10", "sh", "cat", "2-4"];
-        cells.sort_by_cached_key(|cell| sort_text(cell));
+        cells.sort_by_cached_key(|cell| number_and_text(cell));
         assert_eq!(cells, ["2-4", "9", "  10", "cat", "sh"]);
     }
 }

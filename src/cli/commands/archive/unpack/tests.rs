@@ -127,7 +127,7 @@ fn invalid_members_are_refused() {
         (EntryType::Regular, "notes.txt", b"no recording"),
         (EntryType::Regular, "perf\x1b[31m.data", &recording),
         (EntryType::Regular, &hidden, &bytes),
-        // An object with another build-id, a file that is no object, and invalid hard links.
+        // A debug file with another build-id than its path, a vdso that is no object, and invalid hard links.
         (EntryType::Regular, &other, &bytes),
         (EntryType::Regular, &vdso, b"no object"),
         (EntryType::Link, &other, good.as_bytes()),
@@ -136,7 +136,7 @@ fn invalid_members_are_refused() {
         (EntryType::Regular, "../victim.data", b"x"),
         (EntryType::Regular, "/victim.data", b"x"),
         (EntryType::Regular, &victim, &bytes),
-        // Another build-id in the path, links that lead elsewhere, a path through a link, and a special file.
+        // An ELF file with another build-id than its path, links that lead elsewhere, a path through a link, and a special file.
         (EntryType::Regular, &format!("p/{wrong}/elf"), &bytes),
         (EntryType::Symlink, &link, outside.as_bytes()),
         (EntryType::Symlink, "way", b"/etc"),
@@ -169,8 +169,8 @@ fn invalid_members_are_refused() {
 #[test]
 fn a_symbols_archive_within_another_is_refused() {
     let (bytes, id) = program();
-    let place = format!("p/{id}/elf");
-    let inner = archive(&[(EntryType::Regular, &place, &bytes)]);
+    let elf = format!("p/{id}/elf");
+    let inner = archive(&[(EntryType::Regular, &elf, &bytes)]);
     let middle = archive(&[(EntryType::Regular, SYMBOLS_ARCHIVE, &inner)]);
     let scratch = Scratch::new();
     let (result, summary) = unpack(
@@ -179,14 +179,14 @@ fn a_symbols_archive_within_another_is_refused() {
     );
     result.unwrap();
     assert_eq!(summary.refused.len(), 1, "{summary:?}");
-    assert!(!scratch.path().join("cache").join(&place).exists());
-    // The same archive is unpacked if only one level is nested.
+    assert!(!scratch.path().join("cache").join(&elf).exists());
+    // If `middle` is the outermost archive, `inner` is unpacked.
     assert!(unpack(&middle, &scratch).0.is_ok());
-    assert!(scratch.path().join("cache").join(&place).exists());
+    assert!(scratch.path().join("cache").join(&elf).exists());
 }
 
 #[test]
-fn long_member_names_are_refused() {
+fn long_member_names_are_errors() {
     let mut tar = Builder::new(BzEncoder::new(Vec::new(), Compression::fast()));
     let mut header = Header::new_gnu();
     header.set_entry_type(EntryType::GNULongName);
