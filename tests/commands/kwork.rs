@@ -42,7 +42,7 @@ fn add_works(file: &mut KworkFile) {
     file.switch(at(1060, 1), 0);
 }
 
-/// `(w)0x8f00` is the function of the work item.
+/// `(w)0x8f00` is the function of the work item 0x7f00; [`KworkFile::work`] gives it this address.
 const REPORT: &str = "
   Kwork Name                     | Cpu  | Total Runtime | Count     | Max runtime   | Max runtime start   | Max runtime end     |
  --------------------------------------------------------------------------------------------------------------------------------
@@ -130,13 +130,13 @@ fn listed(scratch: &Scratch, words: &[&str]) -> Vec<String> {
     let outcome = run(scratch, words);
     assert_eq!((outcome.status, &*outcome.stderr), (0, ""), "{words:?}");
     let rows = outcome.stdout.lines().filter_map(|line| {
-        let mut words = line.split_whitespace();
-        let is_work = |word: &&str| {
+        let mut cells = line.split_whitespace();
+        let is_work = |cell: &&str| {
             ["(s)", "(w)", "eth0"]
                 .iter()
-                .any(|start| word.starts_with(start))
+                .any(|start| cell.starts_with(start))
         };
-        words.find(is_work).map(str::to_owned)
+        cells.find(is_work).map(str::to_owned)
     });
     rows.collect()
 }

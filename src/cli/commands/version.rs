@@ -1,4 +1,5 @@
-//! `rperf version [--build-options]`, also `--version`, `-v` and `-vv`.
+//! `rperf version [--build-options]`, which also runs for `rperf --version` and `rperf -v`, and for `rperf -vv` with the build
+//! options.
 
 use std::io::Write as _;
 

@@ -33,9 +33,9 @@ fn waits_are_summed_and_selected_by_cgroup() {
         .write("perf.data", recording::waits_in_cgroups())
         .expect("a file");
     let docker = format!("/docker/{}", "0123456789abcdef".repeat(4));
-    let named_waits = |waits: &[(&str, u64)]| -> Vec<(String, u64)> {
-        let waits = waits.iter();
-        waits
+    let named_waits = |pairs: &[(&str, u64)]| -> Vec<(String, u64)> {
+        let pairs = pairs.iter();
+        pairs
             .map(|(name, waits)| ((*name).to_owned(), *waits))
             .collect()
     };
@@ -71,7 +71,7 @@ fn waits_are_summed_and_selected_by_cgroup() {
 }
 
 #[test]
-fn recordings_without_cgroups_and_excluded_options_are_refused() {
+fn missing_cgroups_and_excluded_options_are_refused() {
     let scratch = folder_with_waits();
     for options in ["-g", "-G user.slice"] {
         let refused = run(&scratch, &format!("lock contention -i perf.data {options}"));
@@ -129,7 +129,7 @@ fn programs_in_two_cgroups_have_their_own_waits() {
         row.map(|(_, waits)| *waits).unwrap_or_default()
     };
     // 110 waits for a mutex, and 20 for one that two processes share. In addition, the first program joins its thread. On a busy
-    // machine, a thread may come too late to wait.
+    // machine, a thread may come too late to wait. The upper bounds are below the sum of the waits of both programs.
     assert!((105..=120).contains(&waits(0)), "{cgroup_rows:?}");
     assert!((15..=25).contains(&waits(1)), "{cgroup_rows:?}");
     let only = rows(&scratch, &format!("-G /{} -t -Y futex", names[1]));

@@ -65,9 +65,9 @@ fn compare(scratch: &Scratch, kind: &str, lock: &Measured) {
         .map(|row| row["acquired"].as_u64().expect("a number"));
     let waits: u64 = waits.sum();
     assert!(waits >= count as u64, "{kind}: {waits} waits in {locks:?}");
-    // Locks have the names of their variables, if owners of futexes were recorded.
-    let has_owners = run(scratch, "evlist").stdout.contains("futex-waits");
-    for row in within.iter().filter(|_| has_owners) {
+    // Locks have the names of their variables if the event `futex-waits` was recorded, which needs rights to load BPF programs.
+    let has_futex_waits = run(scratch, "evlist").stdout.contains("futex-waits");
+    for row in within.iter().filter(|_| has_futex_waits) {
         let name = row["name"].as_str().unwrap_or_default();
         assert_eq!(name.split('+').next(), Some(kind), "{row}");
     }

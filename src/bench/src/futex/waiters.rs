@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_wait_ends_the_operation() {
+    fn until_all_ends_after_a_failed_wait() {
         ends(|| {
             let words = FutexWords::default();
             let place = WaitPlace {

@@ -15,8 +15,8 @@ use crate::tasks::{self, LOST_TASKS, slot};
 use crate::{Error, TaskSet};
 use programs::{Events, Groups, SUM_SIZE, reading};
 
-/// The maximum number of events: each has about 40 instructions in a program, 12 more for each further level of the counted
-/// cgroups, and 48 bytes of a map's value.
+/// The maximum number of events. It limits the size of programs and of values in the map of readings: each event adds about 40
+/// instructions, 12 more for each further level of the counted cgroups, and 48 bytes, whose offsets must fit into an `i16`.
 pub const MAX_COUNTED_EVENTS: usize = 512;
 
 /// A cgroup of version 2.
@@ -31,8 +31,8 @@ pub struct CgroupPlace {
 /// The tasks, cgroups or programs whose events are counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CountedScope {
-    /// One group: these tasks. With [`TaskSet::All`] nothing is counted, as only tasks in the map of tasks are, which is then
-    /// empty.
+    /// One group: these tasks. Only tasks in the map of tasks are counted. With [`TaskSet::All`] this map is empty, so nothing is
+    /// counted.
     Tasks(TaskSet),
     /// A group for each of these cgroups, with its descendants.
     Cgroups(Vec<CgroupPlace>),
@@ -60,7 +60,8 @@ pub struct CountSum {
     pub running: u64,
 }
 
-/// The running programs and their sums. Dropping this ends them.
+/// The attached programs that count, and their sums. Dropping this detaches them. Not the BPF programs that are counted
+/// ([`CountedScope::Programs`]).
 #[derive(Debug)]
 pub struct KernelCounters {
     loaded: LoadedPrograms,
@@ -74,8 +75,8 @@ pub struct KernelCounters {
 }
 
 impl KernelCounters {
-    /// Loads and attaches the programs. `events` has the counters of each event, at most one on each CPU. They must not be
-    /// enabled yet: earlier counts cannot be attributed to tasks or programs.
+    /// Loads and attaches the programs that count. `events` has the counters of each event, at most one on each CPU. They must
+    /// not be enabled yet: earlier counts cannot be attributed to the tasks or programs of `scope`.
     ///
     /// # Errors
     /// [`Error`]; [`Error::TooManyEvents`] for more than [`MAX_COUNTED_EVENTS`], or too many for the number of CPUs.
@@ -177,7 +178,7 @@ fn shapes(events: Events, [readings, groups]: [u32; 2]) -> [NamedShape; 6] {
     ]
 }
 
-/// Attaches the programs, and returns the one that is to run on each CPU before sums are read, if any. `events` has only the
+/// Attaches the programs that count, and returns the one to run on each CPU before sums are read, if any. `events` has only the
 /// numbers of events and CPUs; their descriptors are already in the map.
 fn attach(
     loaded: &mut LoadedPrograms,

@@ -1,4 +1,5 @@
-//! Counts and durations of system calls by task and call, summed in the kernel: no record is written per call, so none is lost.
+//! Counts and durations of system calls by task and call, summed in the kernel: no record is written per call, so none is lost
+//! from a full buffer. Only what does not fit into the maps is lost, and counted ([`SummaryLosses`]).
 
 mod programs;
 #[cfg(test)]
@@ -112,7 +113,8 @@ impl SyscallSummary {
         loaded.set_template(programs::TEMPLATE, CALL_SIZE, call::MIN)?;
         select(loaded, options.calls.as_deref())?;
         // The programs that follow tasks run before threads are added: otherwise, tasks that the threads create in between would
-        // be missing. If all tasks are observed, `enter` adds them, also after an exec.
+        // be missing. If all tasks are observed, no program at execs is needed: `enter` adds each task at its first call, also
+        // after an exec that changed its id.
         let with_execs = program_options.known_tasks_only;
         tasks::attach(loaded, program_options.task_pid, with_execs)?;
         loaded.attach("exit", "sys_exit", &programs::exit(program_options))?;

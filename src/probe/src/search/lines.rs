@@ -133,12 +133,13 @@ impl UnitSearch<'_> {
         function_around: &dyn Fn(u64) -> Option<Die<'w, 'u>>,
         search: &LineSearch<'_, 'w, 'u>,
     ) -> Result<(), Error> {
-        let mut functions: BTreeMap<u64, Option<Die<'w, 'u>>> = BTreeMap::new();
+        // Each address is looked up only once: several lines may have it.
+        let mut function_by_address: BTreeMap<u64, Option<Die<'w, 'u>>> = BTreeMap::new();
         let mut places = line_places(compile_unit, search.is_file);
         let nearest = self.nearest_lines(&places, search);
         places.retain(|(line, _)| search.lines.contains(line));
         for (line, address) in places {
-            let function = functions
+            let function = function_by_address
                 .entry(address)
                 .or_insert_with(|| function_around(address));
             let Some(function) = function.clone() else {
