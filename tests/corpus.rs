@@ -18,7 +18,7 @@ enum Relation {
     Same,
     /// Different only after the addresses of frames.
     SameAddresses,
-    /// Different only after the colons of lines.
+    /// Different only after the first colons of lines, which follow names.
     SameNames,
     /// rperf prints additional lines.
     More,
@@ -105,7 +105,8 @@ fn fault(path: &str, ours: &Outcome) -> Option<String> {
     is_fault.then(|| format!("status {}: {}", ours.status, ours.stderr))
 }
 
-/// The first unintended differences between the outputs of both tools, or that an intended difference no longer exists.
+/// Describes the first unintended differences between the outputs of both tools, or says that an intended difference no longer
+/// exists; otherwise `None`.
 fn compare(path: &str, words: &[&str], theirs: &Outcome, ours: &Outcome) -> Option<String> {
     let intended = INTENDED_DIFFERENCES
         .iter()
@@ -139,6 +140,7 @@ fn addresses(text: &str) -> String {
         let words: Vec<&str> = line.split(' ').collect();
         let is_address = |word: &&str| {
             let word = word.trim_start();
+            // Shorter words may be names or numbers.
             word.len() > 8 && word.bytes().all(|byte| byte.is_ascii_hexdigit())
         };
         let end = words.iter().position(is_address);
@@ -222,6 +224,7 @@ fn recordings_that_perf_refuses_are_read() {
         let words = ["script", "-f", "-F", "tid,event", "-i", &path];
         let ours = outcome(env!("CARGO_BIN_EXE_rperf"), &scratch, &words);
         assert_eq!(ours.status, 0, "{path}: {}", ours.stderr);
+        // The line of a sample has a colon after the name of the event.
         let lines = ours.stdout.lines().filter(|line| line.contains(':'));
         assert_eq!(lines.count(), samples, "{path}");
     }

@@ -72,6 +72,7 @@ fn a_signal_switches_files_that_are_readable_alone() {
     let Some(perf) = real_perf() else {
         return skip(NAME, "there is no perf");
     };
+    // `settled` repeats the recording and the comparison a few times while there are differences.
     let differences = settled(|| switched_file_differences(&perf));
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
@@ -341,6 +342,7 @@ fn namespaces_cgroups_and_build_ids_are_recorded() {
         return skip(test, "there is no perf, or no root");
     };
     let scratch = Scratch::new();
+    // `--mmap-flush` and `-r` change no records: here they only must be accepted.
     let options = [
         "-a",
         "--namespaces",

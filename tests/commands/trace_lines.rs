@@ -1,5 +1,5 @@
-//! `rperf trace`: strings and structures, names of descriptors, JSON, settings, events that switch and filter, limits, run times,
-//! and trees of processes.
+//! `rperf trace`: strings and structures, names of descriptors, JSON, settings, events that switch the output on and off,
+//! filters, delays, limits, run times, and trees of processes.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,8 @@ use super::trace::run;
 use super::{assert_refused, rperf};
 use crate::kernel::can_trace;
 
-/// Whether the notes of a trace say that memory is not shown, or read late: this machine permits no BPF.
+/// Whether the notes of a trace say that the memory to which arguments point is not shown, or was read late: this machine permits
+/// no BPF.
 fn lacks_memory(ran: &Outcome) -> bool {
     ran.stderr.contains("are shown as addresses") || ran.stderr.contains("marked as late")
 }
@@ -30,6 +31,7 @@ pub(super) fn run_with_memory(
         skip(test, "this machine has no BPF");
         return None;
     }
+    // A line is `TIME (DURATION): COMM/TID CALL`.
     let call = |line: &str| {
         let (_, call) = line.split_once("): ")?;
         let (_, call) = call.split_once(' ')?;
@@ -373,6 +375,7 @@ fn settings_change_the_layout() {
 fn a_delayed_trace_names_descriptors_opened_before_it() {
     let test = "a_delayed_trace_names_descriptors_opened_before_it";
     let scratch = Scratch::new();
+    // The trace begins after 5 seconds: well after the first `cd` and well before the second, also on a busy machine.
     let script = "exec 9</dev/null; cd /; sleep 12; cd /tmp; read x <&9";
     let words = [
         "trace",
@@ -554,18 +557,18 @@ fn events_have_limits_of_their_own() {
     let started = std::time::Instant::now();
     let ran = run(&scratch, &["trace", "-a", "-e", limited, "sleep", "30"]);
     assert!(started.elapsed().as_secs() < 20);
-    let lines = |text: &str| {
+    let count = |text: &str| {
         let lines = ran.stderr.lines().filter(|line| line.contains(text));
         lines.count()
     };
     assert_eq!(
-        (lines(" sched:sched_switch("), lines(" sched:sched_waking(")),
+        (count(" sched:sched_switch("), count(" sched:sched_waking(")),
         (2, 1),
         "{}",
         ran.stderr
     );
-    // The frames of the stack of sched_waking.
-    assert_eq!(lines("                    "), 3, "{}", ran.stderr);
+    // The frames of the stack of sched_waking, which are indented.
+    assert_eq!(count("                    "), 3, "{}", ran.stderr);
     assert_refused(
         &["trace", "-e", "sched:sched_switch/nr=x/", "true"],
         129,

@@ -56,8 +56,8 @@ fn names_of_enumerations() {
     let bytes = blob.bytes();
     let btf = Btf::parse(&bytes).unwrap();
     let name = |enumeration: &str, value| {
-        let names = btf.enumeration(enumeration)?;
-        names.name(value).map(str::to_owned)
+        let found = btf.enumeration(enumeration)?;
+        found.name(value).map(str::to_owned)
     };
     assert_eq!(name("mode", 0).as_deref(), Some("OFF"));
     assert_eq!(name("mode", 7).as_deref(), Some("ON"));
@@ -74,7 +74,8 @@ fn values_of_structures() {
     let found = btf.structures(&["file", "nosuch"].into(), POINTER_SIZE);
     assert_eq!(found.len(), 1);
     let file = &found["file"];
-    // A text at 8, a table of 3 times 4 numbers at 24, and a flag of the bits 5 to 7 in an anonymous structure at 0.
+    // A text at 8, a table of 3 times 4 numbers at 24, and a flag of the bits 5 to 7 in an anonymous structure at 0. Zeros at the
+    // end of arrays and members that are zero are omitted.
     let mut value = vec![0; 72];
     value[0] = 0b1010_0000;
     value[8..12].copy_from_slice(b"a\"b\0");
@@ -104,8 +105,9 @@ fn exercise(bytes: &[u8]) {
         );
     }
     let _ = (btf.member_offset("file", "name"), btf.enumeration("mode"));
-    for number in 0..32 {
-        let Some(found) = btf.type_with_id(number) else {
+    // More ids than the test data have types.
+    for id in 0..32 {
+        let Some(found) = btf.type_with_id(id) else {
             continue;
         };
         // A member has three details, a parameter two.
@@ -129,12 +131,12 @@ fn truncation_at_every_byte_is_an_error() {
 fn recursive_types_terminate() {
     let mut blob = Blob::new();
     let name = blob.text("self");
-    // An array of itself, which is also a parameter.
+    // The first type, whose id is 1: an array of itself, which is also a parameter.
     let array = blob.add("", ARRAY, 0, &[1, 1, u32::MAX]);
     blob.add("", PROTOTYPE | 1, array, &[name, array]);
-    // Structures whose members are this array, and themselves.
-    let member = blob.add("", STRUCT | 2, 8, &[name, array, 0, name, array + 2, 0]);
-    assert_eq!(member, array + 2);
+    // A structure whose members are this array and the structure itself, whose id is `array + 2`.
+    let structure = blob.add("", STRUCT | 2, 8, &[name, array, 0, name, array + 2, 0]);
+    assert_eq!(structure, array + 2);
     let bytes = blob.bytes();
     let btf = Btf::parse(&bytes).unwrap();
     assert!(!btf.structures(&[""].into(), POINTER_SIZE).is_empty());
@@ -198,6 +200,7 @@ fn modules_that_cannot_be_added_are_refused() {
 }
 
 proptest! {
+    // The range of `at` ends after the data.
     #[test]
     fn damaged_data_does_not_panic(at in 0usize..600, bytes: [u8; 4]) {
         let mut blob = kernel().bytes();

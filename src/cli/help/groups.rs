@@ -338,9 +338,9 @@ pub(super) fn grouped<'c>(
         let args = options(command).filter(|arg| is_in(group, arg));
         (group.heading, args.filter(|arg| listed(arg)).collect())
     });
-    let rest = options(command).filter(|arg| !groups.iter().any(|group| is_in(group, arg)));
-    let rest = (OTHER, rest.filter(|arg| listed(arg)).collect::<Vec<_>>());
-    let all_groups = named.chain([rest]);
+    let ungrouped = options(command).filter(|arg| !groups.iter().any(|group| is_in(group, arg)));
+    let ungrouped = ungrouped.filter(|arg| listed(arg)).collect::<Vec<_>>();
+    let all_groups = named.chain([(OTHER, ungrouped)]);
     all_groups.filter(|(_, args)| !args.is_empty()).collect()
 }
 

@@ -19,8 +19,8 @@ pub(super) fn note<'e>(mut events: impl Iterator<Item = &'e EventDesc>, context:
 fn skids(event: &EventDesc) -> bool {
     let attr = &event.attr;
     match attr.kind {
-        // A clock's samples are taken in its timer interrupt, which may come late; those of other software events where the
-        // kernel counts the event.
+        // A clock's samples are taken in its timer interrupt, which may come late. Samples of other software events do not skid:
+        // they are taken where the kernel counts the event.
         EventType::SOFTWARE => attr.is_clock(),
         EventType::HARDWARE | EventType::HW_CACHE | EventType::RAW => attr.precise_ip() == 0,
         _ => false,

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! perf.data                a recording of this or any other name, in any directory of the archive
-//! NAME/ID/elf              a file of an object, or debug, kallsyms, vdso; NAME is the object's path, [kernel.kallsyms] or [vdso]
+//! NAME/ID/FILE             a file of an object: FILE is elf, debug, kallsyms or vdso;
+//!                          NAME is the object's path, [kernel.kallsyms] or [vdso]
 //! NAME/ID/probes           the list of the object's USDT probes: never unpacked, since it determines where probes are placed
 //! .build-id/xx/yyyy…       the link to NAME/ID
 //! ```
@@ -119,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn member_types_are_determined_by_path() {
+    fn member_kinds_are_determined_by_path() {
         let id = "ab".repeat(20);
         let object = |folder: String, file: &str| {
             Ok(ArchiveMember::Object(ObjectFile {

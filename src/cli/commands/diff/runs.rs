@@ -21,7 +21,7 @@ pub(super) fn print(
 ) -> Result<(), CliError> {
     let tested = compared.iter().filter_map(|event| {
         let is_complete = has_all_runs(event, files, context);
-        // `None` if a group has fewer than two runs.
+        // `None` if a group has fewer than two runs, which the option parser refuses.
         let run_comparison = RunComparison::new(&event.comparison, runs.baseline_files);
         Some((event, run_comparison.filter(|_| is_complete)?))
     });

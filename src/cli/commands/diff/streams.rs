@@ -160,6 +160,7 @@ fn streams(
     let symbols = settings.symbols.with_recording(&analysis.input.path);
     let resolver = analysis.resolver(&symbols);
     let mut options = options();
+    // The maximum number of frames, if user stacks are unwound: then unwinding applies it instead of `options`.
     let limit = take_unwinding_limit(data.metadata(), &mut options);
     // `diff` has no `--inline`.
     let inlines = None;
@@ -179,6 +180,7 @@ fn streams(
         weight: None,
         jobs: analysis.jobs,
     };
+    // The statistics on unwound stacks are not used: `--stream` does not warn of incomplete stacks.
     let (folded, _) = fold(&analysis.replay, &folding);
     let streams = naming.hot_streams(folded);
     report_symbol_problems(analysis.context, &resolver, settings.verbose);

@@ -163,6 +163,7 @@ impl<'c> InjectOutput<'c> {
                 false => error.hint("nothing is written; 'data check' lists all damage"),
             });
         }
+        // The error that kept the feature sections from being written.
         if let Some(error) = summary.features_lost {
             return Err(self.copy_error(input, rperf_perfdata::WriteError::Header(error).into()));
         }
