@@ -65,6 +65,7 @@ pub(crate) fn stream(
     match destination(matches) {
         OutputDestination::File => return Ok(None),
         OutputDestination::Fifo(name) => {
+            // Finds only what is written in place, not replaced by a new file; thus `None` if the FIFO was removed meanwhile.
             let fifo = find_in_place(Path::new(name), PathOrigin::Given);
             let opened = fifo.and_then(|fifo| match fifo {
                 // Blocks until a reader opens the FIFO.

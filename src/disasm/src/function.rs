@@ -104,8 +104,7 @@ impl FunctionHits {
 /// The functions with samples, and totals by event.
 pub struct SampledFunctions {
     pub(crate) functions: FxHashMap<SymbolId, FunctionHits>,
-    /// Samples with an address, accepted by the filters or rejected but counted in totals. A filter may also ignore samples
-    /// altogether (`SampleTreatment::Ignored`).
+    /// The divisors of percentages, see [`SampledFunctions::total`].
     pub(crate) totals: FxHashMap<EventIndex, HitCount>,
     /// Samples that have an address and are accepted by the filters, in any function or none.
     pub(crate) accepted: FxHashMap<EventIndex, HitCount>,

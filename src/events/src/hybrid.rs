@@ -103,7 +103,9 @@ mod tests {
     fn hybrid() -> Catalogue<'static> {
         let pmus = [("cpu_atom", 10), ("software", 1), ("cpu_core", 4)];
         Catalogue {
-            pmus: pmus.map(|(name, kind)| (name.to_owned(), kind)).into(),
+            pmus: pmus
+                .map(|(name, pmu_type)| (name.to_owned(), pmu_type))
+                .into(),
             ..Catalogue::default()
         }
     }
@@ -118,8 +120,8 @@ mod tests {
 
     /// Generic and raw events become one event per kind; software events and events of a particular PMU do not.
     #[test]
-    fn general_events_are_of_each_kind_of_cores() {
-        let on = |name: &str, kind, config| (name.to_owned(), kind, config);
+    fn generic_events_are_of_each_kind_of_cores() {
+        let on = |name: &str, event_type, config| (name.to_owned(), event_type, config);
         assert_eq!(
             parsed("instructions:u"),
             [
@@ -180,7 +182,8 @@ mod tests {
         assert!(events[..6].iter().all(|event| event.sample_read));
     }
 
-    /// An event that names a PMU stays on this PMU, even if it is `software`: only events named without a PMU are in each group.
+    /// A group becomes one group per kind of cores. An event that names another PMU, even `software`, is in none of them, whereas
+    /// a software event named without a PMU, as `faults`, is in each.
     #[test]
     fn events_of_other_pmus_get_a_group_of_their_own() {
         let events = parse("{cycles,software/config=2/,faults}", &hybrid()).unwrap();

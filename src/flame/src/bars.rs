@@ -39,8 +39,8 @@ impl BarChart {
     ///
     /// Write errors.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let labels = self.bars.iter().map(|(label, _)| label.chars().count());
-        let left = 2.0 * MARGIN + labels.max().unwrap_or_default() as f64 * CHARACTER;
+        let label_lengths = self.bars.iter().map(|(label, _)| label.chars().count());
+        let left = 2.0 * MARGIN + label_lengths.max().unwrap_or_default() as f64 * CHARACTER;
         let width = left + LONGEST + RIGHT;
         let height = HEADER_HEIGHT + self.bars.len() * ROW + FOOTER_HEIGHT;
         writeln!(

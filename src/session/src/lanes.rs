@@ -88,7 +88,7 @@ impl Lane {
         // An error is ignored: the same affinity was set successfully before the recording started.
         let _bound = AffinityGuard::to(&self.runs_on);
         let is_of_lane =
-            |placed: &&OpenCounter| self.parts.iter().any(|part| part.cpu == placed.cpu);
+            |counter: &&OpenCounter| self.parts.iter().any(|part| part.cpu == counter.cpu);
         let mut watched: Vec<&OpenCounter> = counters_to_poll(shared.events)
             .into_iter()
             .filter(is_of_lane)
@@ -200,8 +200,8 @@ impl<'e> LaneShared<'e> {
     /// Adds bytes written by a lane, and wakes the main thread if the total thereby reaches the maximum size.
     fn add(&self, bytes: u64) {
         let before = self.lane_events.bytes.fetch_add(bytes, Ordering::Relaxed);
-        // A maximum of 0 counts as 1 here, since `before` is never less than 0: each call then wakes the main thread until bytes
-        // have been added.
+        // `before` is never less than a maximum of 0, so it is compared with 1 instead: each call then wakes the main thread
+        // until bytes have been added.
         let reached_now = |most: u64| before < most.max(1) && before + bytes >= most;
         if self.limits.max_size.is_some_and(reached_now) {
             self.wake();

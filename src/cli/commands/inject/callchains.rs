@@ -58,6 +58,8 @@ impl CallchainConverter {
 }
 
 impl Transform for CallchainConverter {
+    /// Stacks are unwound with the mappings at their time. Some of these may be recorded after the sample; [`Transform::note`]
+    /// gets them first.
     fn is_ordered(&self) -> bool {
         true
     }

@@ -141,7 +141,7 @@ pub(in crate::cli::commands) fn run(
     let mut live = LiveMemory::default();
     live.set_page_size(page_size(&analysis));
     let pass = ObserverPass::new(&layouts, details).reading(&needed);
-    let delivered = pass.run(&analysis.replay, analysis.jobs, &mut live)?;
+    let delivered_counts = pass.run(&analysis.replay, analysis.jobs, &mut live)?;
     analysis.end_progress();
     let mut report = live.report();
     key.sort(&mut report);
@@ -169,7 +169,7 @@ pub(in crate::cli::commands) fn run(
     if let Some(file) = matches.get_one::<String>("svg") {
         let chart = chart(&report, &analysis.input.path.display().to_string());
         write_to(Path::new(file), context, |out| chart.write(out))?;
-        return conclude(&analysis, delivered, &live.losses, DOUBTFUL, matches);
+        return conclude(&analysis, delivered_counts, &live.losses, DOUBTFUL, matches);
     }
     context.paginate("kmem")?;
     let out = &mut context.stdout();
@@ -177,7 +177,7 @@ pub(in crate::cli::commands) fn run(
         true => leaks::write_json(out, &report, &stacks, losses(&analysis).lost)?,
         false => leaks::write(out, &report, &stacks, limits)?,
     }
-    conclude(&analysis, delivered, &live.losses, DOUBTFUL, matches)
+    conclude(&analysis, delivered_counts, &live.losses, DOUBTFUL, matches)
 }
 
 fn refuse_two_formats(matches: &ArgMatches) -> Result<(), CliError> {

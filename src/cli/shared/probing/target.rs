@@ -228,9 +228,9 @@ pub(crate) fn resolved_target(
 }
 
 /// Returns the absolute path of a file. With `--target-ns`, this is a path below `/proc/PID/root`. Otherwise a name without a
-/// slash is searched in the working directory, `PATH` and the library directories, and links are resolved. In one case links are
-/// kept: the target itself is the path of a file, and is a single word (see [`is_single_word`]), as probe definitions need, while
-/// the path without links is not.
+/// slash is searched in the working directory, `PATH` and the library directories, and links are resolved. Links are kept if only
+/// the path with links is a single word (see [`is_single_word`]), as probe definitions need; but not those of a file found in
+/// `PATH` or a library directory.
 fn resolve(target: &Path, matches: &ArgMatches, context: &Context) -> Result<PathBuf, CliError> {
     if let Some(pid) = matches.get_one::<u64>("target-ns") {
         let inside = target.strip_prefix("/").unwrap_or(target);

@@ -7,7 +7,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::{flag, given_value, number};
 
-/// The requested callchains.
+/// The requested callchains; none by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct CallchainOptions {
     pub(crate) mode: CallGraph,

@@ -121,7 +121,8 @@ pub(crate) fn traces(
     }))
 }
 
-/// Parses `--snapshot=[e][SIZE]`: `e` takes another snapshot at the end of the recording, and `SIZE` is in bytes.
+/// Parses `--snapshot=[e][SIZE]`: `e` takes another snapshot at the end of the recording, and `SIZE` is the maximum size in
+/// bytes, by default that of the AUX area.
 fn snapshots(matches: &ArgMatches) -> Result<Option<SnapshotOptions>, CliError> {
     let word = matches.get_one::<String>("snapshot");
     let parsed = word.map(|word| {
@@ -157,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn snapshots_have_a_size_and_may_be_taken_at_the_end() {
+    fn snapshots_may_have_a_size_and_be_taken_at_the_end() {
         for (word, size, at_end) in [
             ("", None, false),
             ("e", None, true),

@@ -180,6 +180,7 @@ struct Resolver<'a> {
 impl<'a> Resolver<'a> {
     /// Adds the formula of a metric after those of the metrics that it depends on.
     fn metric(&mut self, metric: &'a VendorMetric) -> Result<(), MetricError> {
+        // `Expr::parse` does not know the metric, so its name is added to a syntax error.
         let expr = Expr::parse(&metric.formula).map_err(|error| match error {
             MetricError::Syntax {
                 formula,
@@ -216,11 +217,11 @@ impl<'a> Resolver<'a> {
         match referred.filter(|metric| metric.name != within.name) {
             Some(metric) => match self.chain.iter().position(|known| *known == metric.name) {
                 Some(first) => {
-                    let chain = self.chain.get(first..).unwrap_or_default();
-                    let chain = chain.iter().map(|name| (*name).to_owned());
+                    let cycle = self.chain.get(first..).unwrap_or_default();
+                    let cycle = cycle.iter().map(|name| (*name).to_owned());
                     let again = std::iter::once(metric.name.clone());
                     Err(MetricError::Circular {
-                        chain: chain.chain(again).collect(),
+                        chain: cycle.chain(again).collect(),
                     })
                 }
                 None => self.metric(metric),

@@ -68,16 +68,16 @@ impl TableFolder for BuiltIn {
 
     fn names(&self, path: &str) -> Vec<String> {
         let mut names = Vec::new();
-        for (name, _) in FILES {
+        for (file, _) in FILES {
             let inside = match path {
-                "" => Some(name),
-                folder => name
+                "" => Some(file),
+                folder => file
                     .strip_prefix(folder)
                     .and_then(|rest| rest.strip_prefix('/')),
             };
             let Some(inside) = inside else { continue };
             names.push(match inside.split_once('/') {
-                Some((folder, _)) => format!("{folder}/"),
+                Some((subfolder, _)) => format!("{subfolder}/"),
                 None => inside.to_owned(),
             });
         }

@@ -9,8 +9,8 @@ use super::sections::Sections;
 use super::{CpuPages, at, take_text};
 use crate::Error;
 
-/// Id of the option that ends a section of options. In version 7, it has the offset of the next such section, and these sections
-/// have the same id.
+/// Id of the option that ends a section of options. In version 7, it has the offset of the next such section, and the sections of
+/// options have this id, too.
 pub(super) const DONE: u16 = 0;
 pub(super) const BUFFER: u16 = 3;
 pub(super) const TRACECLOCK: u16 = 4;
@@ -55,8 +55,8 @@ impl Options {
         }
     }
 
-    /// Reads the options of version 6, up to the last one. In this version, only instances have the option BUFFER: the table of
-    /// CPUs has the pages of the top instance.
+    /// Reads the options of version 6, up to the last one. In this version, the top instance has no option BUFFER: its pages are
+    /// in the table of CPUs.
     pub(super) fn read_version_6(&mut self, from: &mut Cursor<'_>) -> Result<(), Error> {
         loop {
             let failed = at(from.offset(), "option");
@@ -149,7 +149,8 @@ impl Options {
         }
     }
 
-    /// Returns the content of a section of version 7 that describes events; `empty` if no option refers to such a section.
+    /// Returns the content of a section of version 7 that describes events; `empty` if no option refers to such a section. `id`
+    /// is that of the section and of the option.
     pub(super) fn section<'d>(
         &self,
         sections: &Sections<'d>,
