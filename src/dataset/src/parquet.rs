@@ -220,11 +220,13 @@ mod tests {
         assert_eq!(escaped(&"x".repeat(200)), "x".repeat(200));
         let long = ["a", "b"].map(|end| escaped(&("x".repeat(300) + end)));
         assert_ne!(long[0], long[1]);
+        // The hash takes 17 of the 200 bytes.
         for name in &long {
             assert_eq!((name.len(), &name[..183]), (200, &*"x".repeat(183)));
         }
         // The hash of a published test vector.
         assert_eq!(stable_hash(b"foobar"), 0x8594_4171_f739_67e8);
+        // The limit is before, after one and after two characters of a `%20`, which is then dropped as a whole.
         for shift in 0..3 {
             let name = escaped(&("x".repeat(shift) + &" ".repeat(100)));
             let (kept, _) = name.split_once('-').unwrap();

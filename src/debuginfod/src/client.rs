@@ -21,6 +21,7 @@ use crate::transfer::{DownloadTransfer, Received};
 pub struct Client {
     cache: Cache,
     limits: DownloadLimits,
+    /// Certificate bundles (PEM) to verify https servers: the first readable one is used.
     authorities: Vec<PathBuf>,
     observer: Box<dyn DownloadObserver>,
     state: Mutex<ClientState>,

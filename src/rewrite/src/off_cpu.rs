@@ -25,9 +25,8 @@ pub struct OffCpu {
     event: EventIndex,
     /// Whether SWITCH records are kept.
     keeps_switches: bool,
-    /// Tells the time up to which all records have been read, by rounds (passes of the recorder over all rings). The variables
-    /// `order` below are the order of one record.
-    order: Rounds,
+    /// Tells the time up to which all records have been read. A round is a pass of the recorder over all rings.
+    rounds: Rounds,
     /// Number of bytes read, the position of the next record.
     position: u64,
     /// Pending changes, to be handled in time order.
@@ -66,7 +65,7 @@ enum StateChange {
 /// A task that is off its CPU.
 #[derive(Debug)]
 struct SleepingTask {
-    /// The time at which it was switched out, or of the end of the previous file if that is later.
+    /// The time at which it was switched out, or the time of the end of the previous file if that is later.
     since: u64,
     /// The sample at which it was switched out.
     record: Vec<u8>,
@@ -80,7 +79,7 @@ impl OffCpu {
             events: EventTable::new(Endian::NATIVE, events),
             event,
             keeps_switches,
-            order: Rounds::new(),
+            rounds: Rounds::new(),
             position: 0,
             pending: Vec::new(),
             asleep: FxHashMap::default(),
@@ -105,7 +104,7 @@ impl OffCpu {
                 let Some(head) = self.events.sample_head(raw.body) else {
                     return false;
                 };
-                let order = self.order.add_record(head.time, position);
+                let order = self.rounds.add_record(head.time, position);
                 if head.event != self.event {
                     return false;
                 }
@@ -118,14 +117,14 @@ impl OffCpu {
             }
             RecordKind::SWITCH | RecordKind::SWITCH_CPU_WIDE => {
                 let (_, id) = self.events.split(raw);
-                let order = self.order.add_record(id.time, position);
+                let order = self.rounds.add_record(id.time, position);
                 let tid = id.pid_tid.map_or(0, |(_, tid)| tid);
                 let change = match raw.misc.contains(Misc::SWITCH_OUT) {
                     false => Some(StateChange::SwitchedIn { tid }),
                     true if raw.misc.contains(Misc::SWITCH_OUT_PREEMPT) => {
                         Some(StateChange::Preempted { tid })
                     }
-                    // The sample of the event has the time at which the task was switched out.
+                    // The change is the sample of `event`, which has the time at which the task was switched out.
                     true => None,
                 };
                 self.pending.extend(change.map(|change| (order, change)));
@@ -134,7 +133,7 @@ impl OffCpu {
             RecordKind::FINISHED_ROUND => false,
             _ => {
                 let time = self.events.record_time(raw);
-                self.order.add_record(time, position);
+                self.rounds.add_record(time, position);
                 false
             }
         }
@@ -176,7 +175,7 @@ impl OffCpu {
     fn switch_in(&mut self, asleep: SleepingTask, now: u64, to: &mut Vec<u8>) {
         let nanos = now.saturating_sub(asleep.since);
         if nanos >= self.threshold {
-            sample(
+            append_sample(
                 self.events.layout(self.event),
                 &asleep.record,
                 now,
@@ -187,7 +186,7 @@ impl OffCpu {
         }
         let mut key = Vec::new();
         let (no_time, no_period) = (0, 0);
-        sample(
+        append_sample(
             self.events.layout(self.event),
             &asleep.record,
             no_time,
@@ -206,7 +205,7 @@ impl OffCpu {
         let mut short: Vec<ShortWaits> = self.short.drain().map(|(_, short)| short).collect();
         short.sort_by_key(|short| short.asleep.since);
         for ShortWaits { asleep, nanos } in short {
-            sample(
+            append_sample(
                 self.events.layout(self.event),
                 &asleep.record,
                 now,
@@ -223,8 +222,8 @@ impl Rewriter for OffCpu {
     fn rewrite(&mut self, records: &[u8], _is_behind: bool, to: &mut Vec<u8>) {
         for (raw, record) in RawRecord::all(records, Endian::NATIVE) {
             if raw.kind == RecordKind::FINISHED_ROUND {
-                self.order.finish_round();
-                self.apply_up_to(self.order.limit(), to);
+                self.rounds.finish_round();
+                self.apply_up_to(self.rounds.limit(), to);
             }
             if !self.handle(&raw, record) {
                 to.extend_from_slice(record);
@@ -234,10 +233,10 @@ impl Rewriter for OffCpu {
     }
 
     /// Appends the sums of short waits, and samples for tasks that are still off their CPUs: their period is the time until the
-    /// latest record. If another file follows, the next period of these tasks starts there.
+    /// latest record. If another file follows, the next period of these tasks starts at the time of that record.
     fn end(&mut self, to: &mut Vec<u8>) {
-        self.order.finish_all();
-        let now = self.order.limit();
+        self.rounds.finish_all();
+        let now = self.rounds.limit();
         self.apply_up_to(now, to);
         self.end_short(now, to);
         let layout = self.events.layout(self.event);
@@ -245,7 +244,7 @@ impl Rewriter for OffCpu {
         asleep.sort_by_key(|asleep| asleep.since);
         for asleep in asleep {
             let nanos = now.saturating_sub(asleep.since);
-            sample(layout, &asleep.record, now, nanos, to);
+            append_sample(layout, &asleep.record, now, nanos, to);
             asleep.since = now;
         }
     }
@@ -253,7 +252,13 @@ impl Rewriter for OffCpu {
 
 /// Appends the sample in `record` with this time, and with `nanos` as its period. Time 0, for keys of [`OffCpu::short`], also
 /// sets the CPU to 0. A sample that cannot be decoded is dropped.
-fn sample(layout: Option<&SampleLayout>, record: &[u8], time: u64, nanos: u64, to: &mut Vec<u8>) {
+fn append_sample(
+    layout: Option<&SampleLayout>,
+    record: &[u8],
+    time: u64,
+    nanos: u64,
+    to: &mut Vec<u8>,
+) {
     let split = RawRecord::split(record, Endian::NATIVE);
     let (Some(layout), Some((raw, size))) = (layout, split) else {
         return;
@@ -359,7 +364,7 @@ mod tests {
         samples_of_event
     }
 
-    /// `is_behind` of [`Rewriter::rewrite`].
+    /// Rewriting does not lag behind the recording (`is_behind` of [`Rewriter::rewrite`], which [`OffCpu`] ignores).
     const NOT_BEHIND: bool = false;
     const USER: &[u64] = &[PERF_CONTEXT_USER, 0x1000];
     const OUT: Misc = Misc::SWITCH_OUT;

@@ -25,7 +25,8 @@ pub enum Refusal {
     #[error("a link of another user; give the path it points to")]
     ForeignLink,
     /// A FIFO or device of another user: at the default output path (the user gave no path), behind a
-    /// link, or in a folder that others may write. Also a regular file of another user behind a link below `/dev` or `/proc`.
+    /// link, or in a folder that others may write. Also a regular file of another user behind a link below `/dev` or `/proc`:
+    /// like a FIFO, it is written in place and not replaced.
     #[error("another user's FIFO or device; name another output with -o")]
     ForeignPipe,
     /// An existing file of another user, or with several hard links, in a folder that others may

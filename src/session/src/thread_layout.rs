@@ -135,7 +135,7 @@ fn undrained_cpu(shares: &[ThreadShare], cpus: &CpuList) -> Option<u32> {
     cpus.numbers().iter().copied().find(|cpu| !is_drained(cpu))
 }
 
-/// The affinity of the draining thread, if there is only one, while it drains each ring (`--affinity`).
+/// With a single draining thread: sets its affinity before it drains a ring, according to the ring's CPU (`--affinity`).
 #[derive(Debug, Default)]
 pub(crate) struct RingAffinity {
     /// CPUs of rings, and the affinity for draining them.

@@ -39,7 +39,7 @@ impl SymbolIndex {
 #[derive(Debug, Clone)]
 pub struct SymbolTable {
     pub(crate) symbols: PackedSymbols,
-    /// The groups of symbols at one address to which entries of `symbols` refer.
+    /// Groups of symbols with the same address. An entry of `symbols` may refer to a group.
     pub(crate) tied: TiedSymbols,
     /// Shared by the tables of the kernel and its modules from one kallsyms listing.
     pub(crate) names: Arc<NameTable>,
@@ -105,7 +105,7 @@ impl SymbolTable {
         self.at(index.0)
     }
 
-    /// The symbol at a position.
+    /// The symbol at a position; of a group, the one that Linux perf keeps.
     pub(crate) fn at(&self, position: u32) -> Option<Symbol> {
         match self.symbols.entry(position)? {
             SymbolEntry::One(symbol) => Some(symbol),

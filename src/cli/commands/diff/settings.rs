@@ -134,14 +134,14 @@ fn check_cycles(method: ComparisonMethod, matches: &ArgMatches) -> Result<(), Cl
 /// Reads `--runs` and `--all`, and refuses options that `--runs` excludes.
 fn runs(matches: &ArgMatches) -> Result<Option<RunOptions>, CliError> {
     let is_on = |id| flag(matches, id) == Some(true);
-    let given = |id| matches.get_many::<String>(id).map_or(0, Iterator::count);
+    let file_count = |id| matches.get_many::<String>(id).map_or(0, Iterator::count);
     if !is_on("runs") {
         return match is_on("all") {
             true => Err(CliError::usage("--all needs --runs")),
             false => Ok(None),
         };
     }
-    if given("files") < 2 || given("new-files") < 2 {
+    if file_count("files") < 2 || file_count("new-files") < 2 {
         let error = CliError::usage("--runs: give at least two recordings of each group");
         return Err(error.hint("name them as OLD... -- NEW...: --runs old*.data -- new*.data"));
     }
@@ -154,7 +154,7 @@ fn runs(matches: &ArgMatches) -> Result<Option<RunOptions>, CliError> {
             "--runs and --{option} exclude each other: means of shares are compared"
         ))),
         None => Ok(Some(RunOptions {
-            baseline_files: given("files"),
+            baseline_files: file_count("files"),
             shows_all: is_on("all"),
         })),
     }
@@ -299,8 +299,8 @@ impl FileFilters {
     }
 
     /// Returns the filters that apply to the file with this index.
-    pub(super) fn of_file(&self, number: usize) -> RequestedFilters {
-        let file_time = self.times.as_ref().and_then(|times| times.get(number));
+    pub(super) fn of_file(&self, index: usize) -> RequestedFilters {
+        let file_time = self.times.as_ref().and_then(|times| times.get(index));
         self.filters
             .with_time(file_time.map(String::as_str).or(self.filters.time()))
     }

@@ -1,4 +1,4 @@
-//! The parallel part of the analysis: finds the callers and stacks of allocations.
+//! The parallel part of the analysis: finds the callers and stacks of allocations. Also the names of call sites for the output.
 
 use rperf_analysis::PrepareSamples;
 use rperf_analysis::kmem::KmemDetail;
@@ -158,8 +158,8 @@ fn has_prefix(function: &str, prefixes: &[&str]) -> bool {
     prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Returns the symbol at an address of the kernel, such as the `call_site` of an event, with the modules that are loaded at the
-/// end of the recording; `None` if no symbol is there.
+/// Returns the symbol at an address of the kernel, such as the `call_site` of an event; `None` if no symbol is there.
+/// The mappings of modules are those at the end of the recording.
 pub(super) fn call_site(resolver: &Resolver<'_>, address: u64) -> Option<CallSite> {
     let at = AddressContext {
         machine: Machine::Host,

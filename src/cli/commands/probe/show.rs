@@ -102,7 +102,7 @@ pub(super) fn list_lines(
     Ok(ExitStatus::Ok)
 }
 
-/// `-V`: lists the variables available at the locations of definitions, each given with its object.
+/// `-V`: lists the variables available at the locations of definitions. Each of `specs` is a definition with its object.
 pub(super) fn list_variables(
     specs: &[ProbeSpec],
     matches: &ArgMatches,
@@ -136,7 +136,7 @@ fn list_at(
         let object = binary.object()?;
         variables(&object, &definition, &options, variable_options)
     };
-    let points = match &opened {
+    let locations = match &opened {
         OpenedObject::Program(binary) => {
             of_binary(binary).map_err(|error| problem(&error, doing))?
         }
@@ -151,7 +151,7 @@ fn list_at(
         place,
         variables,
         unrecordable,
-    } in points
+    } in locations
     {
         let function = &place.function;
         writeln!(out, "\t@<{function}+{}>", place.offset)?;
@@ -191,7 +191,7 @@ fn in_kernel(
     of_binary: &dyn Fn(&ProbedBinary) -> Result<Vec<ListedPoint>, Error>,
 ) -> Result<Vec<ListedPoint>, CliError> {
     let doing = "show vars";
-    let points = match kernel.given_image() {
+    let locations = match kernel.given_image() {
         Some(image) => of_binary(image),
         None => match kernel.image() {
             Some(image) => of_binary(&image),
@@ -204,7 +204,7 @@ fn in_kernel(
             }
         },
     };
-    points.map_err(|error| match error {
+    locations.map_err(|error| match error {
         Error::NoKernelImage => kernel.no_image(doing),
         error => problem(&error, doing),
     })

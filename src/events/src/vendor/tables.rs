@@ -5,7 +5,7 @@ use super::{VendorEvent, VendorMetric};
 /// The events and metrics of a processor.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct VendorTables {
-    /// Sorted by name (in lower case) and PMU; events of the same name belong to different PMUs.
+    /// Sorted by name (all names are in lower case) and PMU; events of the same name belong to different PMUs.
     events: Vec<VendorEvent>,
     /// Sorted by name (as the vendor spells it) and PMU; metrics of the same name belong to different PMUs.
     metrics: Vec<VendorMetric>,

@@ -64,23 +64,27 @@ fn frames(svg: &str) -> Vec<&str> {
 fn a_frame_is_as_wide_as_its_share() {
     let svg = drawn(&flame(), &options());
     let frames = frames(&svg);
-    let has = |text: &str| frames.iter().filter(|frame| frame.contains(text)).count();
+    let count_with = |text: &str| frames.iter().filter(|frame| frame.contains(text)).count();
     assert_eq!(frames.len(), 5);
     assert_eq!(
-        has("<title>all (250,000 samples, 100.00%)</title><rect x=\"10.00\""),
+        count_with("<title>all (250,000 samples, 100.00%)</title><rect x=\"10.00\""),
         1
     );
     assert_eq!(
-        has("<title>std::less&lt;int&gt; [inlined] (750 samples, 0.30%)</title>"),
+        count_with("<title>std::less&lt;int&gt; [inlined] (750 samples, 0.30%)</title>"),
         1
     );
     assert_eq!(
-        has(
+        count_with(
             "data-w=\"249250\" data-d=\"3\"><title>a&amp;b &quot;c&quot;\u{fffd} (249,250 samples, 99.70%)"
         ),
         1
     );
-    assert_eq!(has("width=\"3.00\""), 1, "750 of 250,000 in 1,000 pixels");
+    assert_eq!(
+        count_with("width=\"3.00\""),
+        1,
+        "750 of 250,000 in 1,000 pixels"
+    );
 }
 
 #[test]

@@ -161,8 +161,7 @@ pub(super) struct Abbreviation {
     /// Whether its entries are skipped together with their children.
     pub(super) skips_children: bool,
     code: usize,
-    /// Positions of the names, and of the reference to the entry with further names, if all of them are fixed. `None` for
-    /// unwanted entries.
+    /// Positions of the names and of the origin, if all of them are fixed. `None` for unwanted entries.
     pub(super) fixed: Option<FixedDistances>,
     /// Index range of its attributes. Empty if they aren't needed.
     specs: (u32, u32),
@@ -339,16 +338,16 @@ impl AbbreviationTable {
         }
         self.abbreviations.push(abbreviation);
         let number = u32::try_from(self.abbreviations.len()).ok()?;
-        let at = abbreviation.code;
+        let index = abbreviation.code;
         if code >= DENSE_LIMIT {
             self.sparse.insert(code, number);
             return Some(());
         }
-        if self.dense.len() <= at {
-            self.dense.resize(at + 1, 0);
+        if self.dense.len() <= index {
+            self.dense.resize(index + 1, 0);
         }
-        *self.dense.get_mut(at)? = number;
-        self.set_step(at, SkipStep::of(&abbreviation));
+        *self.dense.get_mut(index)? = number;
+        self.set_step(index, SkipStep::of(&abbreviation));
         Some(())
     }
 
@@ -413,7 +412,7 @@ impl FormSizes {
 
 /// Size of a value of this form; `None` if it depends on the value, or if the form is unknown.
 fn fixed_size(form: DwForm, encoding: Encoding) -> Option<u8> {
-    let word = match encoding.format {
+    let offset_size = match encoding.format {
         Format::Dwarf32 => 4,
         Format::Dwarf64 => 8,
     };
@@ -444,11 +443,11 @@ fn fixed_size(form: DwForm, encoding: Encoding) -> Option<u8> {
         | gimli::DW_FORM_sec_offset
         | gimli::DW_FORM_strp_sup
         | gimli::DW_FORM_GNU_ref_alt
-        | gimli::DW_FORM_GNU_strp_alt => word,
+        | gimli::DW_FORM_GNU_strp_alt => offset_size,
         gimli::DW_FORM_addr => encoding.address_size,
         // In DWARF 2, this reference has the size of an address.
         gimli::DW_FORM_ref_addr if encoding.version == 2 => encoding.address_size,
-        gimli::DW_FORM_ref_addr => word,
+        gimli::DW_FORM_ref_addr => offset_size,
         _ => return None,
     })
 }

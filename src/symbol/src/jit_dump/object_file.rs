@@ -128,22 +128,22 @@ impl JitDump {
     }
 
     fn place_code(&self) -> PlacedCode {
-        let mut layout = PlacedCode {
+        let mut placed_code = PlacedCode {
             text: Vec::new(),
             places: FxHashMap::default(),
         };
         for function in &self.functions {
             let code = self.bytes(function.parts.code);
-            if code.is_empty() || layout.places.contains_key(&function.parts.code.start) {
+            if code.is_empty() || placed_code.places.contains_key(&function.parts.code.start) {
                 continue;
             }
-            let start = layout.text.len().next_multiple_of(FUNCTION_ALIGN);
-            layout.text.resize(start, 0);
-            layout.text.extend_from_slice(code);
-            let place = TEXT + start..TEXT + layout.text.len();
-            layout.places.insert(function.parts.code.start, place);
+            let start = placed_code.text.len().next_multiple_of(FUNCTION_ALIGN);
+            placed_code.text.resize(start, 0);
+            placed_code.text.extend_from_slice(code);
+            let place = TEXT + start..TEXT + placed_code.text.len();
+            placed_code.places.insert(function.parts.code.start, place);
         }
-        layout
+        placed_code
     }
 
     /// The functions that were loaded and have code in the dump, without the entries for their moves; each with the addresses
@@ -263,8 +263,8 @@ fn elf(big: bool, machine: u16, mut sections: Vec<Section>) -> Vec<u8> {
     }
     let mut header = Writer::new(big);
     header.file_header(machine, headers, segments.len(), sections.len());
-    if let Some(place) = out.bytes.get_mut(..usize::from(FILE_HEADER)) {
-        place.copy_from_slice(&header.bytes);
+    if let Some(zeros) = out.bytes.get_mut(..usize::from(FILE_HEADER)) {
+        zeros.copy_from_slice(&header.bytes);
     }
     out.bytes
 }
