@@ -129,7 +129,7 @@ fn corrupt(branches: &mut [Branch], number: usize) -> u64 {
     ip
 }
 
-/// Adds branches to all samples of the recording.
+/// Adds branches to all samples of the recording, and applies [`corrupt`] to each.
 fn with_branches(recording: &[u8], program: &str) -> Vec<u8> {
     let data = PerfData::parse(recording).expect("a recording");
     let endian = data.endian();

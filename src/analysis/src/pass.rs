@@ -9,7 +9,7 @@ use crate::block::RecordBlock;
 use crate::decoder::Decoder;
 use crate::{EventLayouts, Observer, PrepareSamples};
 
-/// Selects the records that an [`Observer`] receives.
+/// Selects the records that an [`Observer`] receives, and feeds it with those of a recording.
 #[derive(Debug)]
 pub struct ObserverPass<'p, P> {
     layouts: &'p EventLayouts,
@@ -17,8 +17,8 @@ pub struct ObserverPass<'p, P> {
     kinds: Vec<RecordKind>,
     /// The selected tracepoints; `None` for all samples.
     needed: Option<Vec<&'static str>>,
-    /// Other events that are selected, too.
-    others: Vec<EventIndex>,
+    /// Events that are selected in addition to `needed`.
+    also_needed: Vec<EventIndex>,
 }
 
 /// The result of a pass, or of one [`LiveFeed::deliver`](crate::LiveFeed::deliver): counts of delivered samples, of lost
@@ -47,7 +47,7 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
             prepare,
             kinds: vec![RecordKind::LOST, RecordKind::LOST_SAMPLES],
             needed: None,
-            others: Vec::new(),
+            also_needed: Vec::new(),
         }
     }
 
@@ -63,7 +63,7 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
     /// Also selects samples of this event, which [`ObserverPass::reading`] would skip.
     #[must_use]
     pub fn reading_event(mut self, event: EventIndex) -> Self {
-        self.others.push(event);
+        self.also_needed.push(event);
         self
     }
 
@@ -113,6 +113,7 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
         let mut delivered = DeliveredCounts::default();
         let (decoder, mut block) = (self.decoder(replay), RecordBlock::default());
         for record in replay.non_samples(&self.kinds) {
+            // `&mut ()`: the decoder keeps no state between records.
             decoder.record(replay.world(), &record, &mut (), &mut block);
         }
         block.deliver(self.layouts, observer, &mut delivered);
@@ -147,7 +148,7 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
         let is_needed = self.needed.as_ref().is_none_or(|needed| {
             layout.is_some_and(|layout| needed.contains(&layout.tracepoint()))
         });
-        is_needed || self.others.contains(&event)
+        is_needed || self.also_needed.contains(&event)
     }
 
     /// Returns the types of the selected records other than samples.

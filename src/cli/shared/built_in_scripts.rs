@@ -20,7 +20,7 @@ pub(crate) enum ScriptKind {
     Flamegraph {
         /// The options that are always given to `flamegraph`, as words of its command line.
         words: &'static [&'static str],
-        /// The options of the script that are translated, each with the words that replace it.
+        /// The options of the script that are translated, each with the words that replace it. Other words are passed on.
         options: &'static [(&'static str, &'static [&'static str])],
     },
     /// A profile for profiler.firefox.com, as `data convert` writes it.
@@ -118,7 +118,7 @@ pub(crate) const SCRIPTS: [BuiltInScript; 19] = [
             words: &[],
             options: &[
                 ("-f", &["--format"]),
-                // Has the same name in `flamegraph`.
+                // Stays as it is, as would a word that is not listed: `flamegraph` has the same option.
                 ("--format", &["--format"]),
                 ("--colorscheme", &["--colors"]),
             ],

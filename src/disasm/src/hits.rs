@@ -67,6 +67,7 @@ impl<'r, 'w> AddressCounts<'r, 'w> {
         let all = sums.keys().map(|(dso, _)| *dso);
         let hot = sums.iter().filter(|((_, event), sum)| {
             let total = self.totals.get(event).copied().unwrap_or_default();
+            // `share_of` is a percentage, too.
             sum.share_of(total) >= self.min_percent
         });
         let hot: BTreeSet<DsoId> = hot.map(|((dso, _), _)| *dso).collect();
@@ -149,7 +150,7 @@ impl Fold for AddressCounts<'_, '_> {
         if treatment != SampleTreatment::Counted {
             return;
         }
-        // With the position in the record order (`order`): the mapping is the one at the time of the sample.
+        // `order` of the context is the sample's position in the record order: `lookup` finds the mapping at that position.
         let context = AddressContext::of(sample);
         let mode = sample.cpu_mode();
         let address = SampledAddress {

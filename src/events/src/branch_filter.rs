@@ -21,8 +21,8 @@ const FILTERS: [(&str, BranchSampleType); 17] = [
     ("hw_index", BranchSampleType::HW_INDEX),
     ("priv", BranchSampleType::PRIV_SAVE),
 ];
-/// The privilege levels. They don't select a branch type; nor do the last three filters, but as in perf, those count as a type in
-/// [`branch_filter`].
+/// The privilege levels. They don't select a branch type. Neither do the last three of [`FILTERS`], but as in perf,
+/// [`branch_filter`] treats these three as types.
 const LEVELS: u64 = BranchSampleType::USER.0 | BranchSampleType::KERNEL.0 | BranchSampleType::HV.0;
 
 /// The error of [`branch_filter`]: a name that is not in [`branch_names`].
@@ -56,9 +56,8 @@ pub fn branch_names() -> impl Iterator<Item = &'static str> {
 mod tests {
     use super::*;
 
-    /// Also an unknown name.
     #[test]
-    fn privilege_levels_without_a_type_select_any_branch() {
+    fn privilege_levels_without_a_type_select_any_branch_and_unknown_names_are_refused() {
         let any = BranchSampleType::ANY;
         assert_eq!(branch_filter("u"), Ok(any | BranchSampleType::USER));
         let calls = BranchSampleType::ANY_CALL | BranchSampleType::USER;

@@ -233,7 +233,7 @@ impl LiveMemory {
 
     /// Adds the bytes of an allocation to the live bytes of its stack if `is_new`; otherwise subtracts them.
     fn change(&mut self, time: u64, allocation: LiveAllocation, is_new: bool) {
-        // A time beyond the last interval doubles the width of the intervals, so the changes of all stacks are merged.
+        // A time beyond the last interval doubles the width of the intervals: in each stack, pairs of intervals are merged.
         let changes = self.stacks.iter_mut().map(|stack| &mut stack.changes);
         let interval = self.intervals.add_time(time, changes);
         if let Some(stack) = self.stacks.get_mut(allocation.stack as usize) {

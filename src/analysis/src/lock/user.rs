@@ -147,7 +147,8 @@ impl UserWaits {
         is_uncaptured.then_some(open.row)
     }
 
-    /// Sets the row of an open wait, and its holder from its capture record.
+    /// Sets the row of an open wait, and its holder from its capture record. If the row changes, the caller has moved the wait
+    /// from the old row's `contended` to that of the new one.
     pub(super) fn set_captured(&mut self, captured: &NewWait, row: usize) {
         if let Some(open) = self.open.get_mut(&captured.tid) {
             open.is_captured = true;

@@ -83,7 +83,7 @@ impl SamplesFile {
         let mut histograms = histograms.into_iter();
         let mut blocks = blocks.into_iter();
         let mut filtered = histograms.next().unwrap_or_default();
-        // Without a second selection, no event has one.
+        // Without a second selection, no event has an unfiltered histogram.
         let mut unfiltered = histograms.next().unwrap_or_default();
         analysis.end_progress();
         let damage = analysis
@@ -127,9 +127,9 @@ fn without_tasks_and_code(
     filter: &SampleCriteria,
     settings: &DiffSettings,
 ) -> Option<SampleCriteria> {
-    // With `--baseline-only`, the baseline's total is the sum of the rows that remain, which have only samples of the selected
-    // tasks and code: a total that includes other tasks and code needs a histogram of its own. Without `--baseline-only`,
-    // histograms count these in their totals. With `--percentage relative`, totals should not include them.
+    // Unless `--percentage relative` is given, totals should include the samples of the tasks and code that are not selected. The
+    // total of a histogram does. But with `--baseline-only`, the baseline's total is the sum of the rows that remain, which have
+    // only samples of the selected tasks and code: then the total needs a histogram of its own.
     let is_needed = settings.compare.baseline_only && !settings.relative;
     is_needed.then(|| SampleCriteria {
         comms: None,
@@ -199,7 +199,7 @@ fn histograms(
         ComparisonMethod::Cycles => {
             check_branches(analysis)?;
             let select = selections.first().copied().flatten();
-            // As if branches of all types were recorded.
+            // As if branches of all types were recorded: then each block starts at the target of the previous branch.
             let is_consecutive = true;
             let blocks = || Blocks::new(&resolver, select, is_consecutive);
             let folded = analysis.replay.fold(threads, blocks);

@@ -113,7 +113,7 @@ impl EventLists {
     pub(crate) fn write(&self, list: &str, line: &str) -> Result<(), CliError> {
         self.try_write(list, line)
             .map_err(|error| match error.raw_os_error() {
-                // If the list can be read, the kernel has refused the event, for example an unknown symbol with ENOENT.
+                // Not if the list can be read: then the kernel has refused the event, for example an unknown symbol with ENOENT.
                 Some(libc::EACCES | libc::EPERM | libc::ENOENT) if !self.has(list) => {
                     self.refused(&error, list)
                 }

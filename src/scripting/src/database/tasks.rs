@@ -158,8 +158,8 @@ impl Tasks {
         if let Some(exec) = thread.comms.iter().rposition(|comm| comm.is_exec) {
             return exec;
         }
-        // Without an exec, the program has the first name. But a first name with the time 0 is of a process that was running
-        // before the recording, and may be that of its parent: then the second name, if any, is that of the program.
+        // Without an exec, the program has the first name. But the first name of a main thread may be that of its parent, if it
+        // has the time 0 (the process was running before the recording): then the second name, if any, is that of the program.
         let has_no_time = thread.comms.first().is_some_and(|comm| comm.start == 0);
         usize::from(has_no_time && newest > 0 && thread.pid == thread.tid)
     }

@@ -89,7 +89,7 @@ impl<K: CounterKernel> OpenCounters<K> {
             let Some(spec) = specs.get(index).cloned() else {
                 break;
             };
-            // `None` without a bundle, `Some(None)` for the event that begins a bundle: its leader.
+            // `None` without a bundle; `Some(None)` for the event that begins a bundle and becomes its leader.
             let bundled = bundle.leader_for(request);
             let (leader, in_group) = match bundled {
                 Some(leader) => (leader, true),
@@ -231,7 +231,7 @@ impl<K: CounterKernel> OpenCounters<K> {
     }
 
     /// Reads all events but those that BPF programs sum up: these get the reading of an event that has never run, as does one
-    /// that can't be read, such as a pinned event without a counter. `cells` has the readings by event, then by slot.
+    /// that can't be read, such as a pinned event that has no hardware counter. `cells` has the readings by event, then by slot.
     pub(super) fn read(&self) -> EventReadings {
         let mut readings = EventReadings {
             events: self.events.iter().map(|event| event.spec.clone()).collect(),
@@ -254,7 +254,7 @@ impl<K: CounterKernel> OpenCounters<K> {
         readings
     }
 
-    /// Reads the counters with this index of the group `members`, first the leader; `read` returns values of the open ones only.
+    /// Reads the counters at `index` of all events of a group (`members`, the leader first): one read returns the open ones only.
     fn read_group(&self, members: &[usize], index: usize, cells: &mut [Vec<CounterReading>]) {
         let counter_of = |member: &usize| {
             self.events

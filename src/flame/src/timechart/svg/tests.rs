@@ -158,7 +158,7 @@ fn a_chart_without_rows_is_a_complete_picture() {
 
 #[test]
 fn a_box_takes_few_bytes() {
-    let boxes = |count: u64| {
+    let chart_of_boxes = |count: u64| {
         let boxes = (0..count).map(|at| item(at * 4, at * 4 + 3, 40, Paint::Running, None));
         TimeChart {
             end: count * 4,
@@ -166,8 +166,9 @@ fn a_box_takes_few_bytes() {
             ..TimeChart::default()
         }
     };
-    let sizes = [1_000, 21_000].map(|count| svg_of(&boxes(count)).len());
-    // A box is a part of a path, such as `M4194104 9h149v6h-149z`; an element `rect` takes more than 40 bytes.
+    let sizes = [1_000, 21_000].map(|count| svg_of(&chart_of_boxes(count)).len());
+    // A box is a part of a path, such as `M4194104 9h149v6h-149z` (22 bytes); an element `rect` takes more than 40 bytes. The
+    // limit is between these.
     assert!(sizes[1] - sizes[0] < 20_000 * 36, "{sizes:?}");
 }
 
@@ -185,5 +186,6 @@ fn steps_are_round_and_times_have_the_decimals_of_their_step() {
     assert_eq!(text(12_500_000_000, 500_000_000), "12.5 s");
     assert_eq!(text(12_000_000_000, 1_000_000_000), "12 s");
     assert_eq!(text(1_000_000_007, 1), "1.000000007 s");
+    // At most 0 marks is taken as at most 1. The step for the longest span does not overflow.
     assert!(tick_step(u64::MAX, 0.0) >= u64::MAX / 2);
 }
