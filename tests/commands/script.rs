@@ -315,7 +315,7 @@ fn deferred_callchains_belong_to_their_samples() {
     let messages = without_notes(&outcome.stderr);
     assert_eq!((outcome.status, messages.as_str()), (0, ""));
     assert_golden(&folder.join("deferred.txt"), &outcome.stdout);
-    // 61 samples, in user space and in the kernel, have frames of the program; one has only frames of the kernel.
+    // 61 samples, some taken in user space and some in the kernel, have frames of the program; one has only frames of the kernel.
     let stacks = outcome
         .stdout
         .split("\n\n")
@@ -326,7 +326,8 @@ fn deferred_callchains_belong_to_their_samples() {
     assert_eq!((stacks.count(), complete.count()), (62, 61));
 }
 
-/// Browsers show samples by running `script`, with some of the options of the command that opened the browser.
+/// Browsers show samples by running `script`, with some of the options of the command that opened the browser: `PASSED_VALUES`
+/// and `PASSED_SWITCHES` in src/cli/shared/browser.rs.
 #[test]
 fn options_that_browsers_pass_on_are_known() {
     let list = super::outcome(&["script", "--list-opts"]).stdout;

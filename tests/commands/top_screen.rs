@@ -33,6 +33,7 @@ fn the_browser_shows_rows_and_restores_the_terminal() {
         "{screen}"
     );
     assert!(screen.contains(" sh"), "{screen}");
+    // Parts of the status in the last line; one of them is enough.
     assert!(
         screen.contains("; own CPU ") || screen.contains(" samples/s"),
         "{screen}"
@@ -92,6 +93,7 @@ fn the_text_screen_has_keys() {
         screen.contains("exact:  0.0% lost: 0/0 drop: 0/0 [499Hz cpu-clock]"),
         "{screen}"
     );
+    // The line below the status has one dash less than the terminal has columns: at least these.
     assert!(screen.contains(&"-".repeat(79)), "{screen}");
     pane.press(&["x"]);
     let menu = pane.wait_for("unmapped key to continue:");
@@ -169,6 +171,7 @@ fn code_is_shown_while_it_runs() {
     pane.wait("code", |screen| {
         screen.contains("[Percent: local period]") && has_shares(screen)
     });
+    // From percentages to periods, then to sample counts.
     pane.press(&["t", "t"]);
     pane.wait_for("Samples│");
     pane.press(&["q"]);

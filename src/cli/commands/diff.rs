@@ -104,6 +104,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     }
     warn_of_files(&files, &settings, context);
     let compared = compare(&files, &settings, context);
+    // `--runs`: the recordings are two groups of runs.
     if let Some(options) = &settings.runs {
         let printed = runs::print(&files, &compared, options, &settings, context);
         for file in files {
@@ -232,8 +233,8 @@ fn comparison(events: &[Option<&ComparedEvent>], settings: &DiffSettings) -> Com
         .map(|event| event.map(|event| &event.histogram));
     let mut comparison = of_histograms(filtered.collect());
     let baseline = events.first().copied().flatten();
-    // Unfiltered histograms exist only with `--baseline-only` (without `--percentage relative`): shares of the baseline then
-    // refer to the total of samples selected without the filters for tasks, dsos and symbols.
+    // Unfiltered: without the filters for tasks, dsos and symbols; others apply. These histograms exist only with
+    // `--baseline-only` and without `--percentage relative`: shares of the baseline then refer to their total.
     if baseline.is_some_and(|event| event.unfiltered.is_some()) {
         let unfiltered = events
             .iter()

@@ -173,8 +173,9 @@ impl<'d> TraceDat<'d> {
         let sections = Sections::new(bytes, head.endian, &compression)?;
         let mut options = Options::read_version_7(&sections, options_offset)?;
         let mut descriptions = head.tracing_data_start();
-        for (id, if_missing) in sections::DESCRIPTIONS {
-            descriptions.extend_from_slice(&options.section(&sections, id, if_missing)?);
+        // `empty` is the content for a section that the file does not have.
+        for (id, empty) in sections::DESCRIPTIONS {
+            descriptions.extend_from_slice(&options.section(&sections, id, empty)?);
         }
         let (data, _) = TracingData::parse_prefix(&descriptions).map_err(Error::Formats)?;
         let layout = PageLayout::parse(data.header_page, head.endian, head.page_size);

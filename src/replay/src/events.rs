@@ -101,8 +101,8 @@ impl EventTable {
         self.endian
     }
 
-    /// The number of records that came too late, as counted by `rounds`; 0 if a ring was written backward: as in perf, the
-    /// order of its records is no reason to warn.
+    /// The number of records that came too late, after later ones could be delivered, as counted by `rounds`. 0 if a ring was
+    /// written backward: as in perf, the order of its records is no reason to warn.
     pub(crate) fn out_of_order(&self, rounds: &Rounds) -> u64 {
         match self.backward {
             true => 0,
@@ -200,8 +200,8 @@ impl EventTable {
         trailer.time(raw.body, self.endian).filter(is_time)
     }
 
-    /// The fields of a kernel record other than a sample, and its trailer. If records have no trailer or its event is unknown,
-    /// the trailer is empty, and the fields are the whole body.
+    /// The fields of a kernel record other than a sample, and its trailer. If the recording has no trailers, or the record's
+    /// event is unknown, the trailer is empty, and the fields are the whole body.
     #[must_use]
     pub fn split<'a>(&self, raw: &RawRecord<'a>) -> (&'a [u8], SampleId) {
         match self.trailer(raw.body) {
@@ -210,8 +210,8 @@ impl EventTable {
         }
     }
 
-    /// The layout of a record's trailer. With several events and IDENTIFIER, the last word of the body is the id of the event
-    /// that determines the layout, `None` for an unknown id; otherwise all trailers have the first event's layout.
+    /// The layout of a record's trailer. With several events and IDENTIFIER, it is the layout of the event whose id is the last
+    /// word of the body (`None` if the id is unknown); otherwise all trailers have the first event's layout.
     fn trailer(&self, body: &[u8]) -> Option<&SampleIdLayout> {
         let first = self.events.first()?;
         if self.events.len() == 1 || !first.has(SampleType::IDENTIFIER) {

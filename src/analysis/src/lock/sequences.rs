@@ -73,7 +73,7 @@ impl Step {
 enum State {
     Acquiring,
     Waiting,
-    /// Taken, or a wait ended. After [`Step::End`], whose tracepoints report no release, until the next wait.
+    /// Taken, or a wait ended. [`Step::End`] leaves this state until the next wait, since `lock:contention_*` report no release.
     Acquired,
     /// Taken for reading this many times, or once by a trylock.
     Read(u64),

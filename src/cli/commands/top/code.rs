@@ -93,16 +93,16 @@ impl LiveCode {
         let tables: Vec<TableTotals> = (0..session.table_count())
             .map(|number| TableTotals::of(session, number))
             .collect();
-        let mut functions = Vec::new();
-        session.live.with_watched(|watched, resolver| {
-            for watched in watched {
+        let mut annotations = Vec::new();
+        session.live.with_watched(|watched_functions, resolver| {
+            for watched in watched_functions {
                 let annotated = tables
                     .iter()
                     .filter_map(|table| self.annotated(watched, table, resolver));
-                functions.extend(annotated);
+                annotations.extend(annotated);
             }
         });
-        functions
+        annotations
     }
 
     fn annotated(
@@ -123,6 +123,7 @@ impl LiveCode {
                     event: table.events.first().map_or(0, |event| event.0 as usize),
                     totals: table.totals.clone(),
                     sources: self.sources.of(&code),
+                    // The last line then shows a hint on the keys.
                     bottom: String::new(),
                     code,
                 })),
@@ -141,8 +142,8 @@ impl LiveCode {
         min_percent: u8,
     ) -> io::Result<()> {
         let table = TableTotals::of(session, number);
-        let written = session.live.with_watched(|watched, resolver| {
-            let Some(watched) = watched.first() else {
+        let written = session.live.with_watched(|watched_functions, resolver| {
+            let Some(watched) = watched_functions.first() else {
                 return Ok(());
             };
             let (event, symbol) = (&table.name, watched.symbol());
@@ -182,6 +183,7 @@ impl LiveCode {
             events: table.annotated_events(),
             function,
             listing: &listing,
+            // Percentages refer to the function's own total ("local"), not to that of all functions in `table`.
             totals: &function.sums,
             percent_type: "local period",
             source: &self.sources,
@@ -217,6 +219,7 @@ impl TableTotals {
         let hits = self.totals.iter();
         AnnotatedEvents {
             name: &self.name,
+            // The heading says "event" even if the table is for all events.
             plural: false,
             frequency: self.frequency,
             total: HitCount {

@@ -10,8 +10,9 @@ use rperf_resolve::Resolver;
 
 use crate::cli::error::CliError;
 
-/// Returns the parsed output of `program` for the code of `function`, at `range` in its object's own address space (for mapped
-/// files, virtual addresses). The file with the object's symbols is tried first, then the object.
+/// Returns the parsed output of `program` for the code of `function`. `range` has the addresses that disassemblers print: for a
+/// mapped file the virtual addresses of its sections, not those of a process. The file with the object's symbols is tried first,
+/// then the object.
 ///
 /// # Errors
 ///

@@ -50,7 +50,7 @@ pub(super) struct Resource {
     pub(super) attributes: Vec<KeyValue>,
 }
 
-/// Profiles by one program.
+/// Profiles written by one program, the exporter.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ScopeProfiles {
     #[prost(message, optional, tag = "1")]
@@ -59,7 +59,7 @@ pub(super) struct ScopeProfiles {
     pub(super) profiles: Vec<ProfileMessage>,
 }
 
-/// `InstrumentationScope`: the program.
+/// `InstrumentationScope`: the program that wrote the profiles.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Scope {
     #[prost(string, tag = "1")]
@@ -115,6 +115,7 @@ pub(super) struct Sample {
 /// A file with code.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Mapping {
+    /// The end of the addresses of its locations. They begin at 0: `memory_start` is not encoded.
     #[prost(uint64, tag = "2")]
     pub(super) memory_limit: u64,
     #[prost(int32, tag = "4")]

@@ -10,7 +10,8 @@ flags!(AT_ACCESS, None, 0x100 "SYMLINK_NOFOLLOW", 0x200 "EACCESS", 0x1000 "EMPTY
 flags!(AT_HANDLE, None, 0x1 "HANDLE_MNT_ID_UNIQUE", 0x2 "HANDLE_CONNECTABLE", 0x200 "HANDLE_FID", 0x400 "SYMLINK_FOLLOW", 0x1000 "EMPTY_PATH");
 flags!(OPEN_TREE, None, 0x1 "CLONE", 0o2000000 "CLOEXEC", 0x100 "SYMLINK_NOFOLLOW", 0x800 "NO_AUTOMOUNT", 0x1000 "EMPTY_PATH", 0x8000 "RECURSIVE");
 flags!(RESOLVE, None, 0x1 "NO_XDEV", 0x2 "NO_MAGICLINKS", 0x4 "NO_SYMLINKS", 0x8 "BENEATH", 0x10 "IN_ROOT", 0x20 "CACHED");
-// Unlike `MOUNT_ATTR`, for masks of attributes to set or clear: 0x10 and 0x20 are values of the field 0x70, which thus is first.
+// For masks of attributes to set or clear (mount_setattr(2)), unlike `MOUNT_ATTR` in the parent module. 0x70 is the mask of a
+// field with the values 0x10 and 0x20; it comes before them, so that the whole mask is printed as `_ATIME`.
 flags!(MOUNT_ATTR_BITS, None, 0x1 "RDONLY", 0x2 "NOSUID", 0x4 "NODEV", 0x8 "NOEXEC", 0x70 "_ATIME", 0x10 "NOATIME", 0x20 "STRICTATIME",
     0x80 "NODIRATIME", 0x100000 "IDMAP", 0x200000 "NOSYMFOLLOW");
 flags!(UMOUNT, None, 1 "FORCE", 2 "DETACH", 4 "EXPIRE", 8 "NOFOLLOW");
