@@ -32,8 +32,8 @@ pub(crate) const CLEAR: &str = "\x1b[H\x1b[2J";
 /// Messages held back while a browser uses the terminal; `None` otherwise.
 static HELD_MESSAGES: Mutex<Option<String>> = Mutex::new(None);
 
-/// Whether stdout, unless it is a terminal, receives bytes unchanged.
-static IS_RAW_STDOUT: AtomicBool = AtomicBool::new(false);
+/// Whether stdout, unless it is a terminal, receives bytes unchanged ([`OutputStreams::make_verbatim`]).
+static IS_STDOUT_VERBATIM: AtomicBool = AtomicBool::new(false);
 
 type BufferedStream = BufWriter<Box<dyn Write + Send>>;
 
@@ -116,7 +116,7 @@ impl OutputStreams {
 
     /// Makes stdout binary: unless it is a terminal, bytes are written unchanged from now on.
     pub(crate) fn make_verbatim(&self) {
-        IS_RAW_STDOUT.store(true, Ordering::Relaxed);
+        IS_STDOUT_VERBATIM.store(true, Ordering::Relaxed);
     }
 
     /// Returns a flag that is set while stdout is redirected or a browser uses the terminal, so that no progress may be shown.
@@ -241,7 +241,7 @@ impl OutputStreams {
     }
 
     /// Shows a status line on the terminal at stderr, replacing the previous one; an empty `line` only erases the previous one.
-    /// Does nothing while a browser uses the terminal.
+    /// Does nothing while a browser uses the terminal. The caller has checked that stderr is a terminal.
     pub(crate) fn status(line: &str) {
         if HELD_MESSAGES
             .lock()
@@ -274,12 +274,13 @@ impl OutputStreams {
     }
 }
 
-/// Returns a writer of text to `sink` that decodes names ([`NameBytes`]). If `is_terminal`, control characters are escaped,
-/// except in the sequences of `csi`; otherwise stdout may become binary ([`OutputStreams::make_verbatim`]).
+/// Returns a writer of text to `sink` that restores the bytes of names that are not UTF-8 ([`NameBytes`]). If `is_terminal`,
+/// control characters are escaped, except in the sequences marked by `csi`; otherwise the bytes are unchanged once stdout is
+/// verbatim ([`OutputStreams::make_verbatim`]).
 fn filtered(sink: Box<dyn Write + Send>, is_terminal: bool, csi: Csi) -> Box<dyn Write + Send> {
     match is_terminal {
         true => Box::new(NameBytes::new(TerminalFilter::new(sink, csi))),
-        false => Box::new(NameBytes::new(sink).unless(&IS_RAW_STDOUT)),
+        false => Box::new(NameBytes::new(sink).unless(&IS_STDOUT_VERBATIM)),
     }
 }
 
@@ -288,6 +289,7 @@ fn filtered(sink: Box<dyn Write + Send>, is_terminal: bool, csi: Csi) -> Box<dyn
 pub(crate) fn text_file(file: File) -> Box<dyn Write + Send> {
     let is_terminal = file.is_terminal();
     match is_terminal {
+        // `PLAIN` has no mark: all control sequences are escaped.
         true => filtered(Box::new(file), is_terminal, Csi::PLAIN),
         false => Box::new(file),
     }

@@ -45,7 +45,8 @@ impl Pager {
             .spawn()
             .map_err(|error| CliError::failure(255, error).hint("use --no-pager"))?;
         if let Some(stdin) = child.stdin.take() {
-            // If memory is exhausted, this process ends without `wait`: then the pipe is closed and the pager is waited for.
+            // If memory is exhausted, this process ends without `Pager::wait`: the handler of that error closes the pipe
+            // and waits for the pager instead.
             note_pager(child.id(), &stdin);
             context.output.redirect(Box::new(stdin));
         }

@@ -132,7 +132,7 @@ fn with_tracers(scratch: &Scratch) -> String {
 }
 
 #[test]
-fn traces_that_cannot_be_recorded_are_refused_before_anything_is_opened() {
+fn unsupported_traces_and_trace_options_are_refused_before_a_file_is_created() {
     let scratch = Scratch::new();
     let sysfs = with_tracers(&scratch);
     let trace = ["-e", "intel_bts//u"];

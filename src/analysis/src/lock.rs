@@ -1,6 +1,10 @@
 //! Waits for locks, for `lock`. A wait for a lock of the kernel lasts from `lock:contention_begin` to
-//! `lock:contention_end` of a thread and a lock, or is found in the events of lockdep. A wait of a user program is a
+//! `lock:contention_end` of the same thread and lock, or is found in the events of lockdep. A wait of a user program is a
 //! call of futex(2).
+//!
+//! BPF programs capture who holds the lock when a wait begins: `lock record --user` for futexes ([`FUTEX_WAITS`]), and
+//! `lock record --owners` for locks of the kernel ([`LOCK_WAITS`]). In this file, a record is a sample of [`LOCK_WAITS`].
+//! The holder of a lock is also called its owner, as in perf.
 
 mod captured;
 mod captured_locks;
@@ -78,7 +82,7 @@ impl LockSelection {
     }
 }
 
-/// A wait for a lock of the kernel without a record (a sample of [`LOCK_WAITS`]).
+/// The record of a wait for a lock of the kernel that has none.
 const NO_RECORD: Option<&CapturedLock> = None;
 
 /// The lock that a thread begins to wait for, with the flags of the wait.
@@ -103,13 +107,15 @@ pub struct LockContention {
     sequences: Sequences,
     /// The waits for locks of user programs.
     user: UserWaits,
+    /// The captured holders of futexes.
     owners: FutexOwners,
     /// `None` if the recording has no records of locks of the kernel.
     lock_records: Option<LockRecords>,
     run_queue: RunQueueTimes,
     separates_run_queue: bool,
+    /// The threads that waited or have events of lockdep.
     threads: FxHashSet<u32>,
-    /// Where records of any type were lost.
+    /// Where perf.data records of any type were lost.
     pub losses: LostStretches,
 }
 
@@ -134,21 +140,21 @@ impl LockContention {
         }
     }
 
-    /// Sets the threads of the recording, each with its process: only these threads can own futexes.
+    /// Sets the threads of the recording, each as its id and that of its process: only these threads can hold futexes.
     #[must_use]
-    pub fn with_threads(mut self, processes: impl IntoIterator<Item = (u32, u32)>) -> Self {
-        self.owners = FutexOwners::new(processes);
+    pub fn with_threads(mut self, threads: impl IntoIterator<Item = (u32, u32)>) -> Self {
+        self.owners = FutexOwners::new(threads);
         self
     }
 
-    /// Joins the waits for locks of the kernel with the samples of [`LOCK_WAITS`]: the records of the waits.
+    /// Joins the waits for locks of the kernel with their records, the samples of [`LOCK_WAITS`].
     #[must_use]
     pub fn with_lock_records(mut self) -> Self {
         self.lock_records = Some(LockRecords::default());
         self
     }
 
-    /// Begins the waits whose records are missing. Call this after the last event.
+    /// Begins the waits that were kept for records that did not come. Call this after the last event.
     pub fn finish(&mut self) {
         let records = self.lock_records.as_mut();
         for begin in records.map(LockRecords::take_begins).unwrap_or_default() {
@@ -218,7 +224,7 @@ impl LockContention {
         }
     }
 
-    /// Begins a wait for a lock of the kernel with its record, if it has one: no other record is awaited.
+    /// Begins a wait for a lock of the kernel with `record`; without one, a later record is not awaited.
     fn begin_now(&mut self, begin: &BegunLockWait, record: Option<&CapturedLock>) {
         let BegunLockWait {
             at,
@@ -293,7 +299,7 @@ impl LockContention {
     fn futex(&mut self, at: &EventContext, address: u64, operation: u32, detail: &Arc<LockDetail>) {
         match FutexAction::of(operation) {
             FutexAction::Wait(flags) => {
-                // `None` if the wait is not captured so far, `Some(None)` if its holder is unknown.
+                // `None` if nothing was captured for this wait so far, `Some(None)` if its holder is unknown.
                 let captured = self.owners.take_pending(at, address);
                 let holder = captured.flatten().map(|holder| holder.tid);
                 // Locks of user programs have no name.
@@ -320,7 +326,7 @@ impl LockContention {
         }
     }
 
-    /// Notes the holder of a wait for a futex that begins, or has begun.
+    /// Notes the captured holder of a futex. The call of the wait may be observed before or after this sample.
     fn capture(&mut self, captured: &CapturedWaits) {
         let Some(wait) = self.owners.new_wait(captured) else {
             return;
@@ -329,7 +335,7 @@ impl LockContention {
             return self.owners.add_pending(wait);
         };
         let row = match self.rows.get(old) {
-            // The row depends on the holder, which was unknown so far: the wait moves to the row of the captured one.
+            // The row depends on the holder, which was unknown so far: the wait moves to the row of the captured holder.
             Some(before) if self.aggregation == LockAggregation::Owner => {
                 let before = before.clone();
                 let key = LockKey::Owner(wait.holder.map(|holder| holder.tid));

@@ -62,7 +62,8 @@ impl<'c, 'w> FunctionCounts<'c, 'w> {
         Ok(replay.fold(*jobs, new_counts).functions(*jobs))
     }
 
-    /// Returns the functions to show, a table for each group, and for each event without a group.
+    /// Returns the functions to show: a table for each group and for each event without a group, or as `--group` or
+    /// `--no-group` say.
     ///
     /// # Errors
     ///

@@ -10,7 +10,7 @@ use crate::cli::options::{flag, given_value};
 
 /// The parsed options.
 pub(crate) struct ColumnOptions {
-    /// The sort keys as given; empty for the default keys, which depend on the events.
+    /// The sort keys as given or configured; empty for the default keys, which depend on the events.
     sort: Vec<SortWord>,
     /// Whether the key `parent` is appended.
     with_parent: bool,
@@ -175,7 +175,7 @@ impl ColumnOptions {
         }
     }
 
-    /// Whether a single sort key was given.
+    /// Whether a single sort key was given or configured.
     pub(crate) fn has_single_key(&self) -> bool {
         self.sort.len() == 1
     }

@@ -24,18 +24,18 @@ pub struct LeafCallerCheck {
 
 impl LeafCallerCheck {
     /// Whether the caller of the innermost user frame at `ip` is missing; `None` if unknown.
-    /// `machine` is the architecture of the recording from uname(2).
+    /// `uname_machine` is the architecture of the recording from uname(2).
     pub fn is_caller_missing(
         &mut self,
         resolver: &Resolver<'_>,
-        machine: &str,
+        uname_machine: &str,
         sample: &Sample<'_>,
         ip: u64,
     ) -> Option<bool> {
         if sample.machine() != Machine::Host {
             return None;
         }
-        let arch = Arch::of_task(machine, RegsAbi::Bits64)?;
+        let arch = Arch::of_task(uname_machine, RegsAbi::Bits64)?;
         let space = UserSpace::new(resolver, AddressContext::of(sample));
         self.unwinder.is_caller_missing(arch, ip, &space)
     }

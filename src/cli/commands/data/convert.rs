@@ -245,7 +245,7 @@ impl DataConversion<'_> {
         let exporter = self.exporter();
         let name = input.path.to_string_lossy();
         write_to(Path::new(target.destination), context, |out| {
-            // Not compressed by name: pprof output is always compressed.
+            // For these two, the name does not matter: pprof output is always compressed, Perfetto output never.
             match target.format {
                 ConversionFormat::Pprof => return pprof::write(profile, Some(start), out),
                 ConversionFormat::Perfetto => return perfetto::write(profile, out),

@@ -35,13 +35,13 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
         true => all_cpus,
         false => target::target(matches, context, "observing")?,
     };
-    let machine = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
+    let tracepoints = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let pmus = machine_pmus(context);
-    let events = events_to_record(matches, context, &target, &pmus, &machine)?;
+    let events = events_to_record(matches, context, &target, &pmus, &tracepoints)?;
     // Only `record` supports AUX area traces and sample filters.
     traces::refuse(matches, context, &events)?;
     events::refuse_sample_filters(&events)?;
-    // Applied here to the requested events; through `details` also to a side-band event that the session adds.
+    // The level is applied here to the requested events; through `details` also to a side-band event that the session adds.
     let level = events::privilege_level(matches)?;
     let events: Vec<EventSpec> = match level {
         Some(level) => events
@@ -54,7 +54,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
     let roots = KernelRoots {
         proc: PROC.into(),
         sysfs: pmus.sysfs.root().to_owned(),
-        tracefs: machine.tracefs,
+        tracefs: tracepoints.tracefs,
     };
     let observe = ObserveOptions {
         cgroups,

@@ -1,4 +1,5 @@
-//! The functions to annotate, for each table of a report. The events of a group share a table.
+//! The functions to annotate, for each table of a report. The events of a group share a table, except with
+//! `--no-group`.
 
 use rperf_disasm::{HitCount, SampledFunction, SampledFunctions};
 use rperf_perfdata::Metadata;

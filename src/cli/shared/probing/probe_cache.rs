@@ -257,7 +257,7 @@ pub(crate) fn list(
     Ok(ExitStatus::Ok)
 }
 
-/// `--del`: deletes the matching entries, unless `is_dry`, and prints them.
+/// `--del`: deletes the entries that any pattern matches, unless `is_dry`, and prints them.
 pub(crate) fn delete(
     patterns: &[&String],
     within: &ProbedObject,
@@ -267,23 +267,28 @@ pub(crate) fn delete(
     let cache = cache(context)?;
     let lists = lists(&cache, within)?;
     for pattern in patterns {
-        let is_hit = |entry: &CachedEntry| entry.is_covered(pattern);
-        if !lists.iter().flat_map(|(_, entries)| entries).any(is_hit) {
+        let is_covered_by_this = |entry: &CachedEntry| entry.is_covered(pattern);
+        if !lists
+            .iter()
+            .flat_map(|(_, entries)| entries)
+            .any(is_covered_by_this)
+        {
             let error = format!("\"{pattern}\" does not hit any cached event.");
             return Err(
                 CliError::message(FAILED, error).detail("  Error: Failed to delete events.")
             );
         }
     }
-    let is_matched = |entry: &CachedEntry| patterns.iter().any(|pattern| entry.is_covered(pattern));
+    let is_covered_by_any =
+        |entry: &CachedEntry| patterns.iter().any(|pattern| entry.is_covered(pattern));
     for (cached, entries) in lists {
-        let mut removed: Vec<_> = entries.into_iter().filter(is_matched).collect();
+        let mut removed: Vec<_> = entries.into_iter().filter(is_covered_by_any).collect();
         if !removed.is_empty() && !is_dry {
             let folder = cached.folder.display().to_string();
             // Re-reads the list: another run may have added to it.
             let changed = cached.change_probes(|list| {
                 let entries = cached_entries(list).into_iter();
-                let (removed, left): (Vec<_>, Vec<_>) = entries.partition(is_matched);
+                let (removed, left): (Vec<_>, Vec<_>) = entries.partition(is_covered_by_any);
                 (text(&left), removed)
             });
             removed = changed.map_err(|error| anyhow::Error::new(error).context(folder))?;

@@ -97,7 +97,7 @@ impl Replacements {
         if COMMON.contains(&name) {
             return String::from_utf8_lossy(name).into_owned();
         }
-        // The rest of the name is another symbol than the two above.
+        // The name ends with another symbol than `_text` and `_stext`, which are in `COMMON`.
         if name.starts_with(b"[kernel.kallsyms]") {
             return "[kernel.kallsyms]".to_owned();
         }
