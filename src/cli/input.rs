@@ -60,7 +60,8 @@ impl InputName {
         Self::of(given, flag(matches, "force") == Some(true))
     }
 
-    /// Returns the name of a recording that `record` writes: the file `given`, or, if `None`, a pipe on stdin or perf.data.
+    /// Returns the input of a command that reads what the command `record` writes: the file `given`, or, if `None`, a pipe on
+    /// stdin or perf.data.
     fn of(given: Option<PathBuf>, force: bool) -> Self {
         Self {
             given,

@@ -9,7 +9,7 @@ use super::record::{BtfType, TypeKind};
 /// `BTF_INT_SIGNED` and `BTF_INT_BOOL`, in the number that follows an integer type.
 const SIGNED: u32 = 1 << 24;
 const BOOLEAN: u32 = 1 << 26;
-// The limits of a layout, since damaged types may refer to themselves.
+// The next three limit the work for a layout, since damaged types may refer to themselves.
 /// Maximum depth of nested structures, unions and arrays.
 const MAX_DEPTH: usize = 8;
 /// Maximum number of typedefs, qualifiers and type tags in a row.
@@ -259,7 +259,7 @@ impl TypeLayout {
             LayoutKind::Boolean => to.push_str(if number == 0 { "false" } else { "true" }),
             LayoutKind::Enumeration(names) => {
                 let value = signed(bytes);
-                // Names of an unsigned enumeration have values without a sign.
+                // `value` is sign-extended, but the values of an unsigned enumeration are not.
                 let name = names.name(value);
                 match name.or_else(|| names.name(number.cast_signed())) {
                     Some(name) => to.push_str(name),

@@ -42,8 +42,8 @@ pub(crate) fn explain(context: &Context, events: &str, error: Error) -> CliError
         Error::Write { path, kept, cause } => {
             let message = format!("failed to write {}: {}", path.display(), reason(&cause));
             let error = CliError::message(FAILURE_STATUS, message);
-            // What was written to a FIFO or a device cannot be read again. `find_in_place` finds these, but no regular file that
-            // was given by its own path.
+            // What was written to a FIFO or a device cannot be read again. `find_in_place` finds these, and of regular files only
+            // those behind a link such as `/dev/stdout`.
             let is_special = |path| matches!(find_in_place(path, PathOrigin::Given), Ok(Some(_)));
             if kept == 0 || is_special(&path) || !path.exists() {
                 return error;

@@ -35,7 +35,7 @@ pub(crate) fn target(
         }
         let ids = ids(list)?;
         let ids = match given_value::<u64>(matches, "pid-ns") {
-            // A process in the namespace of which the ids are.
+            // The given ids are those in the PID namespace of the process `member`.
             Some(member) => pid_namespace::own_ids(&ids, *member)?,
             None => ids,
         };

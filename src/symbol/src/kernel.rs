@@ -54,6 +54,7 @@ pub(crate) fn load_kernel(
         findings,
         debug: None,
         modules: listing.modules,
+        // Only a jitdump has code.
         code: None,
     }
 }
@@ -100,6 +101,7 @@ pub(crate) fn load_module(
             findings,
             debug: None,
             modules: Vec::new(),
+            // Only a jitdump has code.
             code: None,
         },
         None => {
@@ -229,7 +231,7 @@ fn read_kernel_image(
         ET_REL => TableBuilder::new(demangle),
         _ => TableBuilder::of_file(demangle, bytes.clone()),
     };
-    // An image has the symbols and the segments, so it is both of the files.
+    // The image has the symbols and the segments, so it takes the place of both files.
     let source = SymbolSource {
         symbols: &image,
         runtime: &image,
@@ -252,6 +254,7 @@ fn read_kernel_image(
             addresses: AddressMap::Shift(relocation.dwarf),
         }),
         modules: Vec::new(),
+        // Only a jitdump has code.
         code: None,
     })
 }

@@ -39,6 +39,7 @@ impl KernelCode {
     /// none, if the file has no code, or if it is not of a kernel.
     #[must_use]
     pub fn of_image(image: &DebugSource, address: u64) -> Option<Self> {
+        // The kernel and modules have a shift; a module's file has no segments.
         let AddressMap::Shift(distance) = image.addresses else {
             return None;
         };
@@ -68,6 +69,7 @@ pub fn kernel_code(
     kernel: &ObjectRequest<'_>,
     range: Range<u64>,
 ) -> Option<KernelCode> {
+    // The kcore is next to the listing (kallsyms), whose addresses tell whether both are of the recorded boot.
     let listing = listing::find(files, paths, kernel)?;
     let kcore = listing::memory_of(files, &listing, kernel)?;
     let memory = KernelMemory::open(files, &kcore).ok()?;
@@ -154,7 +156,7 @@ mod tests {
     use crate::{MemoryFiles, ObjectKind};
 
     const START: u64 = 0xffff_ffff_8100_0000;
-    /// A kallsyms file. The data symbol, which only has the name of the function, is ignored.
+    /// A kallsyms file. The relocation symbol `_text` is the function (`T`); the data symbol (`D`) of this name is ignored.
     const LISTING: &str = "ffffffff81000000 D _text\nffffffff81000000 T _text\n";
 
     /// An ELF file with one segment: 16 bytes of code at `START`.
@@ -241,6 +243,7 @@ mod tests {
     fn code_comes_from_the_memory_of_the_recorded_boot() {
         let not_moved = 0;
         let copies = format!("/cache/[kernel.kcore]/{}", "ab".repeat(20));
+        // The second copy is later, but skipped: its listing is empty, so it is not known to be of the recorded boot.
         let copies = [format!("{copies}/1"), format!("{copies}/2")];
         let at = |range| code(&[(&copies[0], LISTING), (&copies[1], "")], not_moved, range);
         assert_eq!(at(START..START + 4), Some(vec![0, 1, 2, 3]));

@@ -5,9 +5,10 @@
 
 use super::user::{COMMAND, FutexAction, is_private};
 
-/// The number of bytes before a futex that [`FutexMemory`] has.
+/// The number of bytes in [`FutexMemory`] that precede the futex.
 pub const BEFORE_FUTEX: usize = 16;
-/// The number of bytes from a futex on that [`FutexMemory`] has; the first [`MUTEX_MEMORY`] are enough for mutexes of glibc.
+/// The number of other bytes in [`FutexMemory`]: those of the futex and after it. The first [`MUTEX_MEMORY`] of them are enough
+/// for mutexes of glibc.
 pub const FROM_FUTEX: usize = 48;
 /// The number of bytes of a mutex of glibc from its futex on, up to and including `__spins`: enough to find the owner.
 pub const MUTEX_MEMORY: usize = 24;
@@ -170,7 +171,7 @@ impl FutexCall {
             let is_lock = matches!(word(other), 1 | WAITED_FOR)
                 && padding == [0; 6]
                 && word(0) & WRITE_PHASE != 0
-                // `__flags` and `__shared`.
+                // `__flags`, the kind of lock (`PTHREAD_RWLOCK_PREFER_*_NP`, 0 to 2), and `__shared`.
                 && word(48) <= 2
                 && word(28) == u32::from(self.is_shared());
             // `__cur_writer`.
@@ -188,6 +189,7 @@ fn mutex_owner(memory: &FutexMemory, is_shared: bool) -> Option<u32> {
         && (kind & SHARED != 0) == is_shared
         && kind & !KINDS == 0
         && (count == 0 || kind & TYPE == RECURSIVE)
+        // A larger number may be part of a pointer in another object.
         && (1..1 << 16).contains(&users);
     is_mutex.then_some(owner)
 }
@@ -331,6 +333,7 @@ mod tests {
         };
         let words = memory([WAITERS | 77, 0, 0, 0, 0, 0]);
         assert_eq!(priority.holder(&words, NO_THREAD_ID), Some(expected));
+        // A private wait for a robust mutex, so one of musl: calls for those of glibc are never private.
         let robust = FutexCall {
             operation: 0x80,
             value: WAITERS | 77,

@@ -57,7 +57,7 @@ const MIGRATE_FORMAT: &str = "name: sched_migrate_task\nID: 319\nformat:\n\
 pub(crate) struct Recording {
     endian: Endian,
     file: FileBuilder,
-    /// Time and position by added record.
+    /// Time and position of each record for [`Recording::times_and_positions`].
     records: Vec<(u64, u64)>,
 }
 
@@ -100,7 +100,7 @@ impl Recording {
         }
     }
 
-    /// Returns the times and positions of all added records except truncated READ and FINISHED_ROUND records.
+    /// Returns the times and positions of all added records except FINISHED_ROUND records and truncated READ records.
     pub(crate) fn times_and_positions(&self) -> &[(u64, u64)] {
         &self.records
     }
@@ -145,7 +145,7 @@ impl Recording {
     }
 
     /// Adds a `sched:sched_migrate_task` sample. `at` is the time, the CPU, and the thread that runs there, as in the
-    /// following functions except `put`.
+    /// following functions.
     pub(crate) fn migrate(&mut self, at: (u64, u32, u32), task: u32, target: u32) {
         let mut raw = vec![0; 40];
         self.put(&mut raw, 24, &task.to_le_bytes());
@@ -153,9 +153,9 @@ impl Recording {
         self.sample(MIGRATE, at, &raw);
     }
 
-    /// Writes a little-endian number at the offset `at`, in the byte order of the recording.
-    fn put(&self, raw: &mut [u8], at: usize, little: &[u8]) {
-        let place = &mut raw[at..at + little.len()];
+    /// Writes the number with the little-endian bytes `little` at `offset`, in the byte order of the recording.
+    fn put(&self, raw: &mut [u8], offset: usize, little: &[u8]) {
+        let place = &mut raw[offset..offset + little.len()];
         place.copy_from_slice(little);
         if self.endian == Endian::Big {
             place.reverse();
@@ -180,7 +180,7 @@ impl Recording {
         self.records.push((time, position));
     }
 
-    /// Adds a READ record without its fields, which cannot be decoded. Returns its position.
+    /// Adds a READ record that lacks its fields, so that it cannot be decoded. Returns its position.
     pub(crate) fn truncated_read(&mut self) -> u64 {
         self.file.raw(RecordKind::READ, Misc(0), &[])
     }
@@ -190,7 +190,8 @@ impl Recording {
         self.record(at, Misc(0), &Record::Lost(Lost { id, lost }));
     }
 
-    /// Adds a LOST_SAMPLES record: one by the kernel, or with time 0 one by the recorder, with the total of a recording.
+    /// Adds a LOST_SAMPLES record of the kernel or, if `time` is 0, one of the recorder, whose `lost` is the total of the
+    /// recording.
     pub(crate) fn lost_samples(&mut self, time: u64, cpu: u32, lost: u64) {
         let record = Record::LostSamples(LostSamples { lost });
         self.record((time, cpu, 0), Misc(0), &record);
@@ -261,7 +262,7 @@ pub(crate) fn rounds(data: &PerfData<'_>) -> Vec<Vec<u8>> {
     rounds
 }
 
-/// The events, for readers of records without the file.
+/// Returns the events of the file, for a reader that gets only its records, such as `LiveWorld`.
 pub(crate) fn events(data: &PerfData<'_>) -> Vec<EventDesc> {
     data.events().to_vec()
 }

@@ -24,6 +24,7 @@ fn run(part: impl FnOnce(&mut ProgramBuilder), memory: &mut [u8], sums: usize) {
 proptest! {
     #[test]
     fn differences_of_readings_are_summed(readings in prop::collection::vec(any::<[[u64; 3]; 2]>(), 1..8)) {
+        // `add_up` does not depend on the number of CPUs.
         let events = Events { count: 2, possible_cpus: 4 };
         // The readings of 2 events (`programs::reading`: BUSY, then 2 times STRIDE), then their sums (2 times `SUM_SIZE`).
         let sums = 8 + 2 * 48;
@@ -40,9 +41,10 @@ proptest! {
         // The sum of all differences is the last reading, since the first difference is that to 0.
         let last = readings.last().unwrap();
         let found = decode(&memory[sums..], 2);
-        for (values, found) in last.iter().zip(found) {
+        for (values, by_cpu) in last.iter().zip(found) {
             let expected = CountSum { value: values[0], enabled: values[1], running: values[2] };
-            prop_assert_eq!(found, vec![expected]);
+            // The memory has the sums of one CPU.
+            prop_assert_eq!(by_cpu, vec![expected]);
         }
     }
 
@@ -63,11 +65,13 @@ fn programs_for_many_events_can_be_built() {
     let cgroups = Groups::Cgroups((1..=20).collect());
     // Any value does for the descriptors of the 6 maps: nothing is loaded.
     let descriptors = [0; 6];
+    // The number of a counted program.
+    let first = 0;
     for program in [
         programs::account(events, &Groups::Tasks),
         programs::account(events, &cgroups),
-        programs::enter(events, 0),
-        programs::leave(events, 0),
+        programs::enter(events, first),
+        programs::leave(events, first),
     ] {
         program.encode(&descriptors).unwrap();
     }

@@ -28,7 +28,7 @@ pub(super) const COMPAT: i32 = 512;
 /// Options that change the instructions of the programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ProgramOptions {
-    /// Whether only calls of tasks that have a slot are counted.
+    /// Whether only calls of tasks that have a slot (a value in `TASKS`) are counted; otherwise other tasks get one.
     pub(super) known_tasks_only: bool,
     /// A process whose calls are not counted.
     pub(super) excluded_process: Option<u32>,
@@ -77,6 +77,7 @@ pub(super) fn enter(options: ProgramOptions) -> ProgramBuilder {
     b.set(R6, R1);
     current_task(&mut b);
     if let Some(process) = options.excluded_process {
+        // The upper half of `R0`: the process id.
         b.operate(ShiftRight, R0, 32);
         b.jump_if(Equal, R0, process.cast_signed(), out);
     }

@@ -118,7 +118,7 @@ impl DataFormat {
     }
 }
 
-/// What the output has of the recording, besides the tables.
+/// What [`DataFormat::write`] needs besides the tables and the parameters of the counting.
 pub(super) struct ReportInput<'a> {
     /// The names of the recording's events.
     pub(super) events: &'a [&'a str],

@@ -143,8 +143,8 @@ fn imitation() -> Vec<u8> {
 
 fn scan_with(data: &PerfData<'_>, threads: usize, chunk_size: u64) -> Result<Scan, Error> {
     let events = EventTable::new(data.endian(), data.events());
-    let walked = BytesRead::default();
-    let scanner = ChunkScanner::new(data, &events, &walked);
+    let bytes_read = BytesRead::default();
+    let scanner = ChunkScanner::new(data, &events, &bytes_read);
     scan_chunks(&scanner, NonZeroUsize::new(threads).unwrap(), chunk_size)
 }
 
@@ -163,8 +163,9 @@ fn results(scan: &Scan) -> String {
     )
 }
 
-/// Returns the number of late records, and for each record without a time its position and the time by which it is ordered, from
-/// a serial pass. [`Rounds::add_record`] gives such a record the flush limit: the time up to which earlier rounds were flushed.
+/// Returns the number of late records (out of order), and for each record without a time its position and the time by which it
+/// is ordered, from a serial pass. [`Rounds::add_record`] gives such a record the flush limit: the time up to which earlier
+/// rounds were flushed.
 fn oracle(data: &PerfData<'_>) -> (u64, Vec<(u64, u64)>) {
     let events = EventTable::new(data.endian(), data.events());
     let mut rounds = Rounds::new();
@@ -231,8 +232,8 @@ fn boundaries_are_found_in_recordings_and_not_in_noise() {
     let file = encode(&items);
     let data = PerfData::parse(&file).unwrap();
     let events = EventTable::new(data.endian(), data.events());
-    let walked = BytesRead::default();
-    let scanner = ChunkScanner::new(&data, &events, &walked);
+    let bytes_read = BytesRead::default();
+    let scanner = ChunkScanner::new(&data, &events, &bytes_read);
     let boundaries: Vec<u64> = data
         .records()
         .map(|record| record.unwrap().position)
@@ -248,7 +249,8 @@ fn boundaries_are_found_in_recordings_and_not_in_noise() {
         correct += usize::from(scanner.first_record(from) == next);
     }
     assert_eq!(correct, 8000);
-    // Noise after one record, more than the 64 KiB that are searched. The header and events, and so `start`, are those of above.
+    // Noise after one record, more than the 64 KiB that are searched. The file has the same header and events as the one above,
+    // so `start` and `events` are valid for it, too.
     let mut file = encode(&[Item::Sample {
         id: 2,
         time: None,
@@ -260,7 +262,7 @@ fn boundaries_are_found_in_recordings_and_not_in_noise() {
     file[48..56].copy_from_slice(&data_size.to_le_bytes());
     let data = PerfData::parse(&file).unwrap();
     assert_eq!(data.data().len() as u64, data_size);
-    let scanner = ChunkScanner::new(&data, &events, &walked);
+    let scanner = ChunkScanner::new(&data, &events, &bytes_read);
     // From within the only record.
     assert_eq!(scanner.first_record(start + 8), None);
 }

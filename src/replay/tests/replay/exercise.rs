@@ -45,6 +45,7 @@ fn replay(data: &PerfData<'_>) -> Outcome {
     };
     let one_thread = NonZeroUsize::MIN;
     let count = replay.fold(one_thread, Count::default);
+    // Samples are rendered in blocks; each block gives its number of samples.
     let mut ordered = 0;
     let result = replay.ordered(one_thread, &OrderedCount, &mut |in_block: &mut u64| {
         ordered += *in_block;
