@@ -44,14 +44,14 @@ impl Tmux {
         line: &str,
     ) -> Option<Self> {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let tmux = Self {
-            socket: format!("rperf-test-{}-{number}", std::process::id()),
-        };
         if Command::new("tmux").arg("-V").output().is_err() {
             skip("browsers", "there is no tmux");
             return None;
         }
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let tmux = Self {
+            socket: format!("rperf-test-{}-{number}", std::process::id()),
+        };
         let home = folder.display();
         let environment = format!(
             "env -i PATH=\"$PATH\" HOME={home} LC_ALL=C.UTF-8 TZ=UTC TERM=screen PERF_CONFIG=/dev/null"

@@ -324,7 +324,8 @@ fn record(folder: &Path) {
                     execute::BINARY,
                     workload.display()
                 );
-                shell.args(["-c", &line]).current_dir(folder);
+                shell.args(["-c", &line]).env("PERF_CONFIG", "/dev/null");
+                shell.current_dir(folder);
                 shell
             }
             false => {

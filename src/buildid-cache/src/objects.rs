@@ -478,9 +478,9 @@ mod tests {
         // Links that point elsewhere are not followed.
         let links = cache.root().join(".build-id/ab");
         fs::create_dir_all(&links).unwrap();
-        fs::create_dir_all(root.join("victim/12/elf")).unwrap();
+        fs::create_dir_all(root.join("victim/ab12/elf")).unwrap();
         for (link, target) in [
-            ("12", "../../../victim/12"),
+            ("12", "../../../victim/ab12"),
             ("34", "/etc"),
             ("56", "../../gone/ab56"),
         ] {

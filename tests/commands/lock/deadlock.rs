@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use rperf_testkit::{Run, Scratch, may_trace, skip};
 
@@ -60,6 +61,7 @@ fn report(scratch: &Scratch, program: &Hanging) -> serde_json::Value {
         if waits as u64 + 1 >= process["threads"].as_u64().expect("a number") {
             return process;
         }
+        std::thread::sleep(Duration::from_millis(50));
     }
     panic!("threads do not wait");
 }

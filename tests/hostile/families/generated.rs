@@ -150,7 +150,8 @@ impl Event {
             } | 1 << sample_bit::IDENTIFIER,
             read_format: random.next() & 0x1f,
             flags: SAMPLE_ID_ALL | random.next() & random.next() & 0x3f_ffff_ffff,
-            branches: random.next() & random.next() & 0xf_ffff,
+            // Without `PERF_SAMPLE_BRANCH_COUNTERS`, the highest bit.
+            branches: random.next() & random.next() & 0x7_ffff,
             user_registers: few_bits(random),
             interrupt_registers: few_bits(random),
             stack: *random.pick(&[0, 8, 64, 512]),

@@ -288,6 +288,7 @@ fn built_in_top_down_metrics_are_computed_from_their_events() {
         ("tma_frontend_bound", 10.0),
         ("tma_retiring", 50.0),
     ];
+    assert_eq!(shares.len(), expected.len());
     for ((name, share), (known, value)) in shares.iter().zip(expected) {
         assert!(
             name == known && (share - value).abs() < 1e-9,
