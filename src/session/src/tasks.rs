@@ -53,9 +53,8 @@ impl CpuTasks {
                 (online, unique_tids(tids))
             }
             Target::User(user) => {
-                let tids = threads_of(proc, |pid| {
-                    proc.owner(pid).is_ok_and(|owner| owner == *user)
-                })?;
+                let is_owned = |pid| proc.owner(pid).is_ok_and(|owner| owner == *user);
+                let tids = threads_of(proc, is_owned)?;
                 if tids.is_empty() {
                     return Err(Error::IdleUser(*user));
                 }

@@ -138,15 +138,13 @@ fn wait(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
             bench.nested
         ))?;
     }
+    let semantics = match bench.mode.oneshot {
+        true => " (EPOLLONESHOT semantics)",
+        false => "",
+    };
     runner.print_run_summary(&format!(
-        "{} threads monitoring{} on {} file-descriptors for {seconds} secs",
-        bench.threads,
-        if bench.mode.oneshot {
-            " (EPOLLONESHOT semantics)"
-        } else {
-            ""
-        },
-        bench.descriptors
+        "{} threads monitoring{semantics} on {} file-descriptors for {seconds} secs",
+        bench.threads, bench.descriptors
     ))?;
     runner.measure(
         || bench.run(),

@@ -156,10 +156,7 @@ pub(in crate::cli::commands) fn run(
     };
     let is_json = flag(matches, "json") == Some(true);
     let rows = maximum("line", if is_json { u64::MAX } else { ROWS });
-    let only_suspects = flag(matches, "suspects") == Some(true);
-    let selected = report.stacks.iter();
-    let selected = selected.filter(|memory| !only_suspects || memory.is_suspect());
-    let selected: Vec<&StackMemory> = selected.collect();
+    let selected = selected_stacks(&report.stacks, matches);
     let shown = selected.iter().take(rows);
     let stacks: Vec<NamedStack> = shown.map(|memory| names.named(memory)).collect();
     let limits = StackLimits {
@@ -178,6 +175,15 @@ pub(in crate::cli::commands) fn run(
         false => leaks::write(out, &report, &stacks, limits)?,
     }
     conclude(&analysis, delivered_counts, &live.losses, DOUBTFUL, matches)
+}
+
+/// Returns all stacks, or with `--suspects` only those.
+fn selected_stacks<'r>(stacks: &'r [StackMemory], matches: &ArgMatches) -> Vec<&'r StackMemory> {
+    let only_suspects = flag(matches, "suspects") == Some(true);
+    let selected = stacks.iter();
+    selected
+        .filter(|memory| !only_suspects || memory.is_suspect())
+        .collect()
 }
 
 fn refuse_two_formats(matches: &ArgMatches) -> Result<(), CliError> {

@@ -80,16 +80,7 @@ pub(super) fn run(
         return Err(without_events(&machine, with_owners));
     }
     if with_user {
-        let calls = known_events(RECORDER, &machine, "syscalls")?;
-        if !calls.iter().any(|name| name == "sys_enter_futex") {
-            let folder = machine.folder().join("syscalls");
-            let message = format!(
-                "{RECORDER}: the kernel has no event sys_enter_futex in {}",
-                folder.display()
-            );
-            return Err(CliError::message(255, message)
-                .hint("the kernel must be built with CONFIG_FTRACE_SYSCALLS"));
-        }
+        require_futex_events(&machine)?;
         events.extend(FUTEX_EVENTS);
     }
     let mut arguments: Vec<OsString> = OPTIONS.iter().map(OsString::from).collect();
@@ -112,6 +103,21 @@ pub(super) fn run(
     }
     arguments.extend(words);
     dispatch(context, OsStr::new("record"), &arguments)
+}
+
+/// Fails if the kernel has no events of the system call futex(2).
+fn require_futex_events(machine: &MachineTracepoints) -> Result<(), CliError> {
+    let calls = known_events(RECORDER, machine, "syscalls")?;
+    if calls.iter().any(|name| name == "sys_enter_futex") {
+        return Ok(());
+    }
+    let folder = machine.folder().join("syscalls");
+    let message = format!(
+        "{RECORDER}: the kernel has no event sys_enter_futex in {}",
+        folder.display()
+    );
+    Err(CliError::message(255, message)
+        .hint("the kernel must be built with CONFIG_FTRACE_SYSCALLS"))
 }
 
 /// Refuses options of tables and dumps before the word `record`.
