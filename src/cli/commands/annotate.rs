@@ -77,6 +77,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     } else {
         context.paginate("annotate")?;
         printer.print(&tables, context)?;
+        // A note on the first event whose hits may belong to an earlier instruction than the one shown.
         let events = tables.iter().filter(|table| !table.functions.is_empty());
         let events = events.flat_map(|table| &table.events);
         let events = events.filter_map(|event| data.events().get(event.0 as usize));

@@ -63,7 +63,8 @@ impl Modifiers {
         self.letters.contains(letter)
     }
 
-    /// Sets the bits of an attr.
+    /// Sets the bits of an attr. The caller stores `P`, `S`, `W` and `b` in the [`EventSpec`]; of these, only `P` also changes
+    /// the attr here (`precise_ip`).
     ///
     /// Guests are excluded if there are no modifiers, or if they contain `u` or `p`; `G` and `H` override this.
     pub(crate) fn apply(&self, attr: &mut Attr) {
@@ -131,6 +132,7 @@ impl Modifiers {
         event.bpf |= self.has('b');
     }
 
+    /// The `precise_ip` of these modifiers. `P` starts at the maximum; it is lowered until the kernel accepts the event.
     fn precision(&self) -> u8 {
         let precise = if self.has('P') {
             3

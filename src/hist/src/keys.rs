@@ -335,7 +335,7 @@ pub(crate) enum LocationText {
 pub(crate) struct KeyInput<'a> {
     pub(crate) context: &'a SampleContext,
     pub(crate) site: &'a CodeSite,
-    /// The level of the row's first stack. Unlike [`CodeSite::level`], it is known without a mapping.
+    /// The level of the stack that was added to the row first. Unlike [`CodeSite::level`], it is known without a mapping.
     pub(crate) level: Level,
     /// Number of samples of the row.
     pub(crate) samples: u64,
@@ -426,7 +426,7 @@ pub(crate) enum KeyValue<'n> {
         end: i64,
     },
     /// A function that its range does not identify, because it is inlined or another function may have had the same range at
-    /// another time. For `symoff`, a location: the name of its function, and its address as `start`.
+    /// another time. For `symoff`, a location: the name of its function, and its address as `start`; `end` does not matter.
     Named { name: &'n str, start: i64, end: i64 },
     /// Numbers, and addresses as signed numbers: kernel addresses come first.
     Number(i64),

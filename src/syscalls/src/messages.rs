@@ -23,6 +23,7 @@ pub(crate) fn write_messages(
         write_message(to, call, message, options)?;
         written += 1;
     }
+    // The upper half of the register is undefined: `vlen` is an `unsigned int`.
     let is_more = call.named("vlen") & 0xffff_ffff > written;
     to.write_all(if is_more && call.name() == "sendmmsg" {
         b", ...]"
@@ -31,7 +32,7 @@ pub(crate) fn write_messages(
     })
 }
 
-/// Returns the index of the message that captured memory belongs to.
+/// Returns the index of the message that captured memory belongs to: each has [`MESSAGE_ITEMS`] item numbers.
 fn message_of(captured: &CapturedBytes<'_>) -> usize {
     captured.item / usize::from(MESSAGE_ITEMS)
 }

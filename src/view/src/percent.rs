@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn short_counts_are_truncated_not_rounded() {
+    fn short_counts_are_rounded_down() {
         let short_count = |value| ShortCount(value).to_string();
         assert_eq!(short_count(0), "0 ");
         assert_eq!(short_count(1000), "1000 ");

@@ -135,12 +135,14 @@ fn filters(text: &str) {
 
 fn probes(text: &str) {
     if let Ok(definition) = rperf_probe::parse(text) {
+        // The first line of its entry in a probe cache.
         let _written = heading(&definition, "group");
     }
     let _range = LineRange::parse(text).map_err(|fault| fault.to_string());
     if let Ok(filter) = NameFilter::parse(text) {
         let _matches = filter.matches("main");
     }
+    // The lines of `kprobe_events` or `uprobe_events`, and those of the entries of a probe cache.
     for line in text.lines() {
         let _removal = ExistingEvent::parse(line).map(|event| event.removal());
         let _line = ProbeEvent::parse(line).map(|event| event.to_string());

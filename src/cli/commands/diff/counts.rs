@@ -112,8 +112,8 @@ fn summed(event: EventValues) -> EventValues {
     }
 }
 
-/// Appends the count of each event in a round, divided by `divisor`, to the values of the event. Of several events with one name, the
-/// first is used. An event that was not counted gets no value.
+/// Appends the count of each event in a round, divided by `divisor`, to the values of the event. Of several events with one
+/// name, the first is used. An event that was not counted gets no value.
 fn add(
     events: &mut Vec<EventValues>,
     recorded: &RecordedStat<'_>,
@@ -214,8 +214,8 @@ pub(super) fn print(
     check_growth(changes, settings.fail_above, "%")
 }
 
-/// Returns the kind of the compared values: rates of intervals if `--runs` is not given and all files have an event that was counted
-/// in at least two intervals, otherwise total counts.
+/// Returns the kind of the compared values: rates of intervals if `--runs` is not given and each file has an event that was
+/// counted in at least two intervals, otherwise total counts.
 fn observation(files: &[CountsFile], settings: &DiffSettings) -> CountObservation {
     let has_intervals = |file: &CountsFile| file.rates.iter().any(|event| event.values.len() > 1);
     match settings.runs.is_none() && files.iter().all(has_intervals) {

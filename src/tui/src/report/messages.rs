@@ -33,7 +33,7 @@ pub enum ReaderMessage {
     Recordings(Vec<String>),
     /// The answer to a request: a text for a popup, such as why the request failed.
     Notice(String),
-    /// The sending thread has ended, such as after an error: the session ends.
+    /// The sending thread has ended, after an error or, in `top`, for any reason: the session ends.
     Failed,
 }
 

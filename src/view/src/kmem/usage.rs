@@ -242,6 +242,7 @@ impl UsageTable {
             kind_name(row.kind),
             named.title()
         )?;
+        // The innermost frame is in the title.
         let outer = named.frames.iter().skip(1);
         for frame in outer.take(self.frames.saturating_sub(1)) {
             writeln!(out, "{:BEFORE_NAMES$}{:INDENT$}{frame}", "", "")?;
@@ -323,8 +324,8 @@ pub(super) fn names_json(titles: &[&'static str], named: &NamedUsage) -> Map<Str
     object
 }
 
-/// Writes a sum without the end of the line, so that a note can follow. `name` is what the number of allocations counts, or
-/// `in total`.
+/// Writes a sum without the end of the line, so that a note can follow. `name` follows the number of allocations: the name of
+/// their kind, or `in total`.
 fn write_sum(
     out: &mut dyn Write,
     allocated: RequestCount,

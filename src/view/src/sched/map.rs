@@ -26,7 +26,7 @@ pub struct MapColumns {
     pub with_names: bool,
     /// CPUs whose `*`, the mark of a switch, is highlighted.
     pub color_cpus: Vec<u32>,
-    /// Ids of threads whose codes and names are highlighted.
+    /// Ids of threads whose codes (`A0`) and names are highlighted.
     pub color_tids: Vec<i32>,
     /// The prefix of control sequences, if stdout is a terminal.
     pub csi: Option<Csi>,
