@@ -87,8 +87,8 @@ fn refuse_values(text: &str) -> Result<(), CliError> {
 }
 
 /// Creates the events for a word of the form `[%]SYSTEM:EVENT[:MODIFIERS]` and returns their names; without `%`, SYSTEM must
-/// start with `sdt_`. `None` if the events exist, if the build-id cache does not have the marker, or if the word has another
-/// form.
+/// start with `sdt_`. `None` if the event exists (for a pattern: any matching event), if the build-id cache does not have the
+/// marker, or if the word has another form.
 fn marker_events(
     word: &str,
     tracefs: &Tracefs,

@@ -323,11 +323,12 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_found_by_full_name() {
+    fn a_value_is_found_by_the_whole_field_name() {
         let text = b"prev_comm=sh prev_state=S ==> state: 0x1 pid:7";
         assert_eq!(value_in_text(text, b"prev_state"), Some(&b"S"[..]));
         assert_eq!(value_in_text(text, b"pid"), Some(&b"7"[..]));
         assert_eq!(value_in_text(text, b"prev"), None);
+        // The blank after `state:` ends the word, so its value is empty.
         assert_eq!(value_in_text(text, b"state"), None);
     }
 }

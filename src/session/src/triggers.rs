@@ -28,12 +28,12 @@ pub(crate) fn open_triggers(
     let mut cpu_tasks = cpu_tasks.clone();
     // No trigger event is restricted to a cgroup.
     let mut opener = Opener::new(request, &mut cpu_tasks, &sysctl, &[]);
-    // As they are: an event that cannot be opened is an error, and is not replaced by another, as `cycles` may be by a clock.
+    // As they are: an event that cannot be opened is an error. Of recorded events, `cycles` may be replaced by a clock.
     let events = opener.open_as_they_are(
         trigger_events(&request.output.switch_events, target),
         observer,
     )?;
-    // Trigger events have no overwrite rings, the second value.
+    // The second value is empty: it has the overwrite rings, and trigger events have none.
     let (rings, _) = map_rings(&events, PAGES, observer)?;
     Ok((events, rings))
 }

@@ -67,8 +67,8 @@ impl<W: Write> Archive<W> {
         Self { tar, time }
     }
 
-    /// Adds an object: the link to it, its directory and its files. `name` is its path, or its
-    /// name in the cache, `id` its build-id in hexadecimal.
+    /// Adds an object: the link to it, its directory and its files. `name` is its path, or the
+    /// name that it has in the cache; `id` is its build-id in hexadecimal.
     pub(super) fn add_object(
         &mut self,
         name: &Path,

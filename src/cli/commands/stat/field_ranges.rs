@@ -98,7 +98,7 @@ impl FieldRanges {
     fn copy(&self, spec: &EventSpec, range: ValueRange) -> EventSpec {
         let field = &self.field;
         let filter = match (range.from, range.to) {
-            // `to + 1` is the edge as given, which fits in an `i64`; `to` may not.
+            // `to + 1` is the edge as given, which fits in an `i64`; below the edge `i64::MIN`, `to` does not.
             (None, Some(to)) => format!("{field} < {}", to + 1),
             (Some(from), Some(to)) if from == to => format!("{field} == {from}"),
             (Some(from), Some(to)) => format!("{field} >= {from} && {field} <= {to}"),

@@ -26,6 +26,7 @@ pub(super) struct CodeAddress {
 pub(super) struct FrameKey {
     pub(super) dso: Option<DsoId>,
     pub(super) symbol: Option<SymbolId>,
+    /// Privilege level, and whether the code is of the host or a guest.
     pub(super) level: Level,
     pub(super) address: u64,
     /// Number of enclosing functions at the same address.
@@ -54,8 +55,8 @@ impl<'r, 'w> CodeTables<'r, 'w> {
         }
     }
 
-    /// Returns the indices of the frames at an address, outermost first. `mode` must be that of `address`, and `at` a process and
-    /// time with its epoch.
+    /// Returns the indices of the frames at an address, outermost first. `mode` must be the mode in `address`, and `at` a process
+    /// and a time to which the epoch in `address` applies.
     #[inline]
     pub(super) fn frames(
         &mut self,
@@ -109,7 +110,7 @@ impl<'r, 'w> CodeTables<'r, 'w> {
         })
     }
 
-    /// Adds the frames of another worker. Returns the new index of each.
+    /// Adds the frames of the worker that read a `later` part of the recording. Returns the new index of each.
     pub(super) fn merge(&mut self, later: Self) -> Vec<u32> {
         // Paths contain no indices to renumber.
         let files = self.files.merge(later.files.items(), |path| path);

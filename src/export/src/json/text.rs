@@ -69,8 +69,8 @@ struct FrameContext {
 }
 
 impl<'r, 'w> JsonText<'r, 'w> {
-    /// Resolves frames with `resolver`; `stacks` adds the user frames that it unwinds to callchains. `sample_types` are those of
-    /// the events.
+    /// Resolves frames with `resolver`; `stacks` completes the user part of callchains, such as by unwinding.
+    /// `sample_types` are those of the events.
     #[must_use]
     pub fn new(
         resolver: &'r Resolver<'w>,
@@ -126,8 +126,8 @@ impl<'r, 'w> JsonText<'r, 'w> {
         names.get(sample.event.0 as usize).map(String::as_str)
     }
 
-    /// Appends the fields of a tracepoint's sample, each after a comma, as strings: the text that `script` prints for a
-    /// field if the `print fmt` cannot be used.
+    /// Appends the fields of a tracepoint's sample, each after a comma. Values are strings: a field's text is the one that
+    /// `script` prints if the tracepoint's `print fmt` cannot be used.
     fn fields(&self, sample: &Sample<'_>, value: &mut Vec<u8>, out: &mut Vec<u8>) {
         let tracepoint = self.tracepoints.get(sample.event.0 as usize);
         let (Some(Some(tracepoint)), Some(raw)) = (tracepoint, sample.wire.raw) else {
@@ -168,6 +168,7 @@ impl<'r, 'w> JsonText<'r, 'w> {
         let callers = U64s::new(split.callers, self.endian);
         let no_limit = usize::MAX;
         let is_valid = chain::parts(split.mode, callers, no_limit, |mode, part| {
+            // `mode` applies until the first marker in the part. As markers may change it, the key has both epochs.
             let key = TextKey {
                 words: [context.epoch.user, context.epoch.kernel, mode as u64],
                 bytes: part.as_bytes(),
@@ -292,7 +293,7 @@ impl Render for JsonText<'_, '_> {
         _: &mut JsonCache,
         block: &mut JsonBlock,
     ) {
-        // Records that cannot be decoded were counted when the World was built.
+        // Records that cannot be decoded were counted when the World (the processes and mappings at a time) was built.
         if let Ok(decoded) = Record::decode(&record.raw, self.endian) {
             let time = record.id.time.map(|time| self.shifted(time));
             push_record(&decoded, time, &mut block.records);

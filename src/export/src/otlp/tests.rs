@@ -218,7 +218,7 @@ fn a_stack_leads_to_functions_files_and_lines() {
 }
 
 #[test]
-fn rejections_are_read_from_the_answer() {
+fn rejections_and_warnings_are_read_from_the_answer() {
     assert_eq!(rejection(b""), None);
     // An empty `partial_success`.
     assert_eq!(rejection(&[0x0a, 0]), None);
@@ -228,8 +228,9 @@ fn rejections_are_read_from_the_answer() {
     assert_eq!(rejection(&answer), Some(expected));
     // Cannot be decoded.
     assert_eq!(rejection(b"no message"), None);
+    // The message of a rejection is not a warning.
     assert_eq!(warning(&answer), None);
-    // Only the message "slow".
+    // No rejected profiles, only the message "slow".
     let accepted = [0x0a, 6, 0x12, 4, b's', b'l', b'o', b'w'];
     assert_eq!(rejection(&accepted), None);
     assert_eq!(warning(&accepted), Some("slow".to_owned()));

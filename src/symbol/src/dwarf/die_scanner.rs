@@ -274,7 +274,7 @@ impl<'d, 'u> DieScanner<'d, 'u> {
     /// that origin.
     pub fn for_each_instance(mut self, visit: &mut dyn FnMut(UnitOffset, DieReference)) {
         while let Some(entry) = self.next_to_read(&mut |scanner, start, at, fixed| {
-            // All attributes that matter are at fixed distances here, so an entry without such an origin needs no reading.
+            // All attributes that matter are at fixed distances here, so an entry without an abstract origin needs no reading.
             let Some(distance) = fixed.origin.filter(|_| fixed.has_abstract_origin) else {
                 return true;
             };
@@ -301,11 +301,11 @@ impl<'d, 'u> DieScanner<'d, 'u> {
 
     /// Reads the attributes of the entry that [`Self::pass`] found. Without one, or if it is damaged, the scan ends.
     fn read_found(&mut self, found: Option<(usize, Abbreviation)>) -> Option<ScannedDie> {
-        let found = found.and_then(|(start, abbreviation)| self.entry(start, abbreviation));
-        if found.is_none() {
+        let entry = found.and_then(|(start, abbreviation)| self.entry(start, abbreviation));
+        if entry.is_none() {
             self.at = self.unit.len();
         }
-        found
+        entry
     }
 
     /// Reads four bytes at `at`.

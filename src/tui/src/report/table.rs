@@ -95,7 +95,8 @@ impl TableView {
             return;
         };
         let histogram = &table.histogram;
-        // The limit relates to the 100 percent of the first event's column, also if percentages are relative to shown rows.
+        // The limit relates to the sum that is 100 percent for the first event by default, also if the percentages on the screen
+        // are relative to shown rows.
         let total = histogram.totals.first().copied().unwrap_or_default();
         let passes = |row: &HistogramRow| {
             let (_, percent) = share(row.weights.total, total.period);
@@ -181,7 +182,7 @@ impl TableView {
         let mut columns: Vec<_> = self.cells.titles(RowPart::Numbers).collect();
         columns.extend(self.cells.titles(RowPart::Keys));
         if !self.has_levels() {
-            columns.sort_by_key(|(number, _)| *number);
+            columns.sort_by_key(|(index, _)| *index);
         }
         columns
     }

@@ -16,6 +16,7 @@ pub(super) fn topology(features: &Features<'_>) -> Topology {
         .iter()
         .filter_map(|node| Some((node.node, CpuList::parse(&node.cpus).ok()?)))
         .collect();
+    // Data caches and unified caches.
     let data_caches: Vec<(u8, CpuList)> = features
         .cache()
         .unwrap_or_default()
@@ -31,7 +32,7 @@ pub(super) fn topology(features: &Features<'_>) -> Topology {
     let located = |(cpu, entry): (u32, &rperf_perfdata::feature::CpuTopologyEntry)| {
         let node = nodes.iter().find(|(_, cpus)| cpus.contains(cpu));
         let caches = data_caches.iter().filter(|(_, cpus)| cpus.contains(cpu));
-        // A cache is identified by its level and the first CPU that shares it; -1 if the header lists no CPU.
+        // A cache is identified by its level and the first CPU that shares it. -1 does not occur: `cpu` shares each of `caches`.
         let first = |cpus: &CpuList| cpus.numbers().first().map_or(-1, |cpu| cpu.cast_signed());
         let location = CpuLocation {
             socket: entry.socket,
