@@ -41,6 +41,7 @@ pub(crate) fn benchmark_commands() -> impl Iterator<Item = Command> {
 
 /// Runs a benchmark, all of a collection, or all. Without the name of a collection or a benchmark, lists the names.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
+    // The common options before the name of the collection. Others may follow the name of the benchmark.
     let given = GivenSettings::new(matches);
     let words = matches.get_many::<OsString>("words").unwrap_or_default();
     let words: Vec<OsString> = words.cloned().collect();
@@ -90,7 +91,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     run_one(collection, benchmark, words, given, context)
 }
 
-/// Parses the words after the name of a benchmark and runs it.
+/// Parses the words after the name of a benchmark and runs it. Common options among these words override `given`.
 fn run_one(
     collection: &Collection,
     benchmark: &Benchmark,

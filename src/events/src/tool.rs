@@ -21,12 +21,12 @@ impl Tool {
         // In the order of `TOOL_NAMES`.
         let tools = [Self::Duration, Self::User, Self::System];
         // Pairs of a name and its event.
-        let mut known = TOOL_NAMES.iter().zip(tools);
-        known.find_map(|(known, tool)| (*known == name).then_some(tool))
+        let mut pairs = TOOL_NAMES.iter().zip(tools);
+        pairs.find_map(|(known, tool)| (*known == name).then_some(tool))
     }
 
-    /// The tool event of this name (`user_time` or `tool/user_time/`) in a stat recording, which has a tool event with the attr
-    /// of a dummy event. `None` if the attr is of another event, which only has the same name.
+    /// The tool event of this name (`user_time` or `tool/user_time/`) in a stat recording. There the attr of a tool event is that
+    /// of a dummy event; `None` for other attrs: their events only have the same name.
     #[must_use]
     pub fn of_recorded(name: &str, attr: &Attr) -> Option<Self> {
         let plain = name

@@ -177,7 +177,7 @@ impl Hue {
 }
 
 /// The colour of a difference: red for growth, blue for decline, grey for none. `max_change` is the largest growth or decline of
-/// a frame.
+/// all frames.
 pub(crate) fn difference(growth: i64, max_change: u64) -> Rgb {
     if growth == 0 || max_change == 0 {
         return Rgb(242, 242, 242);

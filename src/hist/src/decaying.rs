@@ -30,8 +30,8 @@ pub enum Decay {
     Not,
 }
 
-/// The modes whose samples are hidden, on the host and in guests alike. Rows whose own samples are all hidden are removed at a
-/// refresh, before the new samples are added.
+/// The modes whose samples are hidden, on the host and in guests alike. Rows whose own samples are all hidden (of a group, those
+/// of the first event) are removed at a refresh, before the new samples are added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HiddenSamples {
     /// Whether kernel samples are hidden.
@@ -149,8 +149,8 @@ impl DecayingHistogram {
                 }
                 self.rest.iter_mut().for_each(decay_sum);
                 self.rows.retain(|row| {
-                    let mut all = std::iter::once(&row.weights).chain(&row.others);
-                    all.any(|weights| weights.total > 0 || weights.own > 0)
+                    let mut by_event = std::iter::once(&row.weights).chain(&row.others);
+                    by_event.any(|weights| weights.total > 0 || weights.own > 0)
                 });
             }
         }
@@ -166,6 +166,7 @@ impl DecayingHistogram {
         for row in &self.rows {
             add_sums(&mut totals, &sums(row).collect::<Vec<_>>());
         }
+        // The total of the first event ([`Histogram::all`]).
         let all = totals.first().copied().unwrap_or_default();
         let threshold = self
             .graph
@@ -216,8 +217,8 @@ fn decay_weights(weights: &mut Weights) {
 
 /// The row's own sums, by event.
 fn sums(row: &HistogramRow) -> impl Iterator<Item = ColumnSum> {
-    let all = std::iter::once(&row.weights).chain(&row.others);
-    all.map(|weights| ColumnSum {
+    let by_event = std::iter::once(&row.weights).chain(&row.others);
+    by_event.map(|weights| ColumnSum {
         period: weights.own,
         samples: weights.samples,
         latency: weights.latency,
@@ -246,7 +247,7 @@ fn add_rows(rows: &mut Vec<HistogramRow>, more: Vec<HistogramRow>, graph: Option
     for (row, index) in more.into_iter().zip(indices) {
         let index = index.or_else(|| new.get(&row.cells).copied());
         match index.and_then(|index| rows.get_mut(index)) {
-            Some(known) => add_row(known, row, is_list),
+            Some(existing) => add_row(existing, row, is_list),
             None => {
                 new.insert(row.cells.clone(), rows.len());
                 rows.push(row);
@@ -357,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_several_histograms_of_one_interval_are_one() {
+    fn rows_with_equal_cells_in_one_interval_are_merged() {
         let mut decaying = decaying();
         decaying.add(histogram(vec![row("a", 2), row("a", 3)], 0));
         decaying.add(histogram(vec![row("a", 4), row("b", 9)], 0));

@@ -47,6 +47,7 @@ impl Files for DiskFiles {
 
     fn read_trusted(&self, path: &Path) -> io::Result<Option<FileBytes>> {
         let found = FoundFile::find(path)?;
+        // Files of other types are errors below.
         if found.metadata().is_file() && !found.has_trusted_owner() {
             return Ok(None);
         }
@@ -93,7 +94,7 @@ fn is_large_and_sparse(metadata: &Metadata) -> bool {
 /// Opens a regular file on a disk, or a file of the kernel that may be read ([`is_readable_kernel_file`]).
 fn open_regular(found: &FoundFile, path: &Path) -> io::Result<File> {
     match found.metadata().is_file() && is_readable_kernel_file(path) {
-        // for_reading() refuses files of procfs and sysfs; this is a regular file, although any type could be opened.
+        // Not for_reading(), which refuses files of procfs and sysfs. The condition ensures a regular file.
         true => found.for_reading_any_type(),
         false => found.for_reading(),
     }

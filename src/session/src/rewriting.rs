@@ -1,4 +1,4 @@
-//! Rewriting of records between rings and file, in a separate thread.
+//! Rewriting of records between rings and file, in a separate thread: for example, a [`Rewriter`] unwinds copied user stacks.
 //!
 //! ```text
 //! rings --chunks, copied--> round --+--> waiting --Rewriter--> rewritten --> file
@@ -9,7 +9,8 @@
 //! A round is the records of one pass over the rings, or of several passes while the rewriting thread is busy.
 //!
 //! The order of records is preserved: rounds return in order, and so do the records in a round. The last round is kept
-//! until the next one arrives or the file ends: records in the next round may be earlier than samples in the last.
+//! until the next one arrives or the file ends: the next round may have records of an earlier time than samples in the last,
+//! such as mappings, and the rewriter must have inspected these ([`Rewriter::note`]) before it rewrites the samples.
 
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
@@ -23,8 +24,8 @@ use rperf_perfdata::{Rewriter, WriteError};
 use crate::Error;
 use crate::counted_output::CountedOutput;
 
-/// Number of bytes that are passed on to the rewriting thread and not written yet, above which the draining thread waits for results
-/// instead of draining. The round that the thread keeps and the newest one may exceed it, as they cannot be waited for.
+/// Number of bytes that are passed on to the rewriting thread and not written yet, above which the draining thread waits for
+/// results instead of draining. The round that the thread keeps and the newest one may exceed it, as they cannot be waited for.
 const MAX_QUEUED: usize = 64 << 20;
 /// Number of queued bytes above which [`Rewriter::rewrite`] is called with `is_behind`, so that it takes no longer than
 /// copying the records.
@@ -139,7 +140,7 @@ impl RewriteThread {
         Ok(())
     }
 
-    /// Waits until all records are rewritten and written, also those that the rewriter held back.
+    /// Ends a file: waits until all records are rewritten and written, also those that the rewriter held back.
     pub(crate) fn flush(&mut self, sink: &mut CountedOutput) -> Result<(), WriteError> {
         self.hand_over();
         self.send(RewriteJob::End);
@@ -290,9 +291,9 @@ mod tests {
 
         fn rewrite(&mut self, records: &[u8], is_behind: bool, to: &mut Vec<u8>) {
             self.rewritten += records.len();
-            let is_known = self.ended || self.rewritten < self.noted;
+            let is_next_noted = self.ended || self.rewritten < self.noted;
             self.too_early
-                .fetch_add(usize::from(!is_known), Ordering::AcqRel);
+                .fetch_add(usize::from(!is_next_noted), Ordering::AcqRel);
             if !is_behind {
                 thread::sleep(std::time::Duration::from_millis(2));
             }

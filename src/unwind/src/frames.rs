@@ -62,7 +62,7 @@ pub(crate) enum SectionKind {
 }
 
 impl FrameTable {
-    /// The step for `address`; `None` if no entry covers it.
+    /// The step for `address`: the rules that lead from a frame there to its caller. `None` if no entry covers it.
     pub(crate) fn step(
         &self,
         address: u64,
@@ -145,7 +145,7 @@ impl FrameTable {
                 address,
                 stack_pointer: self.format.arch.stack_pointer(),
             };
-            // In an epilogue, registers that were already popped are not restored from the stack.
+            // Removes the registers that an epilogue already popped: they are not restored from the stack.
             origin.correct(&mut step, context);
             Ok(step)
         });

@@ -170,6 +170,7 @@ fn syscall(system: &str, name: &str) -> Option<String> {
 /// `in /usr/bin/node: 2 locations with s32 arg1, u64 arg2`: the locations of a USDT probe in a program, and its arguments.
 fn locations(marker: &UsdtMarker) -> Vec<String> {
     let mut counts: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+    // Each line is the uprobe definition of one location.
     for event in marker
         .lines
         .iter()
@@ -177,6 +178,7 @@ fn locations(marker: &UsdtMarker) -> Vec<String> {
     {
         let values = event.fields.iter().zip(1..).map(|(field, number)| {
             let name = field.name.clone().unwrap_or_else(|| format!("arg{number}"));
+            // [`ProbeEvent::parse`] leaves the type in the base: `%di:s32`.
             match field.base.rsplit_once(':') {
                 Some((_, kind)) => format!("{kind} {name}"),
                 None => name,

@@ -95,8 +95,8 @@ impl LockQuery {
         user_callers(world, frames.unwrap_or_default())
     }
 
-    /// Returns the kernel's variables if locks are named by variables. As in perf, the locks of `lock report` and `lock info` are
-    /// named by callers.
+    /// Returns the kernel's variables if locks are named by variables: only in the table of lock addresses of `lock contention`.
+    /// As in perf, the locks of `lock report` and `lock info` are named by callers.
     pub(super) fn variables<'n, 'r>(
         &self,
         resolver: &'n Resolver<'r>,
@@ -110,6 +110,7 @@ impl LockQuery {
 /// The rows with the names of locks or callers, and what is printed below them.
 pub(super) struct LockTable {
     pub(super) rows: Vec<NamedRow>,
+    /// How many rows have events in an impossible order.
     pub(super) checks: SequenceChecks,
 }
 
@@ -185,14 +186,14 @@ pub(super) fn read(
         ));
     }
     let reads_switches = reads_switches(analysis, &layouts, query.run_queue)?;
-    // Whether events are read, and the events.
+    // Whether these events are needed, and their names.
     let all: [(bool, &'static [&'static str]); 4] = [
         (reads_switches, &SCHED_EVENTS),
         (with_kernel, &CONTENTION_EVENTS),
         (with_lockdep, &LOCKDEP_EVENTS),
         (with_user, &FUTEX_EVENTS),
     ];
-    let needed = all.into_iter().filter(|(is_read, _)| *is_read);
+    let needed = all.into_iter().filter(|(is_needed, _)| *is_needed);
     let needed: Vec<_> = needed.map(|(_, events)| events).collect();
     let is_read = |name: &str| needed.iter().any(|events| events.contains(&name));
     require_fields(analysis, is_read, "lock record")?;
@@ -202,6 +203,7 @@ pub(super) fn read(
         require_cgroups(analysis, &begins, "lock record")?;
     }
     let mut contention = contention(analysis, resolver, query)?;
+    // Computes what is needed of each sample, such as its stack, before `contention` gets the sample.
     let details = LockDetails::new(analysis, resolver, query)?;
     let mut pass = details.pass(&layouts, &needed);
     if reads_switches {
@@ -402,6 +404,7 @@ impl RowNames<'_, '_> {
                 Some(path) => path.to_owned(),
                 None => format!("cgroup:{id}"),
             },
+            // Only rows of lockdep's events have the class of the lock.
             (_, Some(class)) => String::from_utf8_lossy(class).into_owned(),
             (LockKey::Address(_), None) if let Some(name) = self.lock(&row) => name,
             (LockKey::UserAddress { pid, address }, None)

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_numbers_are_named() {
+    fn errors_name_the_field_with_an_invalid_value() {
         let bad =
             |key: &'static str, value: &str| terms("x", &Row::of(&[(key, value)])).unwrap_err().key;
         assert_eq!(bad("EventCode", "twelve"), "EventCode");

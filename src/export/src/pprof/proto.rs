@@ -27,7 +27,7 @@ pub(super) struct ValueType {
     pub(super) unit: i64,
 }
 
-/// The samples of a thread with one stack.
+/// The samples of one thread that have the same stack, added up.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Sample {
     /// Innermost first.
@@ -74,6 +74,7 @@ impl Label {
 pub(super) struct Mapping {
     #[prost(uint64, tag = "1")]
     pub(super) id: u64,
+    /// End of the addresses. Their start, which is not written, is 0.
     #[prost(uint64, tag = "3")]
     pub(super) memory_limit: u64,
     #[prost(int64, tag = "5")]

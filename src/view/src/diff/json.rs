@@ -36,7 +36,7 @@ pub fn write_json(
 fn table(event: &DiffEvent<'_>) -> Value {
     let rows = event.comparison.rows.iter().enumerate();
     let rows = rows.map(|(number, row)| {
-        let mut row_json = object(event.comparison, row);
+        let mut row_json = row_object(event.comparison, row);
         if let Some(lines) = event.blocks {
             let lines = lines.get(number).into_iter().flatten();
             // An array of lines.
@@ -68,7 +68,7 @@ fn blocks(line: &BlockLine) -> Value {
 
 /// A row: its sort keys by name, and for each file the period, the share in percent and, except for the baseline, the computed
 /// value. Each of these numbers is null if there is none.
-fn object(comparison: &Comparison, row: &ComparedRow) -> Value {
+fn row_object(comparison: &Comparison, row: &ComparedRow) -> Value {
     let files = 0..row.periods.len();
     let share = |file| match file {
         0 => comparison.baseline_share(row),
