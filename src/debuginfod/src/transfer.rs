@@ -127,12 +127,12 @@ impl DownloadTransfer<'_> {
             (ureq::Error::Timeout(ureq::Timeout::Global), Some(after), _) => self.too_long(after),
             (ureq::Error::Timeout(_), _, Some(within)) => self.slow(within),
             // The wrapped error has no `io: ` before its message.
-            (ureq::Error::Io(error), ..) => self.unusable(Box::new(error)),
-            (error, ..) => self.unusable(Box::new(error)),
+            (ureq::Error::Io(error), ..) => self.unreachable(Box::new(error)),
+            (error, ..) => self.unreachable(Box::new(error)),
         }
     }
 
-    fn unusable(&self, source: Box<dyn std::error::Error + Send + Sync>) -> Error {
+    fn unreachable(&self, source: Box<dyn std::error::Error + Send + Sync>) -> Error {
         let server = self.server.to_string();
         Error::Unreachable { server, source }
     }

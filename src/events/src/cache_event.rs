@@ -79,8 +79,8 @@ pub(crate) fn names_of(cache: usize) -> Vec<String> {
     let possible = POSSIBLE.get(cache).copied().unwrap_or_default();
     let operations = OPERATIONS.iter().enumerate();
     let supported = operations.filter(|(number, _)| possible & (1 << number) != 0);
-    let names = supported.filter_map(|(_, names)| Some((names.first()?, names.get(1)?)));
-    names
+    let spellings = supported.filter_map(|(_, names)| Some((names.first()?, names.get(1)?)));
+    spellings
         .flat_map(|(plural, singular)| {
             [
                 format!("{name}-{plural}"),

@@ -54,16 +54,16 @@ impl CurveChart {
             Escaped(&self.subtitle),
         )?;
         let amounts = self.curves.iter().flat_map(|(_, amounts)| amounts);
-        let top = scale(amounts.copied().max().unwrap_or_default());
+        let top_amount = round_amount(amounts.copied().max().unwrap_or_default());
         let end = self
             .times
             .last()
             .copied()
             .filter(|end| *end > 0.0)
             .unwrap_or(1.0);
-        write_axes(out, top, end)?;
+        write_axes(out, top_amount, end)?;
         for (number, (name, amounts)) in self.curves.iter().take(COLORS).enumerate() {
-            self.write_curve(out, number, amounts, &Scales { top, end })?;
+            self.write_curve(out, number, amounts, &Scales { top_amount, end })?;
             let x = LEFT + 180.0 * number as f64;
             writeln!(
                 out,
@@ -87,7 +87,7 @@ impl CurveChart {
         let mut x = LEFT;
         for (time, amount) in self.times.iter().zip(amounts) {
             x = LEFT + (RIGHT - LEFT) * time / scales.end;
-            let y = BOTTOM - (BOTTOM - TOP) * *amount as f64 / scales.top as f64;
+            let y = BOTTOM - (BOTTOM - TOP) * *amount as f64 / scales.top_amount as f64;
             write!(out, "L{x:.1} {y:.1}")?;
         }
         writeln!(out, "L{x:.1} {BOTTOM}Z\"/>")
@@ -96,19 +96,19 @@ impl CurveChart {
 
 /// The amount at the top of the plot, and the time at its right end.
 struct Scales {
-    top: u64,
+    top_amount: u64,
     end: f64,
 }
 
 /// Returns the lowest of 4, 8, 12, 16, 20, 24, 32, 40, 80, … that is not below `most`, so that the lines across the plot have
 /// round amounts.
-fn scale(most: u64) -> u64 {
+fn round_amount(most: u64) -> u64 {
     let mut step: u64 = 1;
     loop {
         for factor in [1, 2, 3, 4, 5, 6, 8] {
-            let top = step.saturating_mul(factor).saturating_mul(LINE_INTERVALS);
-            if top >= most {
-                return top;
+            let amount = step.saturating_mul(factor).saturating_mul(LINE_INTERVALS);
+            if amount >= most {
+                return amount;
             }
         }
         step = step.saturating_mul(10);
@@ -116,7 +116,7 @@ fn scale(most: u64) -> u64 {
 }
 
 /// Writes the horizontal lines with their amounts, and the times below the plot.
-fn write_axes(out: &mut dyn Write, top: u64, end: f64) -> io::Result<()> {
+fn write_axes(out: &mut dyn Write, top_amount: u64, end: f64) -> io::Result<()> {
     for line in 0..=LINE_INTERVALS {
         let y = BOTTOM - (BOTTOM - TOP) * line as f64 / LINE_INTERVALS as f64;
         writeln!(
@@ -125,7 +125,7 @@ fn write_axes(out: &mut dyn Write, top: u64, end: f64) -> io::Result<()> {
              <text class=\"amount\" x=\"{}\" y=\"{:.1}\">{}</text>",
             LEFT - 8.0,
             y + 4.0,
-            Grouped(top / LINE_INTERVALS * line)
+            Grouped(top_amount / LINE_INTERVALS * line)
         )?;
     }
     for time in 0..=TIME_INTERVALS {
@@ -176,9 +176,12 @@ mod tests {
     }
 
     #[test]
-    fn scales_are_round_and_empty_charts_have_no_nan() {
-        assert_eq!([0, 4, 5, 801, 2001].map(scale), [4, 4, 8, 1200, 2400]);
-        assert_eq!(scale(u64::MAX), u64::MAX);
+    fn top_amounts_are_round_and_empty_charts_have_no_nan() {
+        assert_eq!(
+            [0, 4, 5, 801, 2001].map(round_amount),
+            [4, 4, 8, 1200, 2400]
+        );
+        assert_eq!(round_amount(u64::MAX), u64::MAX);
         let empty = text(&CurveChart::default());
         assert!(
             !empty.contains("NaN") && empty.ends_with("</svg>\n"),

@@ -3,11 +3,12 @@
 use rperf_replay::Epoch;
 use rperf_wire::CpuMode;
 
-/// A callchain and the sites of its frames. Consecutive samples usually share their outer callers,
-/// whose sites are reused.
+/// A callchain and the sites of its frames (functions, with lines or addresses if rows distinguish these), as numbers.
+/// Consecutive samples usually share their outer callers, whose sites are reused.
 #[derive(Debug, Default)]
 pub(crate) struct ChainCache {
-    /// Inputs of the site lookups of `frames`: epoch (the state of the mappings of process and kernel) and event.
+    /// Inputs of the site lookups of `frames`: epoch (the state of the mappings of process and kernel) and event (each event has
+    /// its own site numbers).
     context: Option<(Epoch, u32)>,
     /// The frames of the resolved chain, outermost first.
     frames: Vec<(CpuMode, u64)>,

@@ -152,8 +152,9 @@ impl<'b> Parts<'b> {
             .iter()
             .filter_map(move |(kind, address, content)| {
                 Some(Section {
-                    // Sections of the other file and extra parts are left out: with the bit flipped, their kind is beyond the
-                    // names.
+                    // The xor gives the index of the name for sections of the file asked for. For those of the other file, the
+                    // result has the bit `SPLIT`, and for extra parts it is at least `FIRST_EXTRA`: beyond the names, so they are
+                    // left out.
                     name: NAMES.get(usize::from(kind ^ bit))?,
                     address: (*address).into(),
                     content,

@@ -47,8 +47,8 @@ fn wait_before(events: &[Event], at: usize, tid: u32, ended: &[bool]) -> Option<
     let mut woken = None;
     for ((time, _, task, state, other), ended) in events[..at].iter().zip(ended).rev() {
         match state {
-            // Already running. Switches that ended no wait are ignored: their task was already running, or asleep with its wakeup
-            // lost.
+            // This switch ended the wait before, so the task is already running. A switch to `tid` that ended no wait says
+            // nothing and is skipped: the task was running before it, or counts as asleep since its wakeup was lost.
             Some(_) if *other == tid && *ended => return None,
             Some(state) if *task == tid => {
                 return match STATES[*state] {
@@ -103,7 +103,8 @@ proptest! {
             let options = LatencyOptions { cpu, with_distributions: true, ..LatencyOptions::default() };
             let mut latency = SchedLatency::new(&layouts, options);
             let pass = ObserverPass::new(&layouts, AllSamples).with_tasks();
-            pass.run(replay, NonZeroUsize::MIN, &mut latency).expect("memory");
+            let threads = NonZeroUsize::MIN;
+            pass.run(replay, threads, &mut latency).expect("memory");
             let merge_names = false;
             latency.finish(merge_names, &[LatencySortKey::Pid])
         });
@@ -147,8 +148,8 @@ fn a_wait_belongs_to_the_cpu_where_it_ends() {
             };
             let mut latency = SchedLatency::new(&layouts, options);
             let pass = ObserverPass::new(&layouts, AllSamples).with_tasks();
-            pass.run(replay, NonZeroUsize::MIN, &mut latency)
-                .expect("memory");
+            let threads = NonZeroUsize::MIN;
+            pass.run(replay, threads, &mut latency).expect("memory");
             let merge_names = false;
             let rows = latency.finish(merge_names, &LatencySortKey::DEFAULT).rows;
             let row = rows.iter().find(|row| row.tid == 7).expect("the task");

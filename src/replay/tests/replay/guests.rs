@@ -7,6 +7,8 @@ use rperf_wire::{CpuMode, Encoder, Endian, Misc, Mmap, RawRecord, Record};
 const ENDIAN: Endian = Endian::Little;
 const START: u64 = 0x1000;
 
+/// Adds a mapping of one page at `START` to the world (the processes and mappings by time). All records have the same time and
+/// are ordered by `position`.
 fn push_mmap(builder: &mut WorldBuilder, position: u64, mode: CpuMode, pid: i32, name: &str) {
     let record = Record::Mmap(Mmap {
         pid,

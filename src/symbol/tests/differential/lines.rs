@@ -50,8 +50,8 @@ pub(crate) fn ours(lines: &LineIndex, address: u64) -> Vec<Frame> {
     frames.collect()
 }
 
-/// Addresses in all functions of the object: each as a file offset, as in its symbol table, and as a virtual address, for
-/// addr2line.
+/// Addresses in all functions of the object: each as a file offset, like the addresses in [`LoadedSymbols::table`], and as a
+/// virtual address, for addr2line.
 fn addresses(object: &Path, loaded: &LoadedSymbols) -> Vec<(u64, u64)> {
     let bytes = std::fs::read(object).expect("the object");
     let elf = object::File::parse(&*bytes).expect("an ELF file");
@@ -112,9 +112,9 @@ fn theirs(object: &Path, flags: &[&str], addresses: &[(u64, u64)]) -> Option<Vec
     Some(answers.split_off(addresses.len()))
 }
 
-/// Whether only the outermost name differs: addr2line uses the symbol's name if the debug information has no name, or one
-/// without the ABI suffix that Go's assembler adds. The callers of [`LineIndex`] use the symbol's name, too. If `ours` has no
-/// frame at all, `theirs` may have only a name, without line.
+/// Whether only the outermost name differs: addr2line uses the symbol's name if the debug information has no name, or if its name
+/// lacks the suffix `.abi0` that Go's assembler adds to the symbol's. The callers of [`LineIndex`] use the symbol's name, too.
+/// Also true if the address has no debug information: `ours` has no frame then, and `theirs` one frame with a name but no line.
 fn differs_in_outer_name(ours: &[Frame], theirs: &[Frame]) -> bool {
     let Some(((symbol, _, their_line), their_inner)) = theirs.split_last() else {
         return false;
@@ -147,8 +147,8 @@ fn compare(object: &Path, dwarf: &Path) {
     compare_at(&loaded, &addresses, dwarf, &[]);
 }
 
-/// Compares the frames at `addresses`, given as in the symbol table and as addr2line expects them. Accepts one difference per
-/// thousand frames.
+/// Compares the frames at `addresses`, each given as in [`LoadedSymbols::table`] and as addr2line expects it. Accepts one
+/// difference per thousand frames.
 fn compare_at(loaded: &LoadedSymbols, addresses: &[(u64, u64)], dwarf: &Path, flags: &[&str]) {
     let budget = Budget::new(Budget::DEFAULT_BYTES);
     let lines = open(loaded, &budget).expect("debug information");
@@ -281,6 +281,7 @@ fn split_dwarf_matches_addr2line() {
             std::fs::remove_file(dir.join("program.dwp")).expect("the package is removed");
         }
         remove_dwo(&dir);
+        // Now there are neither .dwo files nor a package: only the line table in the program is left.
         let loaded = loaded(&object);
         let lines = open(&loaded, &Budget::new(Budget::DEFAULT_BYTES)).expect("debug information");
         let has_lines = addresses(&object, &loaded).iter().any(|&(address, _)| {

@@ -118,15 +118,15 @@ impl AnnotateScreen {
             self.list.lay_out(rest);
             self.list.center(row);
         }
-        // A copy, as `self` is borrowed by `line`.
+        // A copy, as `render_row` borrows `self`.
         let mut list = self.list.clone();
         let jump_arrow = self.jump_arrow();
-        let row = |row, _is_selected| self.line(row, jump_arrow, theme);
+        let render_row = |number, _is_selected| self.line(number, jump_arrow, theme);
         let scrolled = ScrolledList {
             list: &mut list,
             left: self.left,
         };
-        draw_rows(frame, rest, theme, scrolled, row);
+        draw_rows(frame, rest, theme, scrolled, render_row);
         self.list = list;
     }
 
