@@ -60,6 +60,7 @@ impl Fold for Stacks<'_> {
         *self.counts.entry(line).or_default() += 1;
     }
 
+    /// Adds the counts of another worker, which read a later part of the recording.
     fn merge(&mut self, later: Self) {
         for (line, count) in later.counts {
             *self.counts.entry(line).or_default() += count;

@@ -45,7 +45,7 @@ const MAX_KEPT: usize = 3;
 /// The results of many runs.
 #[derive(Debug, Default)]
 struct Summary {
-    /// By family: the number of runs, and of successful ones.
+    /// By family, the kind of input: the number of runs, and of successful ones.
     families: BTreeMap<&'static str, (u64, u64)>,
     /// The number of findings of each kind.
     findings: BTreeMap<String, usize>,
@@ -59,7 +59,7 @@ struct Summary {
 struct Campaign {
     /// The seed of the random choices.
     seed: u64,
-    /// The files to mutate.
+    /// The valid files to mutate, not related to `seed`.
     seeds: Seeds,
     /// The only commands to run; all if empty.
     commands: Vec<String>,
@@ -109,7 +109,7 @@ impl Campaign {
         }
     }
 
-    /// Keeps and prints the faults of a run, unless enough of the kind were kept.
+    /// Keeps and prints each fault of a run as a finding, unless enough of its kind were kept.
     fn report(&self, number: u64, case: &Case, faults: Vec<String>, sandbox: &Sandbox) {
         let line = case.shell_line();
         for fault in faults {

@@ -45,7 +45,7 @@ pub fn write(profile: &Profile, about: &MetaInputs<'_>, mut out: impl Write) -> 
         profiler_overhead: [],
         threads: LazySeq(|| {
             let threads = (0..).zip(&profile.threads);
-            // The tracks of a thread are its samples by event.
+            // The tracks of a thread are its samples by event. Together they become one thread of the file.
             threads.map(|(number, thread)| Tracks::of(&view, number).thread(thread))
         }),
     };

@@ -8,7 +8,8 @@ use super::scripts::printed_for_kprobes;
 use crate::tidy::root;
 
 /// A script that prints the arguments of its functions. Of the sample, a `struct perf_sample`, it prints the members up to
-/// `ins_lat`, which are before all pointers.
+/// `ins_lat` (156 bytes), which are before all pointers. The arguments for a kprobe, after the event and the context, are 6
+/// common values and 3 fields: the last index is 8.
 const PRINT_ALL: &str = r#"
 use lib "$ENV{'PERF_EXEC_PATH'}/scripts/perl/Perf-Trace-Util/lib";
 use Perf::Trace::Core;
@@ -109,6 +110,7 @@ fn scripts_end_with_their_own_status() {
             "Can't locate NothingOfThisName.pm",
         ),
         ("sub trace_begin { exit 2 }", 2, "", ""),
+        // `die` exits with the value of `$!` unless it is 0.
         (
             "print 1; sub process_event { $! = 0; die \"own\\n\" }",
             255,

@@ -42,8 +42,8 @@ pub struct TraceOptions {
     pub with_details: bool,
     /// Events that begin and end the shown parts of the trace.
     pub switch: Option<TraceSwitch>,
-    /// Whether the names of descriptors are shown. Requires that all calls of all threads of a process are seen, apart
-    /// from counted losses.
+    /// Whether the names of descriptors are shown. Requires that all calls of all threads of a process are seen, except lost
+    /// records: these are reported as [`CallText::Lost`], and then all names are forgotten.
     pub names_files: bool,
     /// Whether the times of [`RUN_TIME_EVENT`] are summed up by thread.
     pub sums_run_times: bool,
@@ -69,7 +69,7 @@ pub struct TraceSwitch {
 /// Receives lines in order.
 pub trait TraceSink {
     /// Receives the time in nanoseconds of the first selected call or other event, before its line. Only a line of lost records
-    /// can come before this time.
+    /// can be printed before this function is called.
     fn begin(&mut self, time: u64);
 
     /// Prints a line; returns false if no more can be printed.

@@ -106,7 +106,8 @@ impl ScriptReading<'_> {
         // The script may read standard input, unless the recording is read from there.
         let has_input = input.path.as_os_str() != "-";
         let mut interpreter = self.start(matches, &hello, has_input)?;
-        // The interpreter loads the script while this process reads the recording for the first time.
+        // The interpreter loads the script while this process reads the recording for the first time. The script prints while
+        // samples are read, so progress is not shown if the output is a terminal.
         let analysis = Analysis::open_for_rows(input, &data, self.settings.jobs, self.context)?;
         let functions = interpreter.functions()?;
         analysis.end_progress();
@@ -114,6 +115,7 @@ impl ScriptReading<'_> {
         let Some(functions) = functions else {
             return interpreter.finish();
         };
+        // The script exports to a database, with tables of calls and returns.
         if has_trace && functions.database.mode && functions.database.calls {
             let path = self.script.path.display();
             let message = format!(
@@ -121,6 +123,7 @@ impl ScriptReading<'_> {
             );
             return Err(CliError::message(255, message));
         }
+        // The recording has counts instead of samples, as those of `stat record`.
         if counts::are_counted(data.events()) {
             let mut counts = ScriptCounts::new(functions);
             counts.send_all(
@@ -135,6 +138,7 @@ impl ScriptReading<'_> {
             return Ok(status);
         }
         let calls = ScriptCalls::new(&functions, data.events(), &formats, data.metadata().endian);
+        // False if the interpreter has closed its end, or a signal has arrived.
         if interpreter.send(&calls.description()) {
             self.send_events(&analysis, &calls, &mut interpreter, has_trace)?;
         }
@@ -324,7 +328,8 @@ impl ScriptReading<'_> {
             to.text(name.as_bytes());
         }
         to.end_dict();
-        // A hardware trace belongs to an event of its own PMU, so a recording with such an event may have one.
+        // A hardware trace belongs to an event of a PMU whose type is assigned at run time, above the fixed types. A recording
+        // with such an event may have a trace.
         to.text(b"traced");
         let mut kinds = events.iter().map(|event| event.attr.kind.0);
         to.boolean(kinds.any(|kind| kind > EventType::BREAKPOINT.0));

@@ -51,7 +51,8 @@ impl RowEvent {
         }
     }
 
-    /// Returns the event for the aggregator. `spec` is the event as it was opened, which may differ from the requested one.
+    /// Returns the event for the aggregator of counts. `spec` is the event as it was opened, which may differ from the
+    /// requested one.
     pub(super) fn counted(&self, spec: &EventSpec, supported: bool) -> CountedEvent {
         let mut event = CountedEvent::new(&spec.name, &spec.attr);
         if let Some(scale) = &spec.scale {
@@ -124,7 +125,9 @@ fn requested_events(
 ) -> Result<(Vec<EventSpec>, StatMetrics), CliError> {
     let tracepoints = MachineTracepoints::find(context.globals.debugfs_dir.as_deref());
     let mut specs = events::events(matches, context, pmus, &tracepoints)?.unwrap_or_default();
+    // Filters that the kernel cannot evaluate need samples, which are not written here.
     events::refuse_sample_filters(&specs)?;
+    // With `--hist`, there is one event for each range of a field.
     specs = in_ranges(specs, matches, context)?;
     let mut metrics = StatMetrics::default();
     if metrics::are_requested(matches) {
@@ -190,8 +193,8 @@ fn default_events(
         names.push(',');
         names.push_str(more);
     }
-    // Each PMU has a file `type`, so that it shows whether the PMU exists.
     // On hybrid CPUs, a name means an event of each PMU, which the catalogue lists. Otherwise the names need no catalogue.
+    // Each PMU has a file `type`: without it, the PMU does not exist.
     let tracepoints;
     let catalogue = match pmus.sysfs.pmu_file(HYBRID_PMU, "", "type") {
         Some(_) => {

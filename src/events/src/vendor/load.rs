@@ -100,6 +100,7 @@ impl Loader<'_> {
             _ => None,
         };
         let path = join(subfolder, &entry.path);
+        // In perf's layout an entry names a folder, in Intel's a file.
         if !entry.path.ends_with(".json") {
             self.load_folder(&path, pmu, NESTING);
             return;
@@ -108,6 +109,7 @@ impl Loader<'_> {
             // Latencies of instructions, which no event counts.
             "retire latency" => {}
             "metrics" => self.load_file(&perf_metrics(&path), "metrics", pmu),
+            // Other contents, such as `core`, are the topic of the file's events.
             contents => self.load_file(&path, contents, pmu),
         }
     }
@@ -190,6 +192,7 @@ impl Loader<'_> {
                 let document = self.document(&path).unwrap_or_default();
                 let cpuid = document.cpuid.as_deref();
                 if cpuid.is_some_and(|cpuid| arm::is_of(cpuid, processor)) {
+                    // Arm's files have no topics: all events get the same.
                     let events = arm::events(&path, &document.rows, "core", &mut self.findings);
                     self.events.extend(events);
                 }
@@ -212,7 +215,7 @@ impl Loader<'_> {
 }
 
 /// Returns the path of the file that has the metrics of `path` in perf's format: in Intel's tables
-/// `X/metrics/perf/NAME_perf.json`.
+/// `X/metrics/perf/NAME_perf.json` for `X/metrics/NAME.json`. A path of such a file is returned unchanged.
 fn perf_metrics(path: &str) -> String {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let name = name.strip_suffix(".json").unwrap_or(name);

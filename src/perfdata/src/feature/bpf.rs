@@ -12,7 +12,7 @@ use super::text;
 pub struct BpfProgram {
     /// The arrays that are present, one bit for each (`enum perf_bpil_array_types`).
     pub array_mask: u64,
-    /// The structure, with the size of the recorder's kernel.
+    /// The structure, in the size that it has in the kernel of the recording's machine.
     pub info: Vec<u8>,
     /// The arrays.
     pub data: Vec<u8>,

@@ -17,7 +17,7 @@ use crate::typed::{
 use Content::{Number, Text};
 
 /// The fields of events that allocate or free memory.
-const ALLOCATED: [(&str, Content<'static>); 7] = [
+const ALLOCATION: [(&str, Content<'static>); 7] = [
     ("call_site", Number(0x8123_4567)),
     ("ptr", Number(0x7000_0000)),
     ("name", Text("dentry")),
@@ -32,7 +32,7 @@ fn allocation_events_of_old_and_new_kernels_are_read() {
     for name in KmallocLayout::TRACEPOINTS {
         let current = variants(name).into_iter();
         for tracepoint in current.chain(variants_without(name, &["node"])) {
-            let raw = raw(&tracepoint, &ALLOCATED);
+            let raw = raw(&tracepoint, &ALLOCATION);
             let layout = KmallocLayout::resolve(&tracepoint);
             let layout = layout.expect("its fields").expect("its name");
             let got = layout.read(&raw).expect("complete");
@@ -50,7 +50,7 @@ fn allocation_events_of_old_and_new_kernels_are_read() {
     for name in KmemCacheAllocLayout::TRACEPOINTS {
         let current = variants(name).into_iter();
         for tracepoint in current.chain(variants_without(name, &["name", "node"])) {
-            let raw = raw(&tracepoint, &ALLOCATED);
+            let raw = raw(&tracepoint, &ALLOCATION);
             let layout = KmemCacheAllocLayout::resolve(&tracepoint);
             let layout = layout.expect("its fields").expect("its name");
             let got = layout.read(&raw).expect("complete");
@@ -68,7 +68,7 @@ fn allocation_events_of_old_and_new_kernels_are_read() {
 #[test]
 fn free_events_are_read() {
     for tracepoint in variants("kmem:kfree") {
-        let raw = raw(&tracepoint, &ALLOCATED);
+        let raw = raw(&tracepoint, &ALLOCATION);
         let layout = KfreeLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
         let freed = layout.read(&raw).expect("complete");
@@ -79,7 +79,7 @@ fn free_events_are_read() {
         .into_iter()
         .chain(variants_without(name, &["name"]))
     {
-        let raw = raw(&tracepoint, &ALLOCATED);
+        let raw = raw(&tracepoint, &ALLOCATION);
         let layout = KmemCacheFreeLayout::resolve(&tracepoint);
         let layout = layout.expect("its fields").expect("its name");
         let freed = layout.read(&raw).expect("complete");
@@ -112,8 +112,8 @@ fn page_events_have_a_pfn_or_an_address() {
         assert_eq!(got.pfn(), (!is_old).then_some(0x1_0000));
         assert_eq!(got.page(), is_old.then_some(0x7777_0000));
         assert_eq!((got.order(), got.migratetype()), (3, 1));
-        // The names are available although another argument of the `print fmt` is not supported; old formats have no
-        // `print fmt` here.
+        // The names of the flags are available although another argument of the `print fmt` is not supported; old formats have
+        // no `print fmt` here.
         let flags = if is_old { "0x40" } else { "__GFP_IO" };
         assert_eq!(got.gfp_flags().to_string(), flags);
     }
@@ -214,7 +214,7 @@ fn lockdep_events_are_read() {
     check!(LockAcquiredLayout, LockContendedLayout, LockReleaseLayout);
 }
 
-/// The fields of block requests, except `cmd`.
+/// The fields of block requests, except `cmd`. `errors` is the old name of `error`.
 const REQUEST: [(&str, Content<'static>); 8] = [
     ("dev", Number(8 << 20 | 1)),
     ("sector", Number(0x1_2345_6789)),
