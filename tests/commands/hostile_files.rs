@@ -42,7 +42,7 @@ fn give_to_other(path: &Path) {
 }
 
 const RPERF: &str = env!("CARGO_BIN_EXE_rperf");
-/// Runs `record`, which would write the recording to its standard output if that were a pipe.
+/// Runs `record` with standard output redirected to /dev/null: if that were a pipe, `record` would write the recording to it.
 const RECORD_WITHOUT_PIPE: &str = "exec \"$0\" record \"$@\" > /dev/null";
 
 /// Runs rperf, which must exit within ten seconds.
@@ -63,6 +63,7 @@ fn rperf(scratch: &Scratch, words: &[&str]) -> Outcome {
 
 /// A recording of one process whose code is in a file of this name.
 fn recording_with_object(path: &[u8]) -> Vec<u8> {
+    // No other test uses this pid, which is also in the name of a perf map below.
     const PID: u32 = 4_190_001;
     let name = [path, &[0; 8][..8 - path.len() % 8]].concat();
     let mmap = Bytes::new()
@@ -84,6 +85,7 @@ fn recording_with_object(path: &[u8]) -> Vec<u8> {
 #[test]
 fn a_link_called_perf_data_old_loses_no_files() {
     let scratch = Scratch::new();
+    // Its files have the names of those of a recording that is a folder: `record` removes such a perf.data.old.
     let victim = scratch.path().join("victim");
     fs::create_dir_all(victim.join("kcore_dir")).expect("folders");
     for name in ["data", "data.0", "kcore_dir/kcore"] {
@@ -91,6 +93,7 @@ fn a_link_called_perf_data_old_loses_no_files() {
     }
     let old = scratch.path().join("perf.data.old");
     for options in [&["record", "-q"][..], &["record", "-q", "--threads"]] {
+        // The second time, a perf.data made with `options` is already there: with `--threads`, a folder.
         for _ in 0..2 {
             // Makes a perf.data, which the `record` below renames to perf.data.old.
             let _ = rperf(&scratch, &["record", "-q", "true"]);
@@ -163,6 +166,7 @@ fn outputs_are_not_written_to_another_users_fifo_or_device() {
         &["record", "--control", "fifo:perf.data", "true"],
     ] {
         let outcome = rperf(&scratch, words);
+        // 129 if the command line is refused, 255 if the output is.
         assert!(outcome.status > 128, "{words:?} {}", outcome.stderr);
         // With fs.protected_symlinks at 1 the kernel refuses to follow the link.
         let reasons = ["another user", "Permission denied"];
@@ -287,7 +291,7 @@ fn fifos_and_sparse_files_named_like_perf_maps_are_not_read() {
     }
 
     let scratch = Scratch::new();
-    // The recording's pid, which no other test uses.
+    // Named with the pid in `recording_with_object`.
     let map = Path::new("/tmp/perf-4190001.map");
     let _ = fs::remove_file(map);
     let _map = RemoveOnDrop(map);
@@ -436,6 +440,7 @@ fn links_in_another_users_cache_are_not_followed() {
 fn an_unprivileged_user_can_write_to_shared_folders() {
     const TEST: &str = "commands::hostile_files::an_unprivileged_user_can_write_to_shared_folders";
     let scratch = Scratch::new();
+    // A user who is neither root nor `OTHER`.
     let Some(user) = Stranger::new(TEST, &scratch) else {
         return;
     };

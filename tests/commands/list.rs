@@ -11,7 +11,8 @@ use super::rperf;
 use crate::kernel::rperf_in;
 use crate::tools::{Tool, Tools};
 
-/// Arguments that need no tracefs. Some list nothing on some machines.
+/// Arguments compared even without tracefs: kinds, and words in the names of events other than tracepoints. With tracefs, the
+/// words may also match tracepoints. Some list nothing on some machines.
 const NON_TRACEPOINTS: &[&[&str]] = &[
     &["sw"],
     &["software"],
@@ -27,7 +28,7 @@ const NON_TRACEPOINTS: &[&[&str]] = &[
     &["--raw-dump", "sw"],
 ];
 
-/// Arguments that need tracefs.
+/// Arguments compared only with tracefs: all may select tracepoints, and the plain words also other events.
 const TRACEPOINTS: &[&[&str]] = &[
     &["tracepoint"],
     &["sched:*"],
@@ -244,7 +245,7 @@ fn metrics_of_generic_events_need_no_tables() {
         groups.contains("Default Default2 Default3 Default4 "),
         "{groups}"
     );
-    // A metric of these groups follows the name of its group.
+    // A metric in one of these groups is listed after the group's name.
     let one = listed(&["--raw-dump", "llc_miss_rate"]).stdout;
     assert_eq!(one, "Default2 llc_miss_rate ");
     let text = listed(&["CPUs_utilized"]).stdout;
@@ -279,6 +280,7 @@ fn events_as_json() {
     assert_eq!(list(&["--json", "nosuch_event"]).stdout, "[\n]\n");
     let values: serde_json::Value =
         serde_json::from_str(&list(&["-j", "-v"]).stdout).expect("all events are JSON");
+    // Any machine has more than 15: the software events, the times, and the syntaxes such as `rNNN`.
     assert!(values.as_array().is_some_and(|all| all.len() > 15));
     let scratch = Scratch::new();
     let run = rperf(&["list", "-j", "-o", "events.json", "page-faults"]);
@@ -404,6 +406,7 @@ fn a_terminal_gets_a_title() {
     let program = env!("CARGO_BIN_EXE_rperf");
     let line = format!("{program} list dummy");
     let run = Run::new("script").args(["-qec", &line, "/dev/null"]);
+    // A PAGER of only `cat` would mean no pager, and without a pager there is no title.
     let Ok(shown) = run.env("PAGER", "cat -u").finish() else {
         return skip(
             "commands::list::a_terminal_gets_a_title",

@@ -9,7 +9,8 @@ use std::path::Path;
 #[derive(Debug)]
 pub(crate) struct FakeTracefs;
 
-const EVENTS: [(&str, &[&str]); 3] = [
+/// System, and the names of its events.
+const TRACEPOINTS: [(&str, &[&str]); 3] = [
     ("syscalls", &["sys_enter_openat", "sys_exit_openat"]),
     (
         "sched",
@@ -24,14 +25,14 @@ impl Tracepoints for FakeTracefs {
     }
 
     fn systems(&self) -> io::Result<Vec<String>> {
-        let systems = EVENTS.iter().map(|(system, _)| *system);
+        let systems = TRACEPOINTS.iter().map(|(system, _)| *system);
         // `gone` is listed but has no folder, as if it were removed in between.
         let systems = systems.chain(["gone"]).map(str::to_owned);
         Ok(systems.collect())
     }
 
     fn names(&self, system: &str) -> io::Result<Vec<String>> {
-        let found = EVENTS.iter().find(|(name, _)| *name == system);
+        let found = TRACEPOINTS.iter().find(|(name, _)| *name == system);
         let (_, names) = found.ok_or(io::ErrorKind::NotFound)?;
         Ok(names.iter().map(|name| (*name).to_owned()).collect())
     }
@@ -61,7 +62,7 @@ const FORMATS: [(&str, &str, &str); 8] = [
     ("big", "wide", "config2:0-7,32-35"),
 ];
 /// PMU, event, and the terms of the event.
-const NAMED: [(&str, &str, &str); 3] = [
+const PMU_EVENTS: [(&str, &str, &str); 3] = [
     ("msr", "tsc", "event=0x00"),
     ("big", "mem-loads", "event=0xcd,umask=0x1,ldlat=3\n"),
     ("big", "often", "event=0xc0,period=2000003"),
@@ -83,7 +84,7 @@ impl EventSources for FakePmus {
     }
 
     fn event(&self, pmu: &str, name: &str) -> Option<String> {
-        definition(&NAMED, pmu, name)
+        definition(&PMU_EVENTS, pmu, name)
     }
 
     fn formats(&self, pmu: &str) -> Vec<String> {
@@ -91,7 +92,7 @@ impl EventSources for FakePmus {
     }
 
     fn events(&self, pmu: &str) -> Vec<String> {
-        names(&NAMED, pmu)
+        names(&PMU_EVENTS, pmu)
     }
 
     fn kernel_symbol(&self, name: &str) -> Option<u64> {
@@ -219,7 +220,7 @@ fn invalid_modifiers_have_their_position() {
 }
 
 #[test]
-fn unknown_names_offer_the_nearest() {
+fn unknown_names_have_advice() {
     assert_eq!(
         reasons("page-fualts"),
         ["unknown event `page-fualts', did you mean `page-faults'?"]
@@ -233,6 +234,7 @@ fn unknown_names_offer_the_nearest() {
         reasons("sched_switch"),
         ["a tracepoint needs its system: `sched:sched_switch'"]
     );
+    // The catalogue has no PMU `cpu`: on x86, that is a machine without hardware events. Its other PMUs do not matter.
     assert_eq!(
         reasons("cpu/event=1/"),
         ["cannot find PMU `cpu': this machine has no hardware PMU, try cpu-clock"]
@@ -251,7 +253,7 @@ fn all_faults_are_found_at_once() {
 }
 
 #[test]
-fn times_are_events_of_the_tool() {
+fn times_are_tool_events() {
     let events = parse("duration_time,cs,system_time", &Catalogue::default()).unwrap();
     let tools: Vec<Option<Tool>> = events.iter().map(|event| event.tool).collect();
     assert_eq!(tools, [Some(Tool::Duration), None, Some(Tool::System)]);
@@ -356,7 +358,7 @@ fn errors_in_groups_have_their_position() {
 }
 
 #[test]
-fn tracepoints_have_their_number_and_keep_their_modifiers() {
+fn tracepoints_have_their_id_and_keep_their_modifiers() {
     let events = parse("cs,sched:sched_process_exec:u", &catalogue(&FakeTracefs)).unwrap();
     let exec = &events[1];
     assert_eq!(exec.name, "sched:sched_process_exec:u");

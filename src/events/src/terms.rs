@@ -1,11 +1,11 @@
-//! `event/terms/modifiers`: the terms between slashes.
+//! `name/terms/modifiers`, where the name is that of a PMU or of an event: the terms between slashes.
 
 use std::ops::Range;
 
 /// The parts of a word with slashes, as byte offsets in the word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SlashedWord {
-    /// Offset of the first slash, after the name.
+    /// Offset of the first slash, after the name of the PMU or event.
     pub(crate) open: usize,
     /// The terms.
     pub(crate) inside: Range<usize>,
@@ -46,15 +46,15 @@ impl SlashedWord {
 pub(crate) fn split_terms(text: &str, start: usize) -> Vec<Term<'_>> {
     let mut offset = start;
     let mut terms = Vec::new();
-    for text in text.split(',') {
-        let (key, value) = match text.split_once('=') {
+    for term in text.split(',') {
+        let (key, value) = match term.split_once('=') {
             Some((key, value)) => (key, Some(value)),
-            None => (text, None),
+            None => (term, None),
         };
-        if !text.is_empty() {
+        if !term.is_empty() {
             terms.push(Term { key, value, offset });
         }
-        offset += text.len() + 1;
+        offset += term.len() + 1;
     }
     terms
 }

@@ -39,7 +39,7 @@ impl<'a> Arguments<'a> {
         duration.ok_or_else(|| self.invalid("<seconds>", word, "seconds, 0.001 to 1000000"))
     }
 
-    /// The next argument, a number within `range`; `default` if there is none.
+    /// The next argument, a number within `range`; `default` if there is none. `argument` is its text in the usage line.
     pub(crate) fn number<T>(
         &mut self,
         argument: &'static str,

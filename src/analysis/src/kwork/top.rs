@@ -27,6 +27,7 @@ pub struct KworkTop {
     tasks: BTreeMap<TaskOnCpu, u64>,
     /// The latest name of each thread.
     comms: FxHashMap<i32, Vec<u8>>,
+    /// The stretches of time in which records were lost, for the finished table; they change no times here.
     losses: LostStretches,
 }
 

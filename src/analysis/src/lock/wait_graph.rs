@@ -165,7 +165,8 @@ impl WaitGraph {
         }
     }
 
-    /// Ends the wait of a thread that did not wait after all: neither its chain nor the cycle that the wait was in counts.
+    /// Ends the wait of a thread that did not wait after all: neither the chain that begins with it nor the cycle that it was in
+    /// counts. The chains of other threads that lead through it do count.
     pub(super) fn cancel(&mut self, tid: u32, time: u64) {
         self.segments.remove(&tid);
         let cycle_index = self.open_cycles.get(&tid).copied();
@@ -313,8 +314,8 @@ impl WaitGraph {
 
     /// Ends the cycle that a thread is in, if there is one.
     fn end_cycle(&mut self, tid: u32, time: u64) {
-        let cycle = self.open_cycles.remove(&tid);
-        let Some(cycle) = cycle.and_then(|cycle| self.cycles.get_mut(cycle)) else {
+        let index = self.open_cycles.remove(&tid);
+        let Some(cycle) = index.and_then(|index| self.cycles.get_mut(index)) else {
             return;
         };
         cycle.until = Some(time);

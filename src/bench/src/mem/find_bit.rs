@@ -17,7 +17,8 @@ pub struct FindBit {
     pub inner: u64,
 }
 
-/// Times of the measurements of one bitmap, in microseconds. Each measurement has [`FindBit::inner`] searches.
+/// Mean and deviation of the times of one bitmap's measurements, in microseconds. Each measurement has [`FindBit::inner`]
+/// searches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BitTimes {
     /// By words, skipping bits that are not set.

@@ -12,7 +12,8 @@ use super::interpreter::Interpreter;
 pub(super) struct ScriptCounts {
     table: CountTable,
     functions: ScriptFunctions,
-    /// The calls, with the names of the events for which they were looked up: records can rename events.
+    /// The functions of the script to call, with the names of the events for which they were looked up: records can rename
+    /// events. `None` until the first interval.
     calls: Option<(Vec<String>, StatCalls)>,
 }
 
@@ -70,6 +71,7 @@ impl ScriptCounts {
                     return true;
                 }
                 let calls = StatCalls::new(&self.functions, names.iter().map(String::as_str));
+                // The later calls refer to functions by their index in this description.
                 if !interpreter.send(&calls.description()) {
                     return false;
                 }

@@ -94,7 +94,7 @@ mod tests {
         let error_text = |text| Document::parse(text).unwrap_err().to_string();
         assert!(error_text("[\n{\"a\": }]").contains("line 2 column 7"));
         assert!(error_text("[1]").contains("line 1"));
-        // Only the texts of these errors matter.
+        // Of these errors only the text is checked, not the position.
         assert!(error_text("7").contains("expected a list of events"));
         assert!(error_text("").contains("EOF"));
     }

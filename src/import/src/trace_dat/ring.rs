@@ -98,7 +98,7 @@ pub(super) struct RingEvents<'p> {
     page: usize,
     /// Offset of the page after the current one in `pages`.
     next_page: usize,
-    /// Offset of the next entry in the current page.
+    /// Offset in the current page of its next entry: an event, padding or a time.
     at: usize,
     /// End of the entries of the current page.
     end: usize,
@@ -169,7 +169,7 @@ impl<'p> RingEvents<'p> {
         rest.get(..self.layout.size).unwrap_or(rest)
     }
 
-    /// Reads the next entry of the page; `None` if it is not an event.
+    /// Reads the next entry of the page; `None` if it is padding, a discarded event or a time.
     fn entry(&mut self) -> Result<Option<RingItem<'p>>, Error> {
         let events = self.current_page().get(..self.end).unwrap_or_default();
         let endian = self.layout.endian;
