@@ -64,8 +64,8 @@ pub(crate) fn decode(bytes: &[u8]) -> (Vec<BranchEntry>, &[u8]) {
     (branches, chain)
 }
 
-/// Converts at most `max` of `branches` to steps in call graph order, with loops removed: as in perf, the newest ones if callees
-/// come first, the oldest ones if callers do. There are no steps if there are more than [`MAX_BRANCHES`] branches.
+/// Converts at most `max` of `branches` to steps in call graph order: as in perf, the newest branches if callees come first, the
+/// oldest ones if callers do. Then removes loops. There are no steps if there are more than [`MAX_BRANCHES`] branches.
 pub(crate) fn steps(branches: &[BranchEntry], order: Direction, max: usize) -> Vec<ChainBranch> {
     if branches.len() > MAX_BRANCHES {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! The World of a recording in progress (its processes and mappings at a time), and its samples as soon as everything
-//! before them is known: records of round 2 may be older than samples of round 1, which are complete when round 2 ends.
+//! The World of a recording in progress (its processes and mappings at a time). Records of round 2 may be older than samples
+//! of round 1, so the World is complete for these samples when round 2 has ended; only then may callers process them:
 //!
 //! ```text
 //! add:      round 1 | round 2 | round 3 | round 4 ...
@@ -20,8 +20,8 @@ pub struct LiveWorld {
     endian: Endian,
     builder: WorldBuilder,
     events: EventTable,
-    /// The rounds so far. They give each record its position in the order, and the flush limit: the time before which no further
-    /// records can arrive.
+    /// The rounds so far. They give each record its [`Order`] (time, then position), and the flush limit: the time before which
+    /// no further records can arrive.
     order: Rounds,
     /// Records that change the World and have not been applied yet.
     unapplied: Vec<(Order, Vec<u8>)>,
@@ -65,7 +65,7 @@ impl LiveWorld {
         self.add_each(records, |_, _| {});
     }
 
-    /// Like [`LiveWorld::add`]; calls `each` with every record and its position.
+    /// Like [`LiveWorld::add`]; calls `each` with every record and its [`Order`].
     pub fn add_each(&mut self, records: &[u8], mut each: impl FnMut(Order, &RawRecord<'_>)) {
         for (raw, record) in RawRecord::all(records, self.endian) {
             let order = self.record(&raw, record);
@@ -79,7 +79,7 @@ impl LiveWorld {
         self.order.finish_round();
     }
 
-    /// Returns the position of the next record in the order, and keeps what [`LiveWorld::apply_complete`] and
+    /// Returns the [`Order`] of the next record, and keeps what [`LiveWorld::apply_complete`] and
     /// [`LiveWorld::forget`] need of the record.
     fn record(&mut self, raw: &RawRecord<'_>, bytes: &[u8]) -> Order {
         let position = self.position;
@@ -123,8 +123,9 @@ impl LiveWorld {
     }
 
     /// If the World has grown enough since it was last pruned, prunes data that later samples can't need, and returns
-    /// true. Then three things obtained before are invalid: ids of mappings, ids of names no longer in use, and epochs. May be
-    /// called only when all samples of the complete rounds except the last one have been processed.
+    /// true. Then three things obtained before are invalid: ids of mappings, ids of names no longer in use, and epochs (numbers
+    /// of states of the mappings). May be called only when all samples of the complete rounds except the last one have been
+    /// processed.
     pub fn forget(&mut self) -> bool {
         let size = self.builder.world().size();
         if size + self.ended.len() < 2 * self.pruned_size + MIN_GROWTH {

@@ -71,6 +71,7 @@ impl InsertionHistory {
         let dropped = self.dropped(tied, names);
         let mut place = self.place.clone();
         let mut changes = Vec::new();
+        // Pairs (see `dropped`) whose loser has not been erased yet.
         let mut not_erased = dropped.as_slice();
         for step in &self.steps {
             changes.push(TreeChange::Insert(step.inserted.clone()));
@@ -92,8 +93,9 @@ impl InsertionHistory {
         SearchTree::replay(&self.starts, &changes, &place)
     }
 
-    /// Returns a pair for each dropped symbol: the later of the two symbols that were compared (possibly the dropped one
-    /// itself), then the dropped symbol. Sorted by the step that inserted the former, then by address.
+    /// Returns a pair (`cause`, `loser`) for each dropped symbol: of the two symbols that were compared, the one that was
+    /// inserted later (possibly the dropped one itself), then the dropped symbol. Sorted by the step that inserted `cause`,
+    /// then by address.
     fn dropped(&self, tied: &TiedSymbols, names: ComparedNames<'_>) -> Vec<(u32, u32)> {
         let mut dropped = Vec::new();
         let mut later_groups = self.tied.as_slice();

@@ -133,6 +133,7 @@ pub(super) fn exit(options: &ContentionOptions) -> ProgramBuilder {
         // The upper half of the word is the process, the lower half the stack.
         b.set(R7, R0);
         programs::stack_number(&mut b, options, USER_STACK, remove);
+        // `R1` is the stack now.
         b.load(Double, R2, R7, wait::PROCESS_AND_STACK);
         b.operate(ShiftRight, R2, 32);
         b.operate(ShiftLeft, R2, 32);
@@ -336,7 +337,7 @@ fn owner_of_mutex(b: &mut ProgramBuilder, place: CallPlace, unknown: Label) {
 /// `__writers_futex` if `is_writers_futex`, otherwise its `__wrphase_futex`. Goes to `no_match` if the memory is not such a lock,
 /// or it is not in a write phase.
 fn writer(b: &mut ProgramBuilder, place: CallPlace, is_writers_futex: bool, no_match: Label) {
-    // `__wrphase_futex` is at the offset 8, `__writers_futex` at 12. The call waits for the first of this pair.
+    // `__wrphase_futex` is at the offset 8, `__writers_futex` at 12. The call waits for `own_futex`.
     let (own_futex, other_futex) = if is_writers_futex { (12, 8) } else { (8, 12) };
     let lock = place.memory + memory::FUTEX - own_futex;
     // The other futex is 1, or 3 if threads wait for it, too.

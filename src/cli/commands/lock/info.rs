@@ -109,6 +109,7 @@ fn query() -> LockQuery {
         cgroups: None,
         key: LockColumn::Acquired,
         entries: usize::MAX,
+        // Stacks are read only for the callers by which locks are named.
         stack_skip: super::contention::STACK_SKIP,
         user_stack_skip: 0,
         max_stack: super::contention::MAX_STACK,

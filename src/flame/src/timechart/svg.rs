@@ -185,6 +185,7 @@ impl<'c> ChartWriter<'c> {
             self.rows_width(),
             Escaped(&self.chart.title),
         )?;
+        // Right ends of the time range and of two buttons: each leaves room for the text right of it, or for the search field.
         writeln!(
             out,
             "<text id=\"range\" class=\"tick\" text-anchor=\"end\" x=\"{}\" y=\"22\"> </text>\n\
@@ -395,7 +396,9 @@ impl<'c> ChartWriter<'c> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct PathKey {
     paint: Paint,
+    /// Whether the boxes show several states of a task at the same times, see [`ChartBox::is_merged`].
     is_merged: bool,
+    /// Index in the names of the row.
     name: Option<u32>,
 }
 
@@ -471,11 +474,11 @@ impl Display for Ticks<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let writer = self.0;
         let (start, span) = (writer.chart.start, writer.span());
-        let room = f64::from(writer.rows_width());
-        let step = tick_step(span, room / TICK_DISTANCE);
+        let rows_width = f64::from(writer.rows_width());
+        let step = tick_step(span, rows_width / TICK_DISTANCE);
         let mut time = start.div_ceil(step).saturating_mul(step);
         while time <= writer.chart.end {
-            let x = f64::from(LEFT) + room * (time - start) as f64 / span as f64;
+            let x = f64::from(LEFT) + rows_width * (time - start) as f64 / span as f64;
             if x < f64::from(writer.width - RIGHT) - TICK_WIDTH {
                 let seconds = Seconds { time, step };
                 let (x, y) = (x + 3.0, writer.top - 6);

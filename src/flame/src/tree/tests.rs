@@ -73,7 +73,7 @@ proptest! {
     }
 
     #[test]
-    fn children_do_not_overlap_within_their_parents(given in given()) {
+    fn children_adjoin_each_other_within_their_parents(given in given()) {
         let flame = flame(&given);
         // For each ancestor of a frame: where its next child must start, and its end.
         let mut open: Vec<(u64, u64)> = Vec::new();
@@ -96,7 +96,7 @@ proptest! {
     }
 
     #[test]
-    fn growth_is_the_difference_of_self_weights(before in given(), after in given()) {
+    fn growth_is_the_difference_of_own_weights(before in given(), after in given()) {
         let (normalize, reverse) = (false, false);
         let flame = Flame::compare(&stacks(&before), &stacks(&after), FrameWidths::After, normalize, reverse);
         let (was, is) = (oracle(&before), oracle(&after));

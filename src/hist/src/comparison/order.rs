@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use super::{ComparedRow, Comparison, ComparisonMethod};
 use crate::keys::CellPadding;
 
-/// Compares rows, in perf's order: by the values of the chosen file, the periods of the baseline, whether another file has the
-/// row, the values of each file, and names.
+/// Compares rows, in perf's order: by the values of the chosen file, the periods of the baseline, whether a file other than the
+/// baseline has the row, the values of each file, and names.
 pub(super) struct RowOrder<'c> {
     pub(super) comparison: &'c Comparison,
     /// The file whose values are compared first. 0 is the baseline: it has no values, so the periods are compared first.
@@ -16,7 +16,7 @@ pub(super) struct RowOrder<'c> {
 impl RowOrder<'_> {
     pub(super) fn compare(&self, one: &ComparedRow, other: &ComparedRow) -> Ordering {
         let baseline = |row: &ComparedRow| row.period(0).unwrap_or_default();
-        // If the cycles of blocks are compared, rows have no value themselves.
+        // If cycles are compared, only the basic blocks of a row's function have values, not the row itself.
         let has_values = self.comparison.method != ComparisonMethod::Cycles;
         let by_chosen = || match self.chosen {
             file if file > 0 && has_values => self.by_chosen(one, other, file),

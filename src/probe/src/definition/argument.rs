@@ -124,7 +124,7 @@ pub(super) fn parse(word: &Word) -> Result<Argument, SyntaxError> {
             "no argument to record",
         ));
     }
-    // With the backslashes, unlike `text()`: that of an immediate value (`\5`) belongs to it.
+    // `text()` would remove backslashes, but the one of an immediate value (`\5`) is part of the value.
     let source_text = value_word.source();
     let is_variable = source_text.starts_with(|c: char| c.is_alphabetic() || c == '_');
     let value = match source_text.as_str() {

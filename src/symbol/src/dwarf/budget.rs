@@ -11,6 +11,7 @@ use super::unit::ReadUnit;
 #[derive(Debug)]
 pub struct Budget {
     limit: usize,
+    /// Memory of units and `fixed` together.
     used: AtomicUsize,
     /// Memory that is freed only with its object: decompressed sections.
     fixed: AtomicUsize,
@@ -24,7 +25,7 @@ impl Budget {
     /// The default limit in bytes.
     pub const DEFAULT_BYTES: usize = 512 << 20;
 
-    /// A limit of `limit` bytes. Units that are freed while in use are no longer counted.
+    /// A limit of `limit` bytes. A unit that is removed from its slot while it is still in use is no longer counted.
     #[must_use]
     pub fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -145,7 +146,7 @@ impl UnitSlots {
 }
 
 impl UnitSlot {
-    /// Frees the unit and returns its size.
+    /// Removes the unit and returns its size. Its memory is freed when no caller of [`UnitSlots::get`] holds it.
     fn forget(&self) -> usize {
         let mut place = self.unit.write().unwrap_or_else(PoisonError::into_inner);
         *place = None;

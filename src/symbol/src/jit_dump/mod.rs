@@ -91,8 +91,7 @@ impl JitFunction {
 }
 
 impl JitDump {
-    /// All functions in file order. A later version of the same dump starts with the same
-    /// functions.
+    /// All functions in file order. If the file is read again after it has grown, its functions start with these.
     #[must_use]
     pub fn functions(&self) -> &[JitFunction] {
         &self.functions
@@ -128,8 +127,8 @@ impl JitDump {
         (builder.finish(AddressKind::Runtime), code)
     }
 
-    /// The symbols of all functions, indexed by [`JitFunction::number`], and their code. Addresses
-    /// can't be looked up in this table.
+    /// The symbols of all functions in file order, which [`JitFunction::number`] refers to, and their code. Addresses can't be
+    /// looked up in this table.
     #[must_use]
     pub fn into_numbered(self) -> (SymbolTable, JitCode) {
         let mut symbols = PackedSymbols::default();

@@ -36,7 +36,7 @@ impl KworkColumns {
     fn first(self, times: &KworkTimes) -> f64 {
         match self {
             Self::Runtime => milliseconds(times.total),
-            // As perf does: the mean is rounded once, when it is printed.
+            // As in perf, the mean is not rounded to nanoseconds: it is only rounded when it is printed.
             Self::Delay => times.total as f64 / times.count.max(1) as f64 / 1e6,
         }
     }
