@@ -117,7 +117,7 @@ impl Config {
     }
 
     /// Returns a message for each setting that has an effect in perf's `command` but not in rperf's, and for each unknown setting
-    /// in the section `command`. If a setting is set several times, only the last time has a message.
+    /// in the section `command`. A setting that is set several times has at most one message, for the last time.
     pub(crate) fn unused(&self, command: &str) -> Vec<String> {
         let mut lines = Vec::new();
         for (index, entry) in self.entries.iter().enumerate() {

@@ -63,7 +63,7 @@ struct WorkerFold<'n, 'w> {
 }
 
 impl WorkerFold<'_, '_> {
-    /// Resolves the remaining stacks.
+    /// Resolves the stacks in `raw`, adds them to the resolved ones of `namer`, and clears `raw`.
     fn resolve(&mut self) {
         for (sample_key, key, weight) in self.raw.iter() {
             let properties = self.raw.properties(sample_key);
@@ -89,7 +89,7 @@ pub struct FoldedSamples {
 pub(crate) struct RawStacks {
     sample_keys: Interner<SampleKey>,
     properties: Interner<RawProperties>,
-    /// By encoded [`RawKey`].
+    /// By encoded [`RawKey`], the sums of the samples with that stack.
     weights: SliceMap<u8, StackWeight>,
 }
 

@@ -58,6 +58,7 @@ impl Histogram {
                     parts.push(row);
                 }
                 None => {
+                    // Only rows of the last level have call graphs; `chains` counts their samples.
                     let sum = HistogramRow {
                         graph: Vec::new(),
                         chains: 0,

@@ -17,7 +17,7 @@ use self::recordings::Recording;
 #[derive(Default)]
 struct Sum {
     samples: u64,
-    /// Sum of all addresses of all callchains.
+    /// Sum of all addresses of all callchains, modulo 2^64.
     addresses: u64,
 }
 
@@ -52,7 +52,7 @@ impl Render for Locate {
     }
 }
 
-/// Number of samples of each ring in a round, the records before a FINISHED_ROUND.
+/// Number of samples of each ring in a round. A round is the records up to a FINISHED_ROUND.
 const RING_SAMPLES: u64 = 2000;
 /// Number of samples in a round of two rings.
 const ROUND_SAMPLES: u64 = 2 * RING_SAMPLES;

@@ -103,7 +103,7 @@ impl FoundFile {
     /// # Errors
     /// Errors of open(2).
     pub fn for_reading_any_type(&self) -> io::Result<File> {
-        Ok(self.open_again(OFlags::RDONLY)?)
+        Ok(self.open_once(OFlags::RDONLY)?)
     }
 
     /// Opens the file for writing, of any type, without truncating it; opening a FIFO waits for its reader. A regular file is
@@ -112,7 +112,7 @@ impl FoundFile {
     /// # Errors
     /// Errors of open(2).
     pub fn for_writing(&self) -> io::Result<File> {
-        Ok(self.open_again(OFlags::WRONLY | OFlags::APPEND)?)
+        Ok(self.open_once(OFlags::WRONLY | OFlags::APPEND)?)
     }
 
     /// Opens a FIFO or device for reading and writing, so that opening a FIFO doesn't wait for the
@@ -121,7 +121,7 @@ impl FoundFile {
     /// # Errors
     /// Errors of open(2).
     pub fn for_reading_and_writing(&self) -> io::Result<File> {
-        Ok(self.open_again(OFlags::RDWR)?)
+        Ok(self.open_once(OFlags::RDWR)?)
     }
 
     /// Like [`FoundFile::for_reading_and_writing`], with `O_NONBLOCK`: reads and writes that would block fail.
@@ -129,16 +129,16 @@ impl FoundFile {
     /// # Errors
     /// Errors of open(2).
     pub fn for_reading_and_writing_nonblocking(&self) -> io::Result<File> {
-        Ok(self.open_again(OFlags::RDWR | OFlags::NONBLOCK)?)
+        Ok(self.open_once(OFlags::RDWR | OFlags::NONBLOCK)?)
     }
 
-    /// Opens the same file with these flags and `O_NONBLOCK`. Tries again while a lease blocks it.
+    /// Opens the same file with these flags and `O_NONBLOCK`. Tries again while a lease blocks opening.
     ///
     /// # Errors
     /// [`Refusal::Leased`], and errors of open(2).
     pub(crate) fn reopen(&self, flags: OFlags) -> io::Result<File> {
         for _ in 0..LEASE_TRIES {
-            match self.open_again(flags | OFlags::NONBLOCK) {
+            match self.open_once(flags | OFlags::NONBLOCK) {
                 // The kernel has asked the holder of a lease to release it.
                 Err(Errno::WOULDBLOCK) => sleep(LEASE_WAIT),
                 other => return Ok(other?),
@@ -147,7 +147,8 @@ impl FoundFile {
         Err(Refusal::Leased.into())
     }
 
-    fn open_again(&self, flags: OFlags) -> Result<File, Errno> {
+    /// Opens the same file with these flags, in one attempt. Without `O_NONBLOCK`, it waits while a lease blocks opening.
+    fn open_once(&self, flags: OFlags) -> Result<File, Errno> {
         let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
         match openat(CWD, proc_link(&self.file), flags, Mode::empty()) {
             Err(Errno::NOENT) => self.open_by_path(flags),

@@ -97,14 +97,13 @@ mod tests {
             on,
         };
         let switches = [switch(0, true), switch(0, false), switch(60_000, true)];
-        // From here on, `switches` is the schedule.
-        let mut switches = schedule(&switches, None);
-        assert_eq!(switches.timeout(), 0);
+        let mut planned = schedule(&switches, None);
+        assert_eq!(planned.timeout(), 0);
         let mut reported = ReportedSwitches(Vec::new());
-        assert_eq!(switches.apply_due(&[], &mut reported).unwrap(), Some(false));
-        assert_eq!(switches.apply_due(&[], &mut reported).unwrap(), None);
+        assert_eq!(planned.apply_due(&[], &mut reported).unwrap(), Some(false));
+        assert_eq!(planned.apply_due(&[], &mut reported).unwrap(), None);
         assert_eq!(reported.0, [true, false]);
-        assert!((1..=60_000).contains(&switches.timeout()));
+        assert!((1..=60_000).contains(&planned.timeout()));
         assert_eq!(schedule(&[], None).timeout(), -1);
     }
 

@@ -99,8 +99,8 @@ impl TableBuilder {
     /// after its start. `separates(a, b)` returns whether the symbols at two positions are in different regions.
     pub(crate) fn fix_ends(&mut self, separates: impl Fn(u32, u32) -> bool) {
         self.merge();
-        // Symbols before this position have their final ends. Some still have no size, since another symbol follows at their
-        // start: perf drops these duplicates in favor of one with a size.
+        // Symbols before this position have their final ends, even those without size: another symbol followed at the same
+        // start, and perf drops such duplicates in favor of one with a size.
         let first_new = self.fixed;
         self.fixed = self.len();
         for pair in self.sorted.windows(2) {
@@ -240,38 +240,38 @@ impl TableBuilder {
         }
     }
 
-    /// Calls `each` for each address, ascending, with the positions of two groups of symbols: those added before duplicates were
-    /// last dropped, of which perf keeps one, and those added later, all of which are kept.
+    /// Calls `each` for each address, ascending, with the positions of its symbols in two slices: those added before duplicates
+    /// were last dropped, of which perf keeps one, and those added later, all of which are kept.
     fn for_each_address(&self, mut each: impl FnMut(&[u32], &[u32])) {
         let compared = self.compared();
         let start = |position: &u32| self.symbols.start(*position);
-        for group in self.sorted.chunk_by(|a, b| start(a) == start(b)) {
-            let duplicates = group.partition_point(|position| *position < compared);
-            let (duplicates, others) = group.split_at(duplicates);
+        for same_start in self.sorted.chunk_by(|a, b| start(a) == start(b)) {
+            let duplicate_count = same_start.partition_point(|position| *position < compared);
+            let (duplicates, others) = same_start.split_at(duplicate_count);
             each(duplicates, others);
         }
     }
 
-    /// Returns `tables` finished tables of run-time addresses, for symbols that don't overlap. `table_of` returns the index of
+    /// Returns `count` finished tables of run-time addresses, for symbols that don't overlap. `table_of` returns the index of
     /// the table for the symbol at a position.
     pub(crate) fn finish_separately(
         mut self,
-        tables: usize,
+        count: usize,
         table_of: impl Fn(u32) -> usize,
     ) -> Vec<SymbolTable> {
         self.merge();
         self.names.shrink();
-        let compared = ComparedNames {
+        let compared_names = ComparedNames {
             names: &self.names,
             demangle: self.demangle,
         };
         let ignore_dropped = |_: usize, _: usize| {};
-        let mut tables = vec![PackedSymbols::default(); tables];
+        let mut tables = vec![PackedSymbols::default(); count];
         self.for_each_address(|duplicates, others| {
             let symbols = duplicates.iter().filter_map(|at| self.symbols.get(*at));
             let kept = match duplicates {
                 [] | [_] => 0,
-                _ => compared.kept(symbols, ignore_dropped),
+                _ => compared_names.kept(symbols, ignore_dropped),
             };
             for position in duplicates.get(kept).into_iter().chain(others) {
                 if let Some(table) = tables.get_mut(table_of(*position))
@@ -316,8 +316,11 @@ mod tests {
     /// Symbols as perf keeps them: every list sorted, duplicates dropped at once.
     #[derive(Default)]
     struct EagerTable {
+        /// All symbols with their names, in order of insertion.
         all: Vec<(Symbol, String)>,
+        /// Indices in `all` of the symbols that were not dropped, sorted by start.
         live: Vec<usize>,
+        /// The changes of perf's search tree.
         changes: Vec<TreeChange>,
     }
 
@@ -389,6 +392,7 @@ mod tests {
         }
     }
 
+    /// A name with 0 to 2 leading underscores: of duplicates, perf prefers those with fewer.
     fn name(number: usize) -> String {
         format!("{}{number}", &"__"[..number % 3])
     }
@@ -433,7 +437,7 @@ mod tests {
             push(&mut builder, &rest);
             eager.insert(&rest);
             let table = builder.finish(AddressKind::Runtime);
-            // No symbol of `new_symbol` ends after 290 + 25.
+            // No symbol starts after 290, and none that is created with a size ends after 290 + 25.
             for address in 0..320 {
                 let found = table.find(address).map(|at| table.name(at).into_owned());
                 prop_assert_eq!(found.as_deref(), eager.find(address), "{}", address);

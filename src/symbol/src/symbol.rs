@@ -74,9 +74,9 @@ pub(crate) struct PackedSymbols {
 #[derive(Debug, Clone, Copy)]
 struct PackedSymbol {
     start: u64,
-    /// From the lowest bit: the size in bytes (26 bits); [`IS_LONG`] (1), with which the index of the size in
-    /// [`PackedSymbols::long`] replaces it; type and name form (3); binding (2). If type and name form are [`GROUP`], the number
-    /// of a group replaces the size.
+    /// From the lowest bit: the size in bytes (26 bits), [`IS_LONG`] (1), type and name form (3), binding (2). If [`IS_LONG`] is
+    /// set, the lowest 26 bits are the index of the size in [`PackedSymbols::long`]. If type and name form are [`GROUP`], these
+    /// bits are the number of a group.
     bits: u32,
     name: NameAt,
 }

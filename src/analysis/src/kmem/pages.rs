@@ -179,12 +179,12 @@ pub struct PageStatistics {
     page_size: PageSize,
     /// Whether freed pages are subtracted from the rows.
     live_only: bool,
-    /// The live pages, each with the index in `keys` of the caller of its latest allocation.
+    /// The live pages, each with the index in `caller_keys` of the caller of its latest allocation.
     live: FxHashMap<u64, u32>,
-    /// For each key of a caller, its index in `keys`, which is its number.
-    numbers: FxHashMap<PageKey, u32>,
+    /// For each key of a caller, its index in `caller_keys`, which is its number.
+    caller_numbers: FxHashMap<PageKey, u32>,
     /// The keys of callers: a live page needs only the index of its key.
-    keys: Vec<PageKey>,
+    caller_keys: Vec<PageKey>,
     /// Rows by page, if requested.
     pages: Option<FxHashMap<PageKey, PageRow>>,
     callers: FxHashMap<PageKey, PageRow>,
@@ -256,7 +256,7 @@ impl PageStatistics {
             .or_insert_with(|| flags.to_string());
         let site = allocation.call_site;
         let caller = allocation.key(site);
-        let number = self.number(caller);
+        let number = self.caller_number(caller);
         self.live.insert(page, number);
         let pages = self.pages.as_mut().map(|rows| (rows, page));
         for (rows, address) in pages.into_iter().chain([(&mut self.callers, site)]) {
@@ -271,10 +271,10 @@ impl PageStatistics {
         *self.orders.entry(class).or_default() += 1;
     }
 
-    /// Returns the index in `keys` of a key of callers, which is added if it is new.
-    fn number(&mut self, key: PageKey) -> u32 {
-        let keys = &mut self.keys;
-        *self.numbers.entry(key).or_insert_with(|| {
+    /// Returns the index in `caller_keys` of a key of callers, which is added if it is new.
+    fn caller_number(&mut self, key: PageKey) -> u32 {
+        let keys = &mut self.caller_keys;
+        *self.caller_numbers.entry(key).or_insert_with(|| {
             keys.push(key);
             u32::try_from(keys.len() - 1).unwrap_or(u32::MAX)
         })
@@ -290,7 +290,7 @@ impl PageStatistics {
         if !self.live_only {
             return;
         }
-        let Some(caller) = self.keys.get(number as usize).copied() else {
+        let Some(caller) = self.caller_keys.get(number as usize).copied() else {
             return;
         };
         let class = (caller.order, caller.migrate_type);
@@ -377,11 +377,11 @@ impl PageAllocation {
     }
 }
 
-/// Compares by the first of `keys` that differs; `orders` are the results of comparisons, not orders of allocations.
+/// Compares by the first of `keys` that differs.
 fn compare(keys: &[PageSortKey], left: &PageRow, right: &PageRow) -> Ordering {
-    let mut orders = keys.iter().map(|key| key.compare(left, right));
-    orders
-        .find(|order| order.is_ne())
+    let mut comparisons = keys.iter().map(|key| key.compare(left, right));
+    comparisons
+        .find(|result| result.is_ne())
         .unwrap_or(Ordering::Equal)
 }
 

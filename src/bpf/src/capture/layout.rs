@@ -1,5 +1,6 @@
-//! Layouts of the values of BPF maps (the plans, which list the memory to copy at the begin or the return of one system call, and
-//! the buffers), and of the records. Offsets and sizes are in bytes.
+//! Layouts of the values of two BPF maps, and of the records. A plan lists the memory to copy at the begin or at the return of
+//! one system call. A buffer, one for each CPU, has the registers of a call and the record so far. Offsets and sizes are in
+//! bytes.
 
 use rperf_syscalls::captured_record;
 
@@ -56,13 +57,13 @@ pub(super) mod buffer {
     pub(in super::super) const RECORD: i16 = 376;
     /// No segment begins beyond this offset in the record, except one with the state `IS_MORE`.
     pub(in super::super) const SEGMENT_START_LIMIT: i32 = 16384;
-    /// The maximum size of the data of a segment.
+    /// The maximum size of the data of a segment. The longest texts, such as paths, need 4098: 4096 and two more (see `encode`).
     pub(in super::super) const MAX_SEGMENT_DATA: i32 = 4200;
     /// The maximum size of a record: up to `SEGMENT_START_LIMIT`, then a segment with its padding, and a segment `IS_MORE`, which
     /// has no data.
     pub(in super::super) const MAX_RECORD_SIZE: i32 =
         SEGMENT_START_LIMIT + 2 * super::record::DATA as i32 + MAX_SEGMENT_DATA + 7;
-    /// The size of the buffer. The last 17 bytes are unused; with them, it is a multiple of 8.
+    /// The size of the buffer. The last 17 bytes are unused: with them (or with 1), it is a multiple of 8.
     pub(in super::super) const BUFFER_SIZE: i32 = RECORD as i32 + MAX_RECORD_SIZE + 17;
 }
 

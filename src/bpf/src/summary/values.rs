@@ -24,7 +24,7 @@ pub(super) mod call {
 pub(super) const BUCKET_COUNT: i32 = 336;
 /// Binary logarithm of the number of buckets of each power of two.
 pub(super) const SUB_BITS: u32 = 3;
-/// The end of the last bucket, in ns (about 5 hours). Longer durations are counted in the last bucket, too.
+/// The longest duration of the last bucket, in ns (about 5 hours). Longer ones are counted in the last bucket, too.
 pub(super) const LAST_BUCKET_END: u64 = (1 << 44) - 1;
 /// The size of a value of the map `CALLS`, in bytes: 4 for each bucket, from `call::BUCKETS` on.
 pub(super) const CALL_SIZE: usize = 88 + 4 * BUCKET_COUNT as usize;
