@@ -95,7 +95,7 @@ pub struct MemoryRow<'m> {
     pub count: u64,
 }
 
-/// Counts samples by region.
+/// Counts samples by region. Samples without a physical address are skipped.
 pub struct PhysicalCounts<'m, 'r, 'w> {
     memory: &'m PhysicalMemory,
     filter: &'r SampleCriteria,
@@ -104,7 +104,7 @@ pub struct PhysicalCounts<'m, 'r, 'w> {
     counts: Vec<u64>,
     /// Samples whose address is in no region.
     pub unknown: u64,
-    /// The position by time and the event of the earliest sample that the filter accepts. Samples come in the order of the file.
+    /// The position by time and the event of the earliest counted sample. Samples come in the order of the file.
     first: Option<(Order, EventIndex)>,
 }
 
@@ -126,7 +126,7 @@ impl<'m, 'r, 'w> PhysicalCounts<'m, 'r, 'w> {
         }
     }
 
-    /// The event of the first sample that the filter accepts.
+    /// The event of the first counted sample.
     #[must_use]
     pub fn first_event(&self) -> Option<EventIndex> {
         self.first.map(|(_, event)| event)
@@ -186,10 +186,12 @@ impl Fold for PhysicalCounts<'_, '_, '_> {
         if !self.filter.accepts(sample, self.resolver) {
             return;
         }
+        // Another event of the recording may not record the field.
+        let Some(address) = sample.wire.phys_addr else {
+            return;
+        };
         let this = (sample.order, sample.event);
         self.first = Some(self.first.map_or(this, |first| first.min(this)));
-        // A sample without the field, of an event that does not record it, counts at address 0.
-        let address = sample.wire.phys_addr.unwrap_or_default();
         let index = self.memory.find(address);
         match index.and_then(|index| self.counts.get_mut(index)) {
             Some(count) => *count += 1,

@@ -1,6 +1,5 @@
 //! Analyses of whole recordings in memory.
 
-#[expect(dead_code, reason = "other tests use `attr` and `new`")]
 #[path = "../../../replay/tests/replay/file.rs"]
 mod file;
 #[expect(
@@ -11,6 +10,7 @@ mod file;
 mod longest_wait;
 mod machines;
 mod order;
+mod physical_memory;
 mod recording;
 mod sched_antagonists;
 mod sched_latency;
