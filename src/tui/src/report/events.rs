@@ -33,7 +33,12 @@ impl ReportScreen {
             Some(table) => {
                 let live_count = table.live.as_ref().map(|live| live.sample_count);
                 let samples = short_count(live_count.unwrap_or(table.histogram.total().samples));
-                Line::from(Span::raw(format!("{samples:>8}{}", table.name)))
+                // With its unit, or the blank without one, the number takes 8 columns.
+                Line::from(Span::raw(format!(
+                    "{:>7} {}",
+                    samples.trim_end(),
+                    table.name
+                )))
             }
             None => Line::default(),
         };

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
+use rperf_hist::ColumnSum;
+
 use super::*;
 use crate::{
     BrowserRequest, Input, InputResult, ReaderMessage, ReportScreen, ReportTable, ReportTables,
@@ -51,6 +53,33 @@ fn a_single_table_replaces_the_last_of_several() {
     // Events without samples are left out: the report of `top` may have fewer tables than before.
     screen.message(&report(&["cycles"]));
     assert!(drawn(&mut screen, 60, 10)[0].contains("'cycles'"));
+}
+
+#[test]
+fn counts_and_names_of_the_event_menu_are_separated() {
+    let (mut screen, _requests) = screen();
+    let table = |name: &str, samples| {
+        let mut table = ReportTable {
+            name: name.to_owned(),
+            ..ReportTable::default()
+        };
+        table.histogram.totals = vec![ColumnSum {
+            samples,
+            ..ColumnSum::default()
+        }];
+        table
+    };
+    let tables = vec![table("cycles", 12_345), table("faults", 11)];
+    screen.message(&ReaderMessage::Report {
+        report: Arc::new(ReportTables {
+            tables,
+            ..ReportTables::default()
+        }),
+        // The report is complete.
+        partial: None,
+    });
+    let lines = drawn(&mut screen, 60, 10);
+    assert_eq!(lines[1..3], ["    12K cycles", "     11 faults"]);
 }
 
 #[test]
