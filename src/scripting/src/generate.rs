@@ -91,12 +91,10 @@ pub fn python_script<'t>(tracepoints: impl IntoIterator<Item = &'t Tracepoint>) 
 fn handler(tracepoint: &Tracepoint) -> String {
     let event = tracepoint.name().replacen(':', "__", 1);
     let function = identifier(&event);
-    let fields: Vec<(&Field, String)> = tracepoint
-        .format
-        .fields
-        .iter()
-        .map(|field| (field, parameter(&field.name)))
-        .collect();
+    let fields = &tracepoint.format.fields;
+    let is_taken =
+        |name: &str| KEYWORDS.contains(&name) || PARAMETERS.contains(&name) || name == SAMPLE;
+    let fields: Vec<(&Field, String)> = fields.iter().zip(parameters(fields, is_taken)).collect();
     let of_fields = fields.iter().map(|(_, parameter)| parameter.as_str());
     let names: Vec<&str> = PARAMETERS
         .into_iter()
@@ -165,11 +163,17 @@ pub(crate) fn value(
     }
 }
 
-/// The name of a field's parameter.
-fn parameter(name: &str) -> String {
-    let name = identifier(name);
-    let is_taken = KEYWORDS.contains(&&*name) || PARAMETERS.contains(&&*name) || name == SAMPLE;
-    if is_taken { name + "_" } else { name }
+/// Returns the names of the fields' parameters, each an identifier of its own that is not taken. `_` is appended to make it so.
+pub(crate) fn parameters(fields: &[Field], is_taken: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut names: Vec<String> = Vec::with_capacity(fields.len());
+    for field in fields {
+        let mut name = identifier(&field.name);
+        while is_taken(&name) || names.contains(&name) {
+            name.push('_');
+        }
+        names.push(name);
+    }
+    names
 }
 
 /// The name with `_` for each character that is not an ASCII letter or digit, and before a leading digit.
@@ -199,6 +203,26 @@ mod tests {
         \tfield:char text[16];\toffset:12;\tsize:16;\tsigned:0;\n\
         \tfield:unsigned int vec;\toffset:28;\tsize:4;\tsigned:0;\n\n\
         print fmt: \"%s\", __print_symbolic(REC->vec, { 0, \"HI\" }, { 1, \"TIMER\" })\n";
+
+    #[test]
+    fn parameters_have_names_of_their_own() {
+        let format = String::from_utf8_lossy(FORMAT).into_owned();
+        let fields = "\tfield:int in_;\toffset:32;\tsize:4;\tsigned:1;\n\nprint fmt:";
+        let format = format.replace("\nprint fmt:", fields);
+        let abi = Abi {
+            endian: Endian::Little,
+            long_size: 8,
+        };
+        let tracepoint = Tracepoint::parse("sys", format.as_bytes(), abi).unwrap();
+        let text = python_script([&tracepoint]);
+        for part in [
+            "common_callchain, in_, text, vec, in__, perf_sample_dict):\n",
+            "\"in=%d, text=%s, vec=%s, in_=%d\" % (in_, text, ",
+            ", vec), in__,))",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
 
     #[test]
     fn handlers_have_the_fields_of_their_events() {

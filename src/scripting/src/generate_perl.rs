@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use rperf_tracepoint::Tracepoint;
 
-use crate::generate::{PARAMETERS, conversion, identifier, value};
+use crate::generate::{PARAMETERS, conversion, identifier, parameters, value};
 
 /// The beginning of the script, up to the first handler.
 const START: &str = r#"# Handlers for the events of a recording, written by script -g perl: a template for your own script.
@@ -70,21 +70,22 @@ fn handler(tracepoint: &Tracepoint) -> String {
     // The name of the event's handler in perf: `system::name`.
     let event = tracepoint.name().replacen(':', "::", 1);
     let fields = &tracepoint.format.fields;
-    let of_fields = fields.iter().map(|field| parameter(&field.name));
+    let of_fields = parameters(fields, |name| PARAMETERS.contains(&name));
+    let of_fields: Vec<String> = of_fields.iter().map(|name| format!("${name}")).collect();
     let common = PARAMETERS.map(|name| format!("${name}"));
-    let parameters: Vec<String> = common.into_iter().chain(of_fields).collect();
+    let parameters: Vec<&str> = common
+        .iter()
+        .chain(&of_fields)
+        .map(String::as_str)
+        .collect();
     let formats: Vec<String> = fields
         .iter()
         .map(|field| format!("{}=%{}", field.name, conversion(tracepoint, field)))
         .collect();
     let values: String = fields
         .iter()
-        .map(|field| {
-            format!(
-                ", {}",
-                value(tracepoint, field, &parameter(&field.name), &event)
-            )
-        })
+        .zip(&of_fields)
+        .map(|(field, parameter)| format!(", {}", value(tracepoint, field, parameter, &event)))
         .collect();
     let name = event.split("::").map(identifier).collect::<Vec<_>>();
     let name = name.join("::");
@@ -110,15 +111,6 @@ fn handler(tracepoint: &Tracepoint) -> String {
     text
 }
 
-/// The variable of a field; with `_` appended if a common parameter has that name.
-fn parameter(name: &str) -> String {
-    let name = identifier(name);
-    match PARAMETERS.contains(&name.as_str()) {
-        true => format!("${name}_"),
-        false => format!("${name}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use rperf_tracepoint::Abi;
@@ -130,7 +122,8 @@ mod tests {
         \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\
         \tfield:int context;\toffset:8;\tsize:4;\tsigned:1;\n\
         \tfield:char text[16];\toffset:12;\tsize:16;\tsigned:0;\n\
-        \tfield:unsigned int vec;\toffset:28;\tsize:4;\tsigned:0;\n\n\
+        \tfield:unsigned int vec;\toffset:28;\tsize:4;\tsigned:0;\n\
+        \tfield:int context_;\toffset:32;\tsize:4;\tsigned:1;\n\n\
         print fmt: \"%s\", __print_symbolic(REC->vec, { 0, \"HI\" }, { 1, \"TIMER\" })\n";
 
     #[test]
@@ -143,9 +136,9 @@ mod tests {
         let text = perl_script([&tracepoint]);
         for part in [
             "sub sys::own_event\n{\n    my ($event_name, $context, ",
-            "$common_callchain, $context_, $text, $vec) = @_;\n",
-            "printf(\"context=%d, text=%s, vec=%s\\n\", $context_, $text, \
-             symbol_str(\"sys::own-event\", \"vec\", $vec));\n",
+            "$common_callchain, $context_, $text, $vec, $context__) = @_;\n",
+            "printf(\"context=%d, text=%s, vec=%s, context_=%d\\n\", $context_, $text, \
+             symbol_str(\"sys::own-event\", \"vec\", $vec), $context__);\n",
             "    *{\"sys::own-event\"} = \\&sys::own_event;\n",
         ] {
             assert!(text.contains(part), "{text}");
