@@ -49,18 +49,23 @@ pub fn read(text: impl BufRead) -> io::Result<Result<Stacks, Error>> {
 /// Splits a line into stack and weight; `None` without a non-negative weight. Fractions, which some tools write, are rounded.
 fn split(line: &str) -> Option<(&str, u64)> {
     let (stack, word) = line.rsplit_once(char::is_whitespace)?;
-    let number: f64 = word.parse().ok()?;
-    let number = (number.is_finite() && number >= 0.0).then_some(number)?;
-    // Integers are parsed again, as `u64`: large ones are not exact as `f64`.
-    let weight = word.parse().unwrap_or(number.round() as u64);
+    let weight = weight(word)?;
     let stack = stack.trim_end();
     // Differential text has two weights; the first one is not part of the stack.
     match stack.rsplit_once(char::is_whitespace) {
-        Some((frames, earlier)) if earlier.parse::<u64>().is_ok() => {
+        Some((frames, earlier)) if self::weight(earlier).is_some() => {
             Some((frames.trim_end(), weight))
         }
         _ => Some((stack, weight)),
     }
+}
+
+/// Parses a weight; `None` unless it is a non-negative number.
+fn weight(word: &str) -> Option<u64> {
+    let number: f64 = word.parse().ok()?;
+    let number = (number.is_finite() && number >= 0.0).then_some(number)?;
+    // Integers are parsed again, as `u64`: large ones are not exact as `f64`.
+    Some(word.parse().unwrap_or(number.round() as u64))
 }
 
 /// Writes the stacks sorted by their text; weights of equal text are summed up. A line that would begin with `#` begins with
@@ -145,8 +150,9 @@ mod tests {
 
     #[test]
     fn other_tools_forms_are_understood() {
-        let stacks = parse("# comment\n\n a;b 2.6 \r\na;b 1 5\na;c x 4\n").expect("folded text");
-        assert_eq!(text(&stacks, WITH_MARKS), "a;b 8\na;c x 4\n");
+        let stacks = parse("# comment\n\n a;b 2.6 \r\na;b 1 5\na;b 1.5 2.4\na;c x 4\n")
+            .expect("folded text");
+        assert_eq!(text(&stacks, WITH_MARKS), "a;b 10\na;c x 4\n");
     }
 
     #[test]
