@@ -199,8 +199,11 @@ pub fn write_json(
         "scope": status.scope,
         "samples_per_second": rounded(status.samples_per_second),
         "kernel_percent": rounded(status.kernel_percent),
+        "exact_percent": rounded(status.exact_percent),
         "lost": status.lost.0,
         "lost_total": status.lost.1,
+        "damaged": status.damaged.0,
+        "damaged_total": status.damaged.1,
         "own_cpu_percent": rounded(interval.own_cpu),
         "period": total.period,
         "rows": rows,
@@ -293,5 +296,45 @@ mod tests {
             status.to_string(),
             "   PerfTop: 1234567 irqs/sec  kernel:100.0%  exact:  0.0% lost: 3/12 drop: 0/0 [1 cs],  (all, 2 CPUs)"
         );
+    }
+
+    #[test]
+    fn json_has_all_numbers_of_the_status_line() {
+        let status = IntervalStatus {
+            samples_per_second: 114.4,
+            kernel_percent: 2.63,
+            exact_percent: 12.5,
+            lost: (3, 12),
+            damaged: (1, 2),
+            event: EventLabel {
+                name: "cs",
+                rate: None,
+            },
+            scope: "all, 2 CPUs",
+        };
+        let interval = JsonInterval {
+            time: 7,
+            status: &status,
+            own_cpu: 0.5,
+        };
+        let limits = RowLimits {
+            max_rows: 1,
+            min_samples: 0,
+            screen: None,
+        };
+        let mut out = Vec::new();
+        write_json(&mut out, &interval, &Histogram::default(), limits).unwrap();
+        let object: Value = serde_json::from_slice(&out).unwrap();
+        for (name, number) in [
+            ("samples_per_second", 114.4),
+            ("kernel_percent", 2.63),
+            ("exact_percent", 12.5),
+            ("lost", 3.0),
+            ("lost_total", 12.0),
+            ("damaged", 1.0),
+            ("damaged_total", 2.0),
+        ] {
+            assert_eq!(object[name].as_f64(), Some(number), "{name}");
+        }
     }
 }
