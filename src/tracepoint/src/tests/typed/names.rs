@@ -49,8 +49,8 @@ proptest! {
         for (name, field, before, after) in NAMED {
             for tracepoint in variants(name) {
                 // Values of 31 bits, which are not negative in a signed field.
-                for value in [bits, small, 1 << (bits % 31), 0] {
-                    let raw = raw(&tracepoint, &[(field, Content::Number((value >> 1).into()))]);
+                for value in [bits >> 1, small, 1 << (bits % 31), 0] {
+                    let raw = raw(&tracepoint, &[(field, Content::Number(value.into()))]);
                     let expected = text_between(&tracepoint, &raw, before, after);
                     prop_assert_eq!(name_of_value(&tracepoint, &raw), expected);
                 }
