@@ -251,6 +251,15 @@ fn a_failure_shows_details_and_decides_the_status() {
 }
 
 #[test]
+fn the_list_lacks_skipped_tests() {
+    let scratch = Scratch::new();
+    let listed = rperf(&scratch, "test list --skip 2 1 2 3");
+    let numbers = listed.stdout.lines().map(|line| &line[..4]);
+    assert_eq!(numbers.collect::<Vec<_>>(), ["  1:", "  3:"], "{listed:?}");
+    assert_eq!(rperf(&scratch, "test list --skip 0").status, 129);
+}
+
+#[test]
 fn unknown_tests_and_conflicts_are_refused() {
     let scratch = Scratch::new();
     for (line, message) in [

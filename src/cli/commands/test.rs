@@ -83,7 +83,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     }
     let skipped = matches.get_one::<String>("skip").map(String::as_str);
     match words.split_first() {
-        Some((first, rest)) if first == "list" => list(rest, context),
+        Some((first, rest)) if first == "list" => list(rest, skipped, context),
         _ => run_tests(&selection::select(&words, skipped)?, matches, context),
     }
 }
@@ -105,13 +105,15 @@ fn check_conflicts(matches: &ArgMatches, is_workload: bool) -> Result<(), CliErr
     }
 }
 
-/// Prints the numbers and names of the selected tests.
-fn list(words: &[String], context: &Context) -> Result<ExitStatus, CliError> {
-    // --skip only applies to tests that are run.
-    let skipped = None;
-    let tests = selection::select(words, skipped)?;
+/// Prints the numbers and names of the selected tests, except those of `--skip`.
+fn list(
+    words: &[String],
+    skipped: Option<&str>,
+    context: &Context,
+) -> Result<ExitStatus, CliError> {
+    let tests = selection::select(words, skipped)?.into_iter();
     let mut out = context.stdout();
-    for test in tests {
+    for test in tests.filter(|test| !test.is_skipped) {
         writeln!(out, "{:3}: {}", test.number, test.case.name)?;
     }
     out.flush()?;
