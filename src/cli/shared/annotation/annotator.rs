@@ -131,10 +131,10 @@ impl<'a, 'w> Annotator<'a, 'w> {
         match table.functions.iter().find(is_wanted) {
             Some(function) => Ok((table, function)),
             None => {
-                let names = table.functions.iter().map(name);
+                let names = table.functions.iter().map(name).collect();
                 Err(missing_code::no_samples_in(
                     &shown.symbol,
-                    names,
+                    &[names],
                     &"the recording",
                 ))
             }

@@ -55,11 +55,15 @@ pub(crate) fn choose(
     let name = |function: &SampledFunction| resolver.symbol_name(function.symbol);
     if let Some(symbol) = &request.symbol {
         let is_named = |function: &SampledFunction| symbol == name(function);
-        let candidates = tables.iter().flat_map(|table| &table.functions);
-        if !candidates.clone().any(is_named) {
+        let mut candidates = tables.iter().flat_map(|table| &table.functions);
+        if !candidates.any(is_named) {
+            let names = tables
+                .iter()
+                .map(|table| table.functions.iter().map(name).collect());
+            let names: Vec<_> = names.collect();
             return Err(missing_code::no_samples_in(
                 symbol,
-                candidates.map(name),
+                &names,
                 &input.path.display(),
             ));
         }

@@ -20,16 +20,15 @@ const MAX_FUNCTIONS: usize = 8;
 /// The maximum number of objects named in an error.
 const MAX_OBJECTS: usize = 3;
 
-/// Returns the error for a requested function without samples. `names` are those of functions with samples: event by event (or
-/// group by group), the hottest function of each first. `recording` is what the message calls the recording.
-pub(crate) fn no_samples_in<'n>(
+/// Returns the error for a requested function without samples. `names` are those of functions with samples, by event or
+/// group, the hottest function of each first. `recording` is what the message calls the recording.
+pub(crate) fn no_samples_in(
     symbol: &str,
-    names: impl Iterator<Item = &'n str>,
+    names: &[Vec<&str>],
     recording: &dyn Display,
 ) -> CliError {
-    let mut names: Vec<&str> = names.collect();
-    let near = nearest(symbol, names.iter().copied());
-    names.truncate(MAX_FUNCTIONS);
+    let near = nearest(symbol, names.iter().flatten().copied());
+    let names = hottest(names);
     let mut error = CliError::message(1, format!("{recording}: no samples in '{symbol}'"));
     if Path::new(symbol).is_file() {
         error = error.hint(format!("-i {symbol} reads this file"));
@@ -40,6 +39,23 @@ pub(crate) fn no_samples_in<'n>(
         true => error.hint("no function has samples"),
         false => error.hint(format!("most samples are in: {}", names.join(", "))),
     }
+}
+
+/// Returns the names of the hottest functions: the first of each event, then the second of each, and so on, without repetition.
+fn hottest<'n>(names: &[Vec<&'n str>]) -> Vec<&'n str> {
+    let longest = names.iter().map(Vec::len).max().unwrap_or_default();
+    let ranked =
+        (0..longest).flat_map(|rank| names.iter().filter_map(move |names| names.get(rank)));
+    let mut hottest: Vec<&str> = Vec::new();
+    for name in ranked {
+        if hottest.len() == MAX_FUNCTIONS {
+            break;
+        }
+        if !hottest.contains(name) {
+            hottest.push(name);
+        }
+    }
+    hottest
 }
 
 /// Returns the error for a recording without samples, or without samples in functions with symbols.
@@ -157,5 +173,17 @@ impl MissingCode {
             lines.push((line, hint));
         }
         lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_name_functions_of_all_events_once() {
+        let of_cycles = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+        let names = [of_cycles.to_vec(), vec!["b", "x"], Vec::new()];
+        assert_eq!(hottest(&names), ["a", "b", "x", "c", "d", "e", "f", "g"]);
     }
 }
