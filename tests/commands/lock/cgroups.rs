@@ -86,11 +86,11 @@ fn missing_cgroups_and_excluded_options_are_refused() {
         ("-G no/such", "-G: there is no cgroup 'no/such'"),
         (
             "-g -l",
-            "-o and --lock-cgroup exclude -t, -l and each other",
+            "--lock-cgroup excludes -t, -l and -o; -o excludes -l",
         ),
         (
             "-g -o",
-            "-o and --lock-cgroup exclude -t, -l and each other",
+            "--lock-cgroup excludes -t, -l and -o; -o excludes -l",
         ),
         ("--holders -G x", "--holders and -G exclude each other"),
     ] {

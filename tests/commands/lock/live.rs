@@ -218,7 +218,7 @@ fn invalid_options_and_combinations_are_refused() {
         ("lock contention -a -i x true", "-i reads a recording"),
         (
             "lock contention -b -o -l true",
-            "-o and --lock-cgroup exclude -t, -l and each other",
+            "--lock-cgroup excludes -t, -l and -o; -o excludes -l",
         ),
         (
             "lock contention -b -G no/such true",

@@ -333,7 +333,7 @@ fn table(matches: &ArgMatches) -> Result<(LockAggregation, ContentionTable), Cli
         }
         _ => {
             return Err(CliError::usage(
-                "-o and --lock-cgroup exclude -t, -l and each other",
+                "--lock-cgroup excludes -t, -l and -o; -o excludes -l",
             ));
         }
     })

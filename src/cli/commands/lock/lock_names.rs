@@ -1,7 +1,7 @@
 //! Names of locks of the kernel: those of variables, and of locks that BPF programs recognize. Selection by name or address
 //! (`-L`).
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead, BufReader};
 use std::ops::Range;
 use std::path::Path;
 
@@ -203,7 +203,7 @@ pub(super) fn live_filter(
                     .hint("-L also takes addresses, which 'lock contention -l' shows"));
             }
             None => {
-                let ranges = symbol_addresses(word, context);
+                let ranges = variable_addresses(word, context);
                 if ranges.is_empty() {
                     return Err(unknown(word, "of the running kernel"));
                 }
@@ -233,27 +233,33 @@ fn unknown(name: &str, of_kernel: &str) -> CliError {
 struct ListedSymbol {
     address: u64,
     is_variable: bool,
-    /// Whether it has the name that is looked for.
+    /// Whether it is a variable with the name that is looked for.
     is_wanted: bool,
 }
 
-/// Returns the ranges of the running kernel's symbols with this name, of any type. Each extends to the next symbol, or is one
-/// byte if not all variables are listed. None if the kernel hides addresses from this user.
-fn symbol_addresses(name: &str, context: &Context) -> Vec<(u64, u64)> {
+/// Returns the ranges of the running kernel's variables with this name. None if the kernel hides addresses from this user.
+fn variable_addresses(name: &str, context: &Context) -> Vec<(u64, u64)> {
     let files = SystemFiles::new(context.buildid_dir());
-    let Ok(listing) = files.open(Path::new("/proc/kallsyms")) else {
-        return Vec::new();
-    };
-    let lines = BufReader::new(listing).lines().map_while(Result::ok);
+    match files.open(Path::new("/proc/kallsyms")) {
+        Ok(listing) => variables_in(BufReader::new(listing), name),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// Returns the ranges of the variables with this name in text of `/proc/kallsyms`. Each extends to the next symbol, or is one byte
+/// if not all variables are listed.
+fn variables_in(listing: impl BufRead, name: &str) -> Vec<(u64, u64)> {
+    let lines = listing.lines().map_while(Result::ok);
     let symbols = lines.filter_map(|line| {
         let mut words = line.split_whitespace();
         let (address, kind, symbol) = (words.next()?, words.next()?, words.next()?);
         let address = u64::from_str_radix(address, 16).ok();
         let address = address.filter(|address| *address != 0)?;
+        let is_variable = matches!(kind, "B" | "b" | "D" | "d");
         Some(ListedSymbol {
             address,
-            is_variable: matches!(kind, "B" | "b" | "D" | "d"),
-            is_wanted: symbol == name,
+            is_variable,
+            is_wanted: is_variable && symbol == name,
         })
     });
     let mut symbols: Vec<ListedSymbol> = symbols.collect();
@@ -270,4 +276,24 @@ fn symbol_addresses(name: &str, context: &Context) -> Vec<(u64, u64)> {
         (start, end)
     });
     ranges.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_functions_are_no_variables() {
+        let listing = "ffffffff81000000 T outer\nffffffff81000100 t inner\nffffffff82000000 D lock\nffffffff82000010 b inner\n";
+        let ranges = |name| variables_in(listing.as_bytes(), name);
+        assert_eq!(ranges("outer"), []);
+        assert_eq!(
+            ranges("lock"),
+            [(0xffff_ffff_8200_0000, 0xffff_ffff_8200_0010)]
+        );
+        assert_eq!(
+            ranges("inner"),
+            [(0xffff_ffff_8200_0010, 0xffff_ffff_8200_0011)]
+        );
+    }
 }
