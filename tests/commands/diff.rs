@@ -197,7 +197,7 @@ fn invalid_options_are_refused() -> io::Result<()> {
         (
             &["--stream"],
             255,
-            "--stream: old.data has no branch stacks\nhint: record them with 'record -b'",
+            "--stream: old.data has neither branch stacks nor callchains\nhint: record with 'record -b' or 'record -g'",
         ),
         (
             &["--stream", "-s", "dso"],

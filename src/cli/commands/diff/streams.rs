@@ -124,8 +124,10 @@ impl StreamsFile {
         let has_stacks =
             events.any(|event| has_branches(event) || has_chains(event.attr.sample_type));
         if data.features().has(FeatureId::STAT) || !has_stacks {
-            let message = format!("--stream: {name} has no branch stacks");
-            return Err(CliError::message(255, message).hint("record them with 'record -b'"));
+            let message = format!("--stream: {name} has neither branch stacks nor callchains");
+            return Err(
+                CliError::message(255, message).hint("record with 'record -b' or 'record -g'")
+            );
         }
         let analysis = Analysis::open(&input, &data, settings.jobs, context)?;
         if settings.dumps {
