@@ -104,7 +104,7 @@ fn options() -> [Arg; 7] {
         value("line", "n")
             .short('l')
             .value_parser(number)
-            .help("show only the first n stacks (default: 20)"),
+            .help("show only the first n stacks (default: 20, with --json all)"),
         value("sort", "key").short('s').help(
             "sort key, highest first: suspect, bytes, count, age, growth (default: suspect, then growth)",
         ),
