@@ -26,7 +26,15 @@ pub enum Error {
     NoPoint {
         /// The probe point as written.
         point: String,
-        /// Similar names, the most similar first; or, if the line has no code, probe points at nearby lines, in their order.
+        /// Similar names, the most similar first.
+        nearest: Vec<String>,
+    },
+    /// No code begins at the line.
+    #[error("Probe point '{point}' not found.")]
+    NoCodeAtLine {
+        /// The probe point as written.
+        point: String,
+        /// Probe points at nearby lines, by line.
         nearest: Vec<String>,
     },
     /// The object has no debug information, which the definition requires.
@@ -170,12 +178,11 @@ impl Error {
     #[must_use]
     pub fn hints(&self) -> Vec<String> {
         let one = |hint: String| vec![hint];
-        let list_of = |names: &[String], words: &str| match names {
-            [] => Vec::new(),
-            names => vec![format!("{words} {}", names.join(", "))],
-        };
         match self {
-            Self::NoPoint { nearest, .. } => list_of(nearest, "similar names:"),
+            Self::NoPoint { nearest, .. } | Self::NoSymbol { nearest, .. } => {
+                list_of(nearest, "similar names:")
+            }
+            Self::NoCodeAtLine { nearest, .. } => list_of(nearest, "nearby lines with code:"),
             Self::NoDebugInfo { .. } => vec![
                 "rebuild with -g, or install the package with its debug information".to_owned(),
                 "without it you can probe functions, their returns and offsets (f, f%return, f+4), registers (%di), memory (+8(%di)) and $retval".to_owned(),
@@ -210,7 +217,6 @@ impl Error {
                 let suggestions = instead.iter();
                 suggestions.map(|name| format!("the kernel calls it {name}")).collect()
             }
-            Self::NoSymbol { nearest, .. } => list_of(nearest, "similar names:"),
             Self::NoKernelImage => vec![
                 "name the image with -k VMLINUX (packages linux-image-*-dbg or kernel-debuginfo), or set DEBUGINFOD_URLS".to_owned(),
                 "without it you can probe functions with their parameters (BTF), returns and offsets (f arg->member, f%return, f+4), registers (%di), memory (@SYMBOL) and $retval".to_owned(),
@@ -226,5 +232,13 @@ impl Error {
             Self::NoSource { .. } => one("name its directory with --source DIR".to_owned()),
             Self::Definition(_) | Self::Object { .. } | Self::NoCode { .. } => Vec::new(),
         }
+    }
+}
+
+/// Returns a hint that lists the names after `words`; none without names.
+fn list_of(names: &[String], words: &str) -> Vec<String> {
+    match names {
+        [] => Vec::new(),
+        names => vec![format!("{words} {}", names.join(", "))],
     }
 }

@@ -298,7 +298,7 @@ impl<'s> UnitSearch<'s> {
                 return Err(error);
             }
             if !nearest.is_empty() {
-                return Err(Error::NoPoint {
+                return Err(Error::NoCodeAtLine {
                     point: definition.point.to_string(),
                     nearest: nearest
                         .iter()
