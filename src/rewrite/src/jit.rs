@@ -23,8 +23,8 @@ use crate::pipeline::Transform;
 pub struct DumpedObject {
     /// Its path.
     pub path: PathBuf,
-    /// The time at which the dump was begun, by its clock, in nanoseconds.
-    pub started: u64,
+    /// The time at which the dump was begun, by its clock, in nanoseconds; `None` if unknown.
+    pub started: Option<u64>,
     /// Its functions.
     pub functions: Vec<DumpedCode>,
 }
@@ -122,11 +122,11 @@ impl<S: DumpConverter> JitInjector<S> {
         let Some(object) = self.converter.object(&path) else {
             return;
         };
-        let ahead = match (self.is_monotonic, time) {
-            (true, _) => 0,
+        let ahead = match (self.is_monotonic, object.started, time) {
+            (true, ..) => 0,
             // A process maps its dump when it begins it: both clocks tell the time of that moment.
-            (false, Some(time)) => object.started.wrapping_sub(time),
-            (false, None) => return self.converter.unrelated_clock(&path),
+            (false, Some(started), Some(time)) => started.wrapping_sub(time),
+            (false, ..) => return self.converter.unrelated_clock(&path),
         };
         self.processes.insert(pid, time.unwrap_or_default());
         self.add(pid, &object, ahead);
@@ -263,7 +263,8 @@ mod tests {
     use super::*;
     use rperf_wire::{Attr, RecordHeader};
 
-    struct OneObject;
+    /// Returns an object with this start time.
+    struct OneObject(Option<u64>);
 
     impl DumpConverter for OneObject {
         fn object(&mut self, _dump: &Path) -> Option<DumpedObject> {
@@ -275,7 +276,7 @@ mod tests {
             };
             Some(DumpedObject {
                 path: "/tmp/jitted-7.so".into(),
-                started: 1_010,
+                started: self.0,
                 functions: vec![function(1_035, 0x2000), function(1_015, 0x1000)],
             })
         }
@@ -335,7 +336,7 @@ mod tests {
                 round,
             ];
             let is_monotonic = false;
-            let mut jit = JitInjector::new(endian, &[event], is_monotonic, OneObject);
+            let mut jit = JitInjector::new(endian, &[event], is_monotonic, OneObject(Some(1_010)));
             let mut to = Vec::new();
             jit.note(&records.concat());
             jit.rewrite(&records.concat(), &mut to);
@@ -348,6 +349,31 @@ mod tests {
                 _ => jit.events.record_time(&raw).unwrap_or_default(),
             });
             assert_eq!(times.collect::<Vec<_>>(), [9, 20, 1_015, 0, 30, 0, 1_035]);
+        }
+    }
+
+    #[test]
+    fn functions_of_a_dump_without_start_time_need_its_clock() {
+        let event = EventDesc::new(
+            Attr {
+                sample_type: SampleType::TID | SampleType::TIME,
+                flags: AttrFlags::SAMPLE_ID_ALL,
+                ..Attr::default()
+            },
+            vec![1],
+        );
+        let endian = Endian::Little;
+        for (is_monotonic, functions) in [(true, 2), (false, 0)] {
+            let events = std::slice::from_ref(&event);
+            let mut jit = JitInjector::new(endian, events, is_monotonic, OneObject(None));
+            let mut to = Vec::new();
+            let record = mapping(endian, b"/tmp/jit-7.dump", 1_010);
+            jit.note(&record);
+            jit.rewrite(&record, &mut to);
+            jit.end(&mut to);
+            let inserted =
+                RawRecord::all(&to, endian).filter(|(raw, _)| raw.kind == RecordKind::MMAP2);
+            assert_eq!(inserted.count(), functions, "{is_monotonic}");
         }
     }
 

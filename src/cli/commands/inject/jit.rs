@@ -27,8 +27,8 @@ impl JitDumpFiles<'_> {
         parse(&bytes).ok_or_else(|| "not a jitdump".to_owned())
     }
 
-    /// Writes the object file of `dump`, the jitdump at `path`. `started` is [`JitDump::started`].
-    fn write(&self, path: &Path, dump: &JitDump, started: u64) -> io::Result<DumpedObject> {
+    /// Writes the object file of `dump`, the jitdump at `path`.
+    fn write(&self, path: &Path, dump: &JitDump) -> io::Result<DumpedObject> {
         let object = dump.object_file();
         let target = object_path(path);
         write_atomic(&target, |out| out.write_all(&object.bytes))?;
@@ -53,7 +53,7 @@ impl JitDumpFiles<'_> {
         }
         Ok(DumpedObject {
             path: target,
-            started,
+            started: dump.started,
             functions,
         })
     }
@@ -75,13 +75,11 @@ impl DumpConverter for JitDumpFiles<'_> {
                 "{name}: the last record is incomplete; the functions before it are used"
             ));
         }
-        // `None` if the times of the dump are from a CPU counter, or if its header has no time. Either way, they cannot be
-        // related to those of the recording.
-        let Some(started) = dump.started else {
+        if dump.has_counter_times {
             self.unrelated_clock(path);
             return None;
-        };
-        match self.write(path, &dump, started) {
+        }
+        match self.write(path, &dump) {
             Ok(object) => Some(object),
             Err(error) => {
                 let target = object_path(path);

@@ -45,9 +45,10 @@ const CODE_UNWINDING_INFO: u32 = 4;
 /// A parsed dump.
 #[derive(Debug)]
 pub struct JitDump {
-    /// Start of the dump, in nanoseconds of `CLOCK_MONOTONIC`; `None` if it is 0, or if times are from a
-    /// CPU counter.
+    /// Start of the dump, by its clock; `None` if it is 0, which means unknown.
     pub started: Option<u64>,
+    /// Whether times are from a CPU counter, and not those of `CLOCK_MONOTONIC` in nanoseconds.
+    pub has_counter_times: bool,
     /// Whether reading stopped before the end of the file: at an incomplete record, as left by a killed process, or at a record
     /// with an invalid size.
     pub truncated: bool,
@@ -158,9 +159,8 @@ pub fn parse(file: &FileBytes) -> Option<JitDump> {
     let header_size = usize::try_from(reader.word(bytes, 8)?).ok()?;
     let flags = reader.long(bytes, 32)?;
     let mut dump = JitDump {
-        started: reader
-            .long(bytes, 24)
-            .filter(|&started| started != 0 && flags & ARCH_TIMESTAMP == 0),
+        started: reader.long(bytes, 24).filter(|&started| started != 0),
+        has_counter_times: flags & ARCH_TIMESTAMP != 0,
         truncated: false,
         functions: Vec::new(),
         names: NameTable::default(),
@@ -445,7 +445,7 @@ mod tests {
                 (0x3000, 0x3010, "second".to_owned()),
             ];
             assert_eq!(ranges_and_names(&writer.bytes), expected);
-            assert!(!dump.truncated && dump.started == Some(1));
+            assert!(!dump.truncated && dump.started == Some(1) && !dump.has_counter_times);
             let all: Vec<_> = dump.functions().iter().map(|f| (f.time, f.start)).collect();
             assert_eq!(all, [(5, 0x1000), (5, 0x1020), (6, 0x3000), (5, 0x1010)]);
             let (numbered, _) = dump.into_numbered();
