@@ -116,6 +116,21 @@ fn the_text_screen_has_keys() {
     pane.ends_with(0);
 }
 
+#[test]
+fn the_text_screen_tells_whether_samples_are_zeroed() {
+    let Some((pane, _target, _scratch)) = top("--stdio -ns comm -d 5") else {
+        return;
+    };
+    pane.wait_for("100.00%");
+    for notice in ["Sample zeroing on.", "Sample zeroing off."] {
+        pane.press(&["z"]);
+        let screen = pane.wait_for(notice);
+        assert!(screen.contains("   PerfTop:"), "{screen}");
+    }
+    pane.press(&["q"]);
+    pane.ends_with(0);
+}
+
 /// A program that only loops in one function.
 const LOOPING: &str = "static void looping(void)
 {

@@ -48,6 +48,8 @@ pub(super) struct TopScreen<'a> {
     table: usize,
     keys: Option<KeyInput>,
     key_mode: KeyMode,
+    /// The effect of the last key, shown until the next refresh.
+    notice: &'static str,
 }
 
 /// The interpretation of the next key. Refreshed rows are drawn in mode `Key` only, so that the menu and prompts stay visible.
@@ -83,6 +85,7 @@ impl<'a> TopScreen<'a> {
                 .then(|| KeyInput::begin(&io::stdin()).ok())
                 .flatten(),
             key_mode: KeyMode::Key,
+            notice: "",
         }
     }
 
@@ -140,7 +143,7 @@ impl<'a> TopScreen<'a> {
             write_truncated(out, &line, columns.saturating_sub(1), NO_COLORS)?;
             warning_lines = 1;
         }
-        out.write_all(b"\n")?;
+        writeln!(out, "{}", std::mem::take(&mut self.notice))?;
         let lines = height.saturating_sub(OTHER_LINES + warning_lines);
         let limits = RowLimits {
             // As in perf, the warning takes the place of a row, even if a maximum is given.
@@ -219,10 +222,10 @@ impl<'a> TopScreen<'a> {
             Some(KeyAction::StopAnnotation) => self.show_code(None, session),
             Some(KeyAction::Zero) => {
                 session.zero = !session.zero;
-                self.show_message(&format!(
-                    "\nSample zeroing {}.\n",
-                    if session.zero { "on" } else { "off" }
-                ))?;
+                self.notice = match session.zero {
+                    true => "Sample zeroing on.",
+                    false => "Sample zeroing off.",
+                };
             }
             None => {}
         }
