@@ -47,11 +47,12 @@ pub(in crate::cli::commands) fn run(
     let before = delays(before, matches, context)?;
     let after = delays(after, matches, context)?;
     let rows = compare_delays(&before, &after);
-    context.paginate("sched")?;
-    let mut out = context.stdout();
     match flag(matches, "json") == Some(true) {
-        true => write_diff_json(&mut out, &rows)?,
-        false => write_diff(&mut out, &rows)?,
+        true => write_diff_json(&mut context.stdout(), &rows)?,
+        false => {
+            context.paginate("sched")?;
+            write_diff(&mut context.stdout(), &rows)?;
+        }
     }
     Ok(ExitStatus::Ok)
 }

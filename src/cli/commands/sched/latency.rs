@@ -140,7 +140,9 @@ impl LatencyQuery {
         matches: &ArgMatches,
         context: &Context,
     ) -> Result<(), CliError> {
-        context.paginate("sched")?;
+        if self.format != LatencyFormat::Json {
+            context.paginate("sched")?;
+        }
         let mut out = context.stdout();
         match self.format {
             LatencyFormat::Perf => write(&mut out, table, losses)?,
