@@ -164,11 +164,10 @@ impl RingSet {
         Ok(())
     }
 
-    /// Returns each CPU with lost records and their number. Losses of rings of tasks are not included.
-    pub(crate) fn lost_by_cpu(&self) -> Vec<(u32, u64)> {
-        let cpus = self.rings.iter().map(|ring| u32::try_from(ring.cpu).ok());
-        let lost = cpus.zip(&self.lost).filter(|(_, lost)| **lost > 0);
-        lost.filter_map(|(cpu, lost)| Some((cpu?, *lost))).collect()
+    /// Returns for each ring its CPU, -1 if it is a task's, and the number of its lost records.
+    pub(crate) fn lost(&self) -> impl Iterator<Item = (i32, u64)> {
+        let cpus = self.rings.iter().map(|ring| ring.cpu);
+        cpus.zip(self.lost.iter().copied())
     }
 
     /// Drains the rings that have enough data, and all AUX areas; returns whether there was any data.

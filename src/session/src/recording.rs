@@ -327,7 +327,12 @@ impl LiveRecording {
         summary.signal = stopped.signal();
         summary.ring_bytes = self.rings.size();
         summary.traces.area_bytes = self.rings.area_bytes();
-        summary.lost_by_cpu = self.rings.lost_by_cpu();
+        for (cpu, lost) in self.rings.lost().filter(|(_, lost)| *lost > 0) {
+            match u32::try_from(cpu) {
+                Ok(cpu) => summary.lost_by_cpu.push((cpu, lost)),
+                Err(_) => summary.lost_of_tasks += lost,
+            }
+        }
         Ok(summary)
     }
 }

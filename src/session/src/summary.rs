@@ -21,6 +21,8 @@ pub struct Summary {
     pub lost_chunks: u64,
     /// Lost records per CPU, from LOST records; only CPUs with losses. Losses in rings of tasks are not included.
     pub lost_by_cpu: Vec<(u32, u64)>,
+    /// Lost records in rings of tasks, from LOST records.
+    pub lost_of_tasks: u64,
     /// Lost samples as counted by the kernel, by event and CPU.
     pub lost_samples: Vec<EventLosses>,
     /// Tracepoints (`SYSTEM:EVENT`) with a count of 0.

@@ -100,11 +100,10 @@ fn throttling_hint(request: &RecordRequest, throttled: &EventLosses) -> String {
 }
 
 /// Whether all losses occurred while overwritable rings (`--overwrite`) were paused for reading. These rings are never full. The
-/// rings of the side-band records (mappings, names, ...) may be, but their losses are known by CPU, except
-/// those of rings of tasks.
+/// rings of the side-band records (mappings, names, ...) may be, but their losses are counted separately.
 fn were_all_while_paused(overwrites: bool, recorded: &Summary) -> bool {
     let is_lossy = recorded.lost_chunks > 0 || !recorded.lost_samples.is_empty();
-    overwrites && is_lossy && recorded.lost_by_cpu.is_empty()
+    overwrites && is_lossy && recorded.lost_by_cpu.is_empty() && recorded.lost_of_tasks == 0
 }
 
 /// Returns warnings about losses of hardware traces in perf's words, with a hint for truncated ones. Each of the
@@ -265,6 +264,12 @@ mod tests {
         assert!(
             !were_all_while_paused(overwrites, &recorded),
             "side-band was lost"
+        );
+        recorded.lost_by_cpu.clear();
+        recorded.lost_of_tasks = 3;
+        assert!(
+            !were_all_while_paused(overwrites, &recorded),
+            "side-band of a task was lost"
         );
         assert!(!were_all_while_paused(overwrites, &Summary::default()));
     }
