@@ -311,6 +311,10 @@ impl ListWord<'_> {
                         ..self.fault(first.offset, reason)
                     });
                 };
+                if first.value.is_some() {
+                    let reason = format!("times take no value: `{}'", first.key);
+                    return Err(self.fault(first.offset, reason));
+                }
                 if let Some(term) = rest.first() {
                     let reason = format!("times take no terms: `{}'", term.key);
                     return Err(self.fault(term.offset, reason));

@@ -244,6 +244,11 @@ fn settings_of_terms_are_parsed() {
     assert_eq!(settings("r1/no-inherit/").inherit, Some(false));
     assert_eq!(settings("cs/inherit=0/").inherit, Some(false));
     assert_eq!(settings("cs/time=0/").time, Some(false));
+    assert_eq!(settings("cs/no-overwrite,overwrite=0/"), settings("cs//"));
+    for text in ["cs/overwrite/", "cs/no-overwrite=0/"] {
+        let error = parse(text, &catalogue(&FakeTracefs)).unwrap_err();
+        assert!(error.to_string().contains("use --overwrite"), "{error}");
+    }
     assert!(settings("r1/percore/").per_core && !settings("r1/percore=0/").per_core);
     assert_eq!(
         settings("sched:sched_switch/max-stack=3/").max_stack,

@@ -275,11 +275,12 @@ fn software_events_and_times_can_be_given_with_a_pmu() {
         Some(Tool::User)
     );
     assert_eq!(
-        reasons("tool/num_cpus/,tool/user_time,name=x/,tool/user_time/u"),
+        reasons("tool/num_cpus/,tool/user_time,name=x/,tool/user_time/u,tool/user_time=3/"),
         [
             "unknown event `num_cpus' of `tool'",
             "times take no terms: `name'",
-            "times take no modifiers"
+            "times take no modifiers",
+            "times take no value: `user_time'"
         ]
     );
 }

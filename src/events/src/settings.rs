@@ -67,11 +67,7 @@ pub(crate) const KEYS: [&str; 16] = [
 ];
 
 /// Terms of perf that are not supported, with the reason.
-const UNSUPPORTED_TERMS: [(&str, &str); 4] = [
-    (
-        "overwrite",
-        "a single event cannot have its own ring buffer, use --overwrite",
-    ),
+const UNSUPPORTED_TERMS: [(&str, &str); 3] = [
     (
         "aux-output",
         "the only supported hardware trace, intel_bts, cannot include other events",
@@ -111,8 +107,8 @@ impl EventSettings {
             "time" => self.time = Some(switch(term)?),
             "inherit" => self.inherit = Some(switch(term)?),
             "no-inherit" => self.inherit = Some(!switch(term)?),
-            // The default, and the only setting, since `overwrite` is refused: the value is only checked.
-            "no-overwrite" => drop(switch(term)?),
+            "overwrite" => refuse_overwriting(term, switch(term)?)?,
+            "no-overwrite" => refuse_overwriting(term, !switch(term)?)?,
             "max-stack" => self.max_stack = Some(frame_count(term)?),
             "call-graph" => self.call_graph = Some(call_graph(term, self.call_graph)?),
             "stack-size" => self.set_stack_size(term)?,
@@ -203,6 +199,20 @@ fn switch(term: &Term<'_>) -> Result<bool, Reason> {
         None | Some("1") => Ok(true),
         Some("0") => Ok(false),
         Some(_) => Err(format!("`{}' takes 0 or 1", term.key)),
+    }
+}
+
+/// Refuses a term that requests an overwritable ring; the other value is the default.
+fn refuse_overwriting(term: &Term<'_>, is_requested: bool) -> Result<(), Reason> {
+    match is_requested {
+        true => Err(format!(
+            "`{}' is not available here: a single event cannot have its own ring buffer, use --overwrite",
+            match term.key {
+                "no-overwrite" => "no-overwrite=0",
+                key => key,
+            }
+        )),
+        false => Ok(()),
     }
 }
 
