@@ -12,7 +12,8 @@ use crate::search::{SearchOptions, SourceText, UnitQuery, is_path_end, is_wanted
 /// Lines shown after the end of a function.
 const LINES_AFTER_END: u32 = 3;
 
-/// Lines to show: `FUNC[@SRC][:FIRST[-LAST|+COUNT]]`, `SRC[:FIRST[-LAST|+COUNT]]`. A name with a `.` but without `::` is a SRC.
+/// Lines to show: `FUNC[@SRC][:FIRST[-LAST|+COUNT]]`, `SRC[:FIRST[-LAST|+COUNT]]`. A name with a `.` or `/` but without `::` is a SRC,
+/// unless it is that of a C++ operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineRange {
     function: Option<String>,
@@ -94,7 +95,8 @@ impl LineRange {
         if last.is_some_and(|last| Some(last) < first) {
             return Err(SyntaxError::new(at, "the last line is before the first"));
         }
-        let is_file = file.is_none() && name.contains('.') && !name.contains("::");
+        let is_function = name.contains("::") || name.starts_with("operator/");
+        let is_file = file.is_none() && name.contains(['.', '/']) && !is_function;
         Ok(match is_file {
             true => Self {
                 function: None,
@@ -301,6 +303,13 @@ mod tests {
             (range.function.as_deref(), range.file.as_deref()),
             (Some("f"), Some("a.c"))
         );
+        assert_eq!(
+            parse("dir/Makefile:3").file.as_deref(),
+            Some("dir/Makefile")
+        );
+        for name in ["a::operator/", "operator/="] {
+            assert_eq!(parse(name).function.as_deref(), Some(name));
+        }
         assert_eq!(parse("a::b").function.as_deref(), Some("a::b"));
         assert_eq!(parse("a::b:2").first, Some(2));
         for wrong in ["", ":3", "f:x", "f:5-3"] {
