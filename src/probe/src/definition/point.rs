@@ -332,16 +332,18 @@ impl Suffixes {
 
 /// Parses a number as in C: decimal, hexadecimal (`0x`) or octal (`0`).
 pub(crate) fn number(text: &str) -> Option<u64> {
-    if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        return u64::from_str_radix(digits, 16).ok();
-    }
-    // `parse` would also accept a `+` before the digits.
-    let is_plain = text.starts_with(|first: char| first.is_ascii_digit());
-    match text.strip_prefix('0') {
-        Some(digits) if !digits.is_empty() => u64::from_str_radix(digits, 8).ok(),
-        _ if is_plain => text.parse().ok(),
-        _ => None,
-    }
+    let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let octal = text.strip_prefix('0').filter(|digits| !digits.is_empty());
+    let (digits, radix) = match (hexadecimal, octal) {
+        (Some(digits), _) => (digits, 16),
+        (None, Some(digits)) => (digits, 8),
+        (None, None) => (text, 10),
+    };
+    // The standard library would also accept a `+` before the digits.
+    let begins_with_digit = digits.starts_with(|first: char| first.is_digit(radix));
+    u64::from_str_radix(digits, radix)
+        .ok()
+        .filter(|_| begins_with_digit)
 }
 
 /// Parses a number as in C, with an optional sign.

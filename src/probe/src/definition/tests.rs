@@ -128,6 +128,24 @@ fn arguments_are_parsed() {
 }
 
 #[test]
+fn numbers_have_digits_after_their_prefix() {
+    for (text, expected) in [
+        ("0", Some(0)),
+        ("10", Some(10)),
+        ("010", Some(8)),
+        ("0x1f", Some(0x1f)),
+        ("", None),
+        ("0x", None),
+        ("08", None),
+        ("+5", None),
+        ("0+5", None),
+        ("0x+5", None),
+    ] {
+        assert_eq!(number(text), expected, "{text}");
+    }
+}
+
+#[test]
 fn syntax_errors_have_positions() {
     for (text, position, part) in [
         ("", 0, "no probe point"),
