@@ -148,12 +148,20 @@ impl RunningKernel {
     /// Returns the error that no kernel image with debug information is found. The hint lists the searched paths; `action` is
     /// what failed, such as `add events`.
     pub(crate) fn no_image(&self, action: &str) -> CliError {
+        problem(&Error::NoKernelImage, action).hint(self.searched())
+    }
+
+    /// Tells where [`Self::image`] searches.
+    fn searched(&self) -> String {
+        if let Some(module) = &self.module {
+            let release = &self.release;
+            return format!(
+                "searched for a file of {module} with debug information in /lib/modules/{release}"
+            );
+        }
         let tried = self.paths.vmlinux_candidates.iter();
         let tried: Vec<String> = tried.map(|path| path.display().to_string()).collect();
-        problem(&Error::NoKernelImage, action).hint(format!(
-            "searched in the build-id cache and as {}",
-            tried.join(", ")
-        ))
+        format!("searched in the build-id cache and as {}", tried.join(", "))
     }
 
     /// Finds the probe points of a definition: in the image given by the user, if any, otherwise with the running kernel's
@@ -238,7 +246,31 @@ pub(crate) fn module_name(given: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::module_name;
+    use super::*;
+
+    #[test]
+    fn the_hint_names_where_the_image_is_searched() {
+        let no_cache = None;
+        let mut kernel = RunningKernel {
+            listing: OnceCell::new(),
+            types: OnceCell::new(),
+            module: None,
+            machine: "x86_64".to_owned(),
+            release: "6.1".to_owned(),
+            given_image: None,
+            paths: SearchPaths::new(no_cache).with_kernel_release("6.1"),
+        };
+        let hint = kernel.searched();
+        assert!(
+            hint.starts_with("searched in the build-id cache and as "),
+            "{hint}"
+        );
+        kernel.module = Some("drm".to_owned());
+        assert_eq!(
+            kernel.searched(),
+            "searched for a file of drm with debug information in /lib/modules/6.1"
+        );
+    }
 
     #[test]
     fn modules_by_name_or_file() {
