@@ -78,7 +78,7 @@ pub fn write_percentiles(out: &mut dyn Write, table: &LatencyTable) -> io::Resul
 /// Members of the JSON object of `sched latency` besides the rows of tasks.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LatencyJson {
-    /// The number of records lost while recording.
+    /// The number of records lost while recording; with `--live`, of waits that are not in the table.
     pub lost_records: u64,
     /// Whether the object has the buckets of the histograms.
     pub with_buckets: bool,
