@@ -63,11 +63,6 @@ pub(super) struct CountTable {
 }
 
 impl CountTable {
-    /// Whether a record of [`STAT_RECORD_KINDS`] was decoded, even if it has no counts.
-    pub(super) fn has_begun(&self) -> bool {
-        self.counts.is_some()
-    }
-
     /// Writes the counts of a complete recording.
     pub(super) fn print(
         &mut self,

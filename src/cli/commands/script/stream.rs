@@ -124,6 +124,7 @@ struct StreamPrinter<'a> {
     skipped_guest_samples: u64,
     stacks: StackSummary,
     counts: CountTable,
+    are_count_options_checked: bool,
     /// The number of problems in the head that were reported.
     reported: usize,
 }
@@ -145,6 +146,7 @@ impl<'a> StreamPrinter<'a> {
             skipped_guest_samples: 0,
             stacks: StackSummary::default(),
             counts: CountTable::default(),
+            are_count_options_checked: false,
             reported: 0,
         }
     }
@@ -208,9 +210,10 @@ impl<'a> StreamPrinter<'a> {
         if !are_counted(events) {
             return Ok(());
         }
-        // The options are checked once, before the first counts.
-        if !self.counts.has_begun() {
+        // The options are checked once: the first calls may be without counts.
+        if !self.are_count_options_checked {
             counts::check(self.settings, self.context)?;
+            self.are_count_options_checked = true;
         }
         for (position, raw) in stream.stat_records() {
             let record = CountRecord {
