@@ -123,6 +123,11 @@ fn invalid_options_and_files_are_refused() {
             "Cannot use -r option with rperf stat record.",
         ),
         (
+            &["record", "--append", "-o", "x", "-e", "cs", "true"][..],
+            129,
+            "--append: counts cannot be appended to a recording",
+        ),
+        (
             &["record", "-n", "true"][..],
             129,
             "no events to record: give events with -e",

@@ -9,6 +9,7 @@ use super::args;
 use super::plan::StatPlan;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::options::flag;
 use crate::cli::shared::recording_output;
 use crate::cli::shared::sampling::command_line;
 
@@ -20,15 +21,23 @@ interval. 'stat report' shows the readings, on request with another aggregation.
 pub(in crate::cli::commands) fn command() -> Command {
     let output =
         |arg: clap::Arg| arg.help("output file, - for the standard output (default: perf.data)");
-    args::options(Command::new("stat record").long_about(ABOUT)).mut_arg("output", output)
+    args::options(Command::new("stat record").long_about(ABOUT))
+        .mut_arg("output", output)
+        // Refused by `check`.
+        .mut_arg("append", |arg| arg.hide(true))
 }
 
-/// Refuses `-r`, which does not apply to stored counts.
+/// Refuses `-r` and `--append`, which do not apply to stored counts.
 pub(super) fn check(matches: &ArgMatches, context: &Context) -> Result<(), CliError> {
     if matches.contains_id("repeat") {
         let program = context.program;
         let message = format!("Cannot use -r option with {program} stat record.");
         return Err(CliError::usage(message));
+    }
+    if flag(matches, "append") == Some(true) {
+        return Err(CliError::usage(
+            "--append: counts cannot be appended to a recording",
+        ));
     }
     Ok(())
 }
