@@ -153,7 +153,7 @@ fn recordings_without_known_holders_say_so() {
     if !may_trace(NAME) || !record(NAME, &scratch, "true") {
         return;
     }
-    let message = "perf.data: no thread waited for a futex whose holder is known; record with 'rperf lock record --user --holders' as root while threads wait for mutexes\n";
+    let message = "perf.data: no thread waited for a futex with a known holder; record with 'rperf lock record --user --holders' as root while threads wait for mutexes\n";
     let table = run(&scratch, "lock contention --holders");
     assert_eq!((table.status, table.stderr.as_str()), (0, message));
     let drawn = run(&scratch, "lock contention --holders --svg holders.svg");
