@@ -8,8 +8,8 @@ use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 use crate::kernel::rperf_in;
 use crate::tidy::root;
 
-/// The functions that the program runs in turn, all loaded at the same address. It later moves `compiled`, and runs it again at
-/// its new address, before `another`.
+/// The functions that the program loads at one address, in the order in which it runs them. It runs `compiled` twice before
+/// `another`: at that address, and at another one after it moved the function.
 const PHASES: [&str; 4] = ["interpreted", "compiled", "another", "interpreted"];
 
 const RPERF: &str = env!("CARGO_BIN_EXE_rperf");
@@ -18,7 +18,7 @@ fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
     rperf_in(scratch, words).finish().expect("rperf starts")
 }
 
-/// The functions of [`PHASES`] in script's lines, with repetitions merged.
+/// The functions of [`PHASES`] in script's lines, which have the symbol in the third column, with repetitions merged.
 fn phases(text: &str) -> Vec<&str> {
     let symbols = text
         .lines()
@@ -119,6 +119,7 @@ fn lines_and_frames_of_dumped_functions_are_found() {
     let functions = [&PHASES[..], &["looping"]].concat();
     let ours = run(&scratch, &words);
     let ours = lines_of(&ours.stdout, &functions);
+    // The bytes of the instruction follow the source line.
     let has_line = |line: &[&str; 2]| line[1].starts_with("loop.js:22 ");
     assert!(ours.iter().any(has_line), "{ours:?}");
     for injector in [&*perf, Path::new(RPERF)] {

@@ -54,16 +54,16 @@ fn unprivileged_users_get_a_user_only_profile_and_a_message() {
         "sleep",
         "0.1",
     ]);
-    let note = "this user may not profile the kernel (kernel.perf_event_paranoid is 2): recording user space only, as cs:u\n\
+    let messages = "this user may not profile the kernel (kernel.perf_event_paranoid is 2): recording user space only, as cs:u\n\
         Warning: cs:u never counts: cs happens in the kernel, ";
-    assert!(outcome.stderr.starts_with(note), "{}", outcome.stderr);
+    assert!(outcome.stderr.starts_with(messages), "{}", outcome.stderr);
     assert_eq!(outcome.status, 0);
     let counted = stranger.run(&["./rperf", "stat", "-e", "page-faults,cs", "true"]);
-    // The note is printed once, with the first event, but the warning for each event that never counts.
-    let note = note
+    // The note is printed once, with the first event; the warning is printed for each event that never counts.
+    let messages = messages
         .replace("recording", "counting")
         .replace("as cs:u", "as page-faults:u");
-    assert!(counted.stderr.starts_with(&note), "{}", counted.stderr);
+    assert!(counted.stderr.starts_with(&messages), "{}", counted.stderr);
     // For the default event, the note does not name an event.
     let outcome = stranger.run(&["./rperf", "record", "-o", "perf.data", "sh", "-c", BUSY]);
     assert!(
@@ -139,6 +139,7 @@ fn rings_are_halved_until_their_memory_may_be_locked() {
     let pages = (256 << 20) / rperf_sys::page_size();
     let outcome = record(&["-v", "-m", "256M"]);
     let granted = reduced_pages(&outcome, pages).expect(&outcome.stderr);
+    // With -v, the size of all rings is reported at the end.
     assert!(outcome.stderr.contains("\nring buffers of "), "{outcome:?}");
     assert!(granted < pages && granted.is_power_of_two(), "{granted}");
     // The reduced size is the largest possible: rings of this size are mapped at once, rings of twice the size are not.

@@ -175,9 +175,8 @@ impl SwitchSignals {
 mod tests {
     use super::*;
 
-    /// Runs both benchmarks; that the threads inherit the breakpoints is not checked.
     #[test]
-    fn breakpoints_are_inherited_and_switched() {
+    fn both_benchmarks_run_where_breakpoints_are_available() {
         let threads = BreakpointThreads {
             breakpoints: 1,
             parallelism: 2,

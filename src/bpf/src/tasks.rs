@@ -65,7 +65,8 @@ pub(crate) const ONLY_NEW: i32 = 1;
 /// The value of a task.
 pub(crate) mod slot {
     /// Time at which the open call (a system call that has not returned yet) began, ns of `CLOCK_MONOTONIC`. The programs that
-    /// count events observe no calls: they set this to 1 when the task ends.
+    /// count events observe no calls, and store a mark here instead: 1 if the task has ended, but is counted until it is
+    /// switched out.
     pub(crate) const START: i16 = 0;
     /// Time when a program created the slot, ns of `CLOCK_MONOTONIC`, which distinguishes tasks of one id; 0 for threads that
     /// this process added.
@@ -79,8 +80,8 @@ pub(crate) mod slot {
     pub(crate) const NONE: i32 = -1;
 }
 
-/// Attaches the programs that follow tasks: their ends, new tasks if the offset of `task_struct::pid` is given, and execs if
-/// `with_execs` is set.
+/// Attaches the programs that keep the slots up to date: at the end of a task, at a fork if the offset of `task_struct::pid` is
+/// given, and at an exec if `with_execs` is set.
 pub(crate) fn attach(
     loaded: &mut LoadedPrograms,
     task_pid: Option<i16>,

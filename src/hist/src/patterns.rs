@@ -13,7 +13,7 @@ pub(crate) struct ReportPatterns<'w, 'a> {
     resolver: &'a Resolver<'w>,
     /// The functions for the key `parent` (`--parent`).
     parent: Option<Pattern>,
-    /// The functions whose callees are removed (`--ignore-callees`). The one found in a callchain is its root.
+    /// The functions whose callees are removed (`--ignore-callees`). The outermost one in a callchain is its root.
     root: Option<Pattern>,
     direction: Direction,
 }
@@ -59,15 +59,15 @@ impl<'w, 'a> ReportPatterns<'w, 'a> {
         }
     }
 
-    /// Searches `frames`, indices of `sites` in call graph order, and removes the callees of the
-    /// root.
+    /// Searches `frames`, which are indices in `sites`, and removes the callees of the root. The frames are in call graph order:
+    /// the sampled function is first for [`Direction::Callee`], and last for [`Direction::Caller`].
     pub(crate) fn apply(
         &mut self,
         frames: &mut Vec<u32>,
         sites: &Interner<CodeSite>,
     ) -> PatternMatches {
         let mut matched = PatternMatches::default();
-        let symbol = |number: u32| sites.get(number)?.symbol;
+        let symbol = |site: u32| sites.get(site)?.symbol;
         if let Some(pattern) = &mut self.parent {
             let mut symbols = frames.iter().filter_map(|site| symbol(*site));
             matched.parent = symbols.find(|symbol| pattern.is_match(self.resolver, *symbol));

@@ -269,9 +269,9 @@ mod tests {
         assert_eq!(set, LineFields::of(&LineFields::ALL));
         set.set(LineField::Dso, false);
         assert!(!set.has(LineField::Dso) && set.has(LineField::Addr));
-        // The left operand of the next test: another set, of which one field is in `set`.
-        let left = LineFields::of(&[LineField::Addr, LineField::Comm]);
-        assert!(set.has_any(left) && !left.has_any(LineFields::of(&[LineField::Dso])));
+        // Both fields are in `set`.
+        let other = LineFields::of(&[LineField::Addr, LineField::Comm]);
+        assert!(set.has_any(other) && !other.has_any(LineFields::of(&[LineField::Dso])));
         assert_eq!(LineField::from_name("nosuch"), None);
     }
 }

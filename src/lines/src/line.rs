@@ -177,8 +177,9 @@ impl<'r, 'w> LineBuilder<'r, 'w> {
         }
     }
 
-    /// Calls `write` for a callchain frame: the functions inlined there, innermost first, and the
-    /// frame itself, each with its source location.
+    /// Calls `write` for a callchain frame: the functions inlined there, innermost first, and the frame itself, each with its
+    /// source location. For code without line information, that is [`SourceLine::UNKNOWN`] if the frame has a symbol, otherwise
+    /// [`SourceLocation::None`].
     pub fn expand(&self, frame: &Frame, mut write: impl FnMut(ResolvedAddress<'r>)) {
         if frame.symbol.is_none() {
             return write(self.resolved_with_line(frame));
@@ -194,7 +195,7 @@ impl<'r, 'w> LineBuilder<'r, 'w> {
     fn resolved_at(&self, frame: &Frame, line: Option<SourceLine<'r>>) -> ResolvedAddress<'r> {
         let dso = frame.dso.map(|dso| self.resolver.world().dso(dso));
         let source = match (line, dso) {
-            // The vdso has no file, even if a copy of it is known.
+            // The vdso counts as an object without a file, even if `line` was found in a copy of it.
             (Some(line), dso) if dso.is_none_or(|dso| !dso.is_vdso()) => SourceLocation::Line(line),
             (_, Some(dso)) => SourceLocation::Address {
                 object: &dso.short_name,

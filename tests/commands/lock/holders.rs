@@ -63,10 +63,10 @@ fn holders_run_or_sleep_while_others_wait() {
     assert!(slept > 5_000, "{slept}: {report}");
     // The rows divide up the time that others waited. Since running time is an estimate from samples, the sum is not exact.
     let every_row = |_: &str, _: &str| true;
-    let (_, held) = times(&report, every_row);
+    let (_, total) = times(&report, every_row);
     assert!(
-        (waited / 2..=waited + waited / 4).contains(&held),
-        "{held}: {report}"
+        (waited / 2..=waited + waited / 4).contains(&total),
+        "{total}: {report}"
     );
     let text = run(&scratch, "lock contention --holders -v").stderr;
     assert!(text.starts_with("others waited "), "{text}");
@@ -74,8 +74,8 @@ fn holders_run_or_sleep_while_others_wait() {
         .lines()
         .filter(|row| row.ends_with("   running   burn_processor"));
     assert_eq!(rows.count(), 1, "{text}");
-    // Flame graphs of holders, and of waits.
-    for (options, frames) in [
+    // Flame graphs of holders, and of waits: some of their frames, and a title.
+    for (options, texts) in [
         ("--holders", ["[running]", "burn_processor", "be_busy"]),
         ("-Y futex", ["[futex]", "start_thread", "Waits for Locks"]),
     ] {
@@ -85,11 +85,11 @@ fn holders_run_or_sleep_while_others_wait() {
         );
         assert_eq!(drawn.status, 0, "{options}: {drawn:?}");
         let svg = std::fs::read_to_string(scratch.path().join("waits.svg")).expect("a file");
-        for frame in frames {
-            assert!(svg.contains(frame), "{options}: {frame} is missing");
+        for text in texts {
+            assert!(svg.contains(text), "{options}: {text} is missing");
         }
     }
-    // Threads that sleep with a lock.
+    // A thread that sleeps while it holds a lock, 20 times for 5 ms; two threads wait for it.
     assert!(record(NAME, &scratch, "./chains rwlock"));
     let report = json();
     let (waited, slept) = times(&report, |state, _| state == "sleeping");

@@ -56,7 +56,7 @@ where
         }
     }
 
-    /// Adds the events of the next block.
+    /// Adds the events of the next block: of consecutive records that one thread encoded.
     ///
     /// # Errors
     /// A stream cannot be opened or written.
@@ -152,8 +152,8 @@ impl<W: Write> Stream<W> {
     /// decrease. Returns the event's time.
     fn advance(&mut self, time: u64) -> u64 {
         let time = time.max(self.last);
-        let (first, _) = self.times.unwrap_or((time, time));
-        self.times = Some((first, time));
+        let (begin, _) = self.times.unwrap_or((time, time));
+        self.times = Some((begin, time));
         self.last = time;
         time
     }
@@ -177,9 +177,9 @@ impl<W: Write> Stream<W> {
         self.events.len() >= FULL_PACKET_BYTES
     }
 
-    /// Writes the current packet, if [`Stream::times`] is set, and begins the next. Returns its size in bytes.
+    /// Writes and ends the current packet, if one is begun ([`Stream::times`]). Returns its size in bytes, otherwise 0.
     fn flush(&mut self) -> io::Result<u64> {
-        let Some((first, last)) = self.times.take() else {
+        let Some((begin, end)) = self.times.take() else {
             return Ok(0);
         };
         self.has_packets = true;
@@ -190,7 +190,7 @@ impl<W: Write> Stream<W> {
         header.extend(stream_class.to_le_bytes());
         // The sizes of the content and of the packet are in bits, and equal: packets have no padding.
         let bits = 8 * size;
-        for word in [first, last, bits, bits, self.lost] {
+        for word in [begin, end, bits, bits, self.lost] {
             header.extend(word.to_le_bytes());
         }
         header.extend(self.cpu.to_le_bytes());
