@@ -24,7 +24,7 @@ pub(crate) fn summary(
         keywords.is_empty() || keywords.iter().any(|keyword| matches_keyword(arg, keyword))
     };
     let mut text = format!("\n{}\n", usage(program, title, " Usage: "));
-    // Without the options that are not supported yet.
+    // `grouped` leaves out the options that are not supported yet.
     for (heading, args) in groups::grouped(title.name, command, is_requested) {
         text.push_str(&format!("\n {heading}:\n{}", lines(args)));
     }

@@ -34,8 +34,8 @@ pub(crate) struct RowLines<'a> {
 }
 
 impl<'a> RowLines<'a> {
-    /// Merges the entries of the events into lines, in the order of `identity`: the ranks of the keys' values by which entries
-    /// share a row.
+    /// Merges the entries of the events into lines. Entries for which all keys have equal ranks in `identity` share a line, and
+    /// the lines are in the order of these ranks.
     pub(crate) fn new(entries_by_event: Vec<&'a [Entry]>, identity: &RankTable) -> Self {
         // Event and index of each entry.
         let positions = entries_by_event
@@ -52,6 +52,7 @@ impl<'a> RowLines<'a> {
                 &entries_by_event[*event as usize][*entry as usize].first,
             )
         };
+        // Each entry's code, made of its ranks, and its index in `positions`, in the order of the codes.
         let sorted = identity.codes(positions.iter().map(appearance)).sorted();
         let other_events = entries_by_event.len().saturating_sub(1);
         let mut list = Vec::with_capacity(sorted.len());
@@ -80,8 +81,8 @@ impl<'a> RowLines<'a> {
         }
     }
 
-    /// The lines in display order. `direction` is that of the call graphs if callers have rows too (`--children`) and rows have
-    /// call graphs, otherwise `None`.
+    /// The lines in display order: by the fields of `options.order_by`, for keys by their ranks in `rank`. `direction` is `None`
+    /// unless callers have rows too (`--children`) and rows have call graphs: then it is the direction of the graphs.
     pub(crate) fn ordered(
         mut self,
         rank: &RankTable,
@@ -99,7 +100,7 @@ impl<'a> RowLines<'a> {
             .iter()
             .position(|field| *field == ReportField::Number(NumberField::Total));
         let order = match direction.zip(total_index) {
-            Some((direction, total_index)) => columns.with_callers(direction, total_index),
+            Some((direction, total_index)) => columns.order_with_callers(direction, total_index),
             None => columns
                 .codes(0..fields.len())
                 .sorted()
@@ -207,7 +208,7 @@ impl SortColumns<'_, '_> {
 
     /// The order with `--children`: that of perf's red-black tree, because [`ComparedLine::compare`] is not a strict order.
     /// `total_index` is the index of the total among the fields.
-    fn with_callers(&self, direction: Direction, total_index: usize) -> Vec<u32> {
+    fn order_with_callers(&self, direction: Direction, total_index: usize) -> Vec<u32> {
         let before = self.codes(0..total_index).dense().ranks;
         let after = self.codes(total_index + 1..self.fields.len()).dense().ranks;
         let ranks = before.into_iter().zip(after);

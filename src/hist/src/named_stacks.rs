@@ -32,7 +32,7 @@ pub struct NamedFrame {
 /// Type of the code at a location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodeOrigin {
-    /// Other user code, or unknown.
+    /// User code that is neither inlined nor JIT-compiled, or unknown code.
     User,
     /// A kernel, the host's or a guest's.
     Kernel,
@@ -70,8 +70,8 @@ pub struct StackView<'a> {
 }
 
 impl NamedStacks {
-    /// Returns all stacks, unordered. A stack that occurs in several parts of the recording may be returned several
-    /// times.
+    /// Returns all stacks, unordered. Threads fold parts of the recording in parallel: a stack that occurs in several parts may
+    /// be returned several times.
     pub fn iter(&self) -> impl Iterator<Item = StackView<'_>> {
         self.stacks.iter().map(|stack| StackView {
             comm: stack.comm.as_deref(),
@@ -115,18 +115,20 @@ impl NamedStacks {
     }
 }
 
-fn name(site: &CodeSite, names: &dyn RecordingNames) -> String {
+fn name(site: &CodeSite, recording_names: &dyn RecordingNames) -> String {
     match (site.symbol, site.dso) {
-        (Some(symbol), _) => names.symbol(symbol).to_owned(),
+        (Some(symbol), _) => recording_names.symbol(symbol).to_owned(),
         // Names such as `[kernel.kallsyms]`, `[vdso]` and `[JIT] tid 7` already have brackets.
-        (None, Some(dso)) if names.dso(dso).starts_with('[') => names.dso(dso).to_owned(),
-        (None, Some(dso)) => format!("[{}]", names.dso(dso)),
+        (None, Some(dso)) if recording_names.dso(dso).starts_with('[') => {
+            recording_names.dso(dso).to_owned()
+        }
+        (None, Some(dso)) => format!("[{}]", recording_names.dso(dso)),
         (None, None) => "[unknown]".to_owned(),
     }
 }
 
-fn origin(site: &CodeSite, world: &World, names: &dyn RecordingNames) -> CodeOrigin {
-    let is_inlined = |symbol| names.is_inlined(symbol);
+fn origin(site: &CodeSite, world: &World, recording_names: &dyn RecordingNames) -> CodeOrigin {
+    let is_inlined = |symbol| recording_names.is_inlined(symbol);
     let kind = site.dso.map(|dso| world.dso(dso).kind);
     match (site.level, kind) {
         _ if site.symbol.is_some_and(is_inlined) => CodeOrigin::Inlined,

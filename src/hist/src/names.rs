@@ -28,13 +28,13 @@ pub(crate) trait RecordingNames: Sync {
     }
     /// A source location, or the text shown if it is unknown.
     fn line(&self, line: TextId) -> &str;
-    /// The payload of a tracepoint.
+    /// The payload of a tracepoint as text.
     fn payload(&self, payload: TextId) -> &str;
     /// The rank of a payload among all payloads, by bytes.
     fn payload_rank(&self, payload: TextId) -> u32;
     /// The value of the tracepoint field [`KeyInput::field_number`]; `None` for samples of other events.
     fn field(&self, input: &KeyInput<'_>) -> Option<&FieldValue>;
-    /// Further properties of a sample: [`KeyInput::context`] has their id.
+    /// The properties of a sample that are not part of its [`KeyInput::context`], such as its time; the context has their id.
     fn properties(&self, input: &KeyInput<'_>) -> &Properties;
     /// The path of a cgroup; `None` if unknown.
     fn cgroup(&self, id: u64) -> Option<&str>;

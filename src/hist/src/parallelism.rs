@@ -38,11 +38,11 @@ mod tests {
 
     #[test]
     fn a_step_holds_until_the_next() {
-        let at = |time| Order { time, position: 0 };
+        let order = |time| Order { time, position: 0 };
         let steps = [(10, 1), (20, 3), (30, 0)];
-        let steps = steps.map(|(time, threads)| (at(time), threads));
+        let steps = steps.map(|(time, threads)| (order(time), threads));
         let parallelism = Parallelism::new(steps.to_vec());
-        let counts = [5, 10, 25, 30, 99].map(|time| parallelism.at(at(time)));
+        let counts = [5, 10, 25, 30, 99].map(|time| parallelism.at(order(time)));
         assert_eq!(counts, [1, 1, 3, 1, 1]);
         assert_eq!(parallelism.maximum(), 3);
         assert_eq!(Parallelism::default().maximum(), 1);

@@ -17,16 +17,17 @@ const PAGE_SHIFT: u32 = 12;
 /// the samples.
 pub(crate) fn sampled_objects(stacks: &RawStacks, world: &World) -> BTreeSet<DsoId> {
     // Each page of an address space is looked up once for each epoch, a period without changes to the mappings: all samples of
-    // the epoch in this page find the same object.
+    // the epoch in this page find the same object. The number of an epoch also identifies the address space.
     let mut seen = FxHashSet::default();
     let mut objects = BTreeSet::new();
-    // `head` is the sample key, `key` has the rest of what distinguishes stacks. `weight` has the process, and the position of
-    // the stack's first sample.
-    for (head, key, weight) in stacks.iter() {
-        let mode = head.misc.cpu_mode();
-        if seen.insert((head.epoch.of_mode(mode), mode, key.ip >> PAGE_SHIFT)) {
-            let at = address_context(head, weight);
-            let mapping = world.lookup(at.machine, mode, at.pid, at.order, key.ip);
+    // `sample_key` has the mode and the epoch, `raw_key` the address. `weight` has the process, and the position of the stack's
+    // first sample.
+    for (sample_key, raw_key, weight) in stacks.iter() {
+        let mode = sample_key.misc.cpu_mode();
+        let page = raw_key.ip >> PAGE_SHIFT;
+        if seen.insert((sample_key.epoch.of_mode(mode), mode, page)) {
+            let at = address_context(sample_key, weight);
+            let mapping = world.lookup(at.machine, mode, at.pid, at.order, raw_key.ip);
             objects.extend(mapping.map(|mapping| world.mapping(mapping).dso));
         }
     }

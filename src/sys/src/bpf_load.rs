@@ -16,9 +16,9 @@ const RAW_TRACEPOINT_OPEN: libc::c_int = 17;
 /// Licence of all programs, in a spelling with which the kernel permits all helpers.
 const LICENSE: &[u8] = b"Dual MIT/GPL\0";
 /// The size of the buffer for the verifier's log, in bytes.
-const LOG: usize = 1 << 18;
+const LOG_SIZE: usize = 1 << 18;
 /// The size of a program's name in bytes, with its NUL (`BPF_OBJ_NAME_LEN`).
-const NAME: usize = 16;
+const NAME_SIZE: usize = 16;
 
 /// The part of `union bpf_attr` that loads a program.
 #[repr(C)]
@@ -33,7 +33,7 @@ struct LoadAttr {
     log_buf: u64,
     kern_version: u32,
     prog_flags: u32,
-    prog_name: [u8; NAME],
+    prog_name: [u8; NAME_SIZE],
     prog_ifindex: u32,
     expected_attach_type: u32,
     prog_btf_fd: u32,
@@ -120,7 +120,7 @@ pub(crate) fn load_program(
     for (place, letter) in attr
         .prog_name
         .iter_mut()
-        .zip(options.name.bytes().take(NAME - 1))
+        .zip(options.name.bytes().take(NAME_SIZE - 1))
     {
         *place = letter;
     }
@@ -159,7 +159,7 @@ fn load_logged(
             log: String::new(),
         }),
         _ => {
-            let mut log = vec![0; LOG];
+            let mut log = vec![0; LOG_SIZE];
             load_program(options, instructions, &mut log).map_err(|error| {
                 let text = log.split(|byte| *byte == 0).next().unwrap_or_default();
                 let log = String::from_utf8_lossy(text).into_owned();

@@ -2,8 +2,8 @@
 
 use std::io;
 
-/// The limit of open files that root gets if the hard limit is lower: the default of `fs.nr_open`, the highest limit that the
-/// kernel allows.
+/// The limit of open files that root gets if the hard limit is lower. It is the default of `fs.nr_open`, the kernel's maximum for
+/// this limit.
 const FOR_ROOT: libc::rlim_t = 1 << 20;
 
 /// Raises the soft limit of open files (`RLIMIT_NOFILE`) to the hard limit, and returns the new limit. For root
@@ -29,7 +29,7 @@ pub fn raise_open_files_limit() -> io::Result<u64> {
     Ok(limit.rlim_max)
 }
 
-/// The limit of this process's address space in bytes (`RLIMIT_AS`, `ulimit -v`); `None` if there is none.
+/// The limit of this process's address space in bytes (`RLIMIT_AS`, `ulimit -v`); `None` if unlimited.
 #[must_use]
 pub fn address_space_limit() -> Option<u64> {
     let mut limit = libc::rlimit {

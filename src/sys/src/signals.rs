@@ -24,8 +24,8 @@ pub struct Signals {
     for_run: bool,
 }
 
-/// The signal mask before [`Signals::block_for_run`] blocked signals; `None` while no such value exists. A run is that
-/// of a command of this program.
+/// The signal mask before [`Signals::block_for_run`] blocked signals; `None` while no value that it returned exists. A run is
+/// that of a command of this program.
 static BEFORE_RUN: Mutex<Option<libc::sigset_t>> = Mutex::new(None);
 
 fn before_run() -> MutexGuard<'static, Option<libc::sigset_t>> {
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signals_have_names() {
+    fn signals_have_descriptions() {
         assert_eq!(signal_text(libc::SIGTERM), "Terminated");
         // C libraries have different texts for it: `Unknown signal 12345`, for example.
         assert!(signal_text(12345).contains("ignal"));

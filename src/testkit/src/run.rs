@@ -200,8 +200,8 @@ pub fn write_program(path: impl AsRef<Path>, text: &str) {
     shell.args(["-c", "cat >\"$0\" && chmod 755 \"$0\""]);
     shell.arg(path.as_ref()).stdin(Stdio::piped());
     let written = shell.spawn().and_then(|mut child| {
-        // The pipe is closed at the end of the statement.
         let input = child.stdin.take();
+        // The closure owns the pipe and closes it, so that `cat` ends.
         input.map_or(Ok(()), |mut pipe| pipe.write_all(text.as_bytes()))?;
         child.wait()
     });
@@ -226,7 +226,7 @@ mod tests {
                 .iter()
                 .all(|home| home.is_absolute() && !home.exists())
         );
-        // Unless the test sets `HOME` itself.
+        // A test can set another `HOME`.
         let given = Run::new("sh").args(["-c", "echo $HOME"]);
         assert_eq!(given.env("HOME", "/x").finish().unwrap().stdout, "/x\n");
     }

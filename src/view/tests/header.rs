@@ -71,8 +71,8 @@ fn known_lines(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Messages about the files whose texts differ, with the first pair of different lines, or with `None` if one text only has more
-/// lines at its end. Panics if fewer than `least` texts can be compared.
+/// Messages about the files whose texts differ, with the first pair of different lines, or with `None` if one text is the
+/// beginning of the other. Panics if fewer than `least` texts can be compared.
 fn differences(perf: &Path, files: &[PathBuf], least: usize) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut compared = 0;

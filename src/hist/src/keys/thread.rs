@@ -29,7 +29,7 @@ const fn key(name: &'static str, title: &'static str) -> Key {
     Key {
         name,
         title,
-        // The column does not depend on functions.
+        // No wider column for rows whose function is not known.
         unresolved_width: 0,
         pads: CellPadding::Always,
         reads: KeyDependency::Thread,

@@ -6,6 +6,7 @@ use crate::names::RecordingNames;
 pub(super) static TRACE: Key = Key {
     name: "trace",
     title: "Trace output",
+    // No wider column for rows whose function is not known.
     unresolved_width: 0,
     pads: CellPadding::UnlessLast,
     reads: KeyDependency::Payload,

@@ -100,7 +100,7 @@ pub(super) fn signal_stack(bytes: &[u8]) -> Option<String> {
 pub(super) fn signal_event(bytes: &[u8]) -> Option<String> {
     let (value, signal, kind) = (long(bytes, 0)?, word(bytes, 8)?, word(bytes, 12)?);
     let mut fields = Vec::new();
-    // SIGEV_NONE.
+    // With SIGEV_NONE (1), nothing is sent: neither the signal nor the value has a meaning.
     if kind != 1 {
         if value != 0 {
             fields.push(format!(".sigev_value: {value:#x}"));

@@ -125,7 +125,7 @@ impl Parser<'_> {
                 return Err(unexpected("{", open));
             }
             let (mut value, mut next) = self.operand()?;
-            // Not `expression`: at a `:` outside of a conditional, the missing comma is the error.
+            // Unlike in `expression`, a `:` after an operation ends the value, and is reported as a missing comma.
             if next.kind == TokenKind::Operator {
                 next = self.operation(&mut value, next)?;
             }

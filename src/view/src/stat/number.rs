@@ -37,6 +37,7 @@ pub(super) fn padded(metric: &MetricValue) -> String {
     let value = metric.value;
     match metric.format {
         NumberFormat::Rate => format!("{value:8.3}"),
+        // The blank is in the column of the percent sign.
         NumberFormat::Ratio => format!("{value:7.2} "),
         NumberFormat::Percent => format!("{value:7.2}%"),
         NumberFormat::FinePercent => format!("{value:8.3} %"),

@@ -5,7 +5,7 @@ use crate::{Cursor, DecodeError, Encoder};
 /// `PERF_RECORD_AUX`: new data in the AUX area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Aux {
-    /// Offset of the data in the area, in bytes.
+    /// Offset of the data in bytes. It counts all bytes written so far, so it can exceed the size of the area, a ring.
     pub offset: u64,
     /// Size of the data in bytes.
     pub size: u64,
@@ -22,7 +22,7 @@ pub struct ItraceStart {
     pub tid: u32,
 }
 
-/// `PERF_RECORD_AUX_OUTPUT_HW_ID`: the id of the event in the hardware trace.
+/// `PERF_RECORD_AUX_OUTPUT_HW_ID`: the id of the event in the hardware trace. The parent module reads and writes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuxOutputHwId {
     /// The id.
