@@ -30,8 +30,8 @@ impl Cgroups {
         Self::create_where(test, names, either_version)
     }
 
-    /// Like [`Self::create`], but only in the root of the hierarchy of version 2: neither in version 1 nor in the root of a
-    /// cgroup namespace.
+    /// Like [`Self::create`], but only directly below the root of the whole hierarchy of version 2. Skips the test with version
+    /// 1, and in a cgroup namespace whose root is another cgroup.
     pub(crate) fn create_below_root(test: &str, names: &[&str]) -> Option<Self> {
         Self::create_where(test, names, |folder| {
             matches!(folder.id_and_level("/"), Ok(Some((_, 0))))
@@ -95,7 +95,7 @@ pub(crate) fn can_trace(test: &str) -> bool {
     may_trace(test)
 }
 
-/// An unprivileged user with a copy of rperf in a world-writable directory. Each `Stranger` has another uid.
+/// An unprivileged user with a copy of rperf in a world-writable directory. Each `Stranger` has a uid of its own.
 pub(crate) struct Stranger<'s> {
     scratch: &'s Scratch,
     user: String,

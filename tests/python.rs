@@ -277,7 +277,7 @@ fn damaged_recordings_are_exceptions() {
     };
     let scratch = Scratch::new();
     let folder = scratch.path().to_string_lossy().into_owned();
-    // The program copies files: not the directory `directory.data`.
+    // The program damages copies of randomly chosen files: `directory.data` is a directory.
     let files = RECORDINGS.iter().filter(|name| **name != "directory.data");
     let copy_count = "80";
     let mut words = vec![folder, copy_count.to_owned()];
@@ -397,6 +397,7 @@ fn twatch_prints_tasks() {
     let program = root().join("src/python/examples/twatch.py");
     let mut watching = Command::new(interpreter)
         .arg(program)
+        // Seconds after which it ends by itself.
         .arg("30")
         .stdout(Stdio::piped())
         .spawn()

@@ -141,7 +141,8 @@ fn histograms_and_json_have_the_differences() {
     let outcome = diff(&scratch, &words);
     let first = outcome.stdout.lines().next();
     // The histogram is only of the executions that begin at the block's lowest start, alpha+16. They take 20, 23, 20, 23 cycles
-    // in old.data and 30, 33, 10, 13, 60, 63 in new.data. The first four of each are compared pairwise: each difference is 10.
+    // in old.data and 30, 33, 10, 13, 60, 63 in new.data. The first four of each are compared pairwise: each absolute difference
+    // is 10.
     let expected = "66.67;[alpha+16 -> alpha+80]    9;\u{b1}  0.0% \u{2581}\u{2581}\u{2581}\u{2581};[kernel.kallsyms];[k] alpha";
     assert_eq!(first, Some(expected), "{outcome:?}");
     let json = diff(

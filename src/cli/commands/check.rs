@@ -13,8 +13,8 @@ const ABOUT: &str = "\
 Prints whether features are built in. The exit status is 0 if all of them are, and 1 if one is not or is unknown. \
 'version --build-options' lists all features.";
 
-/// The subject that can be checked.
-const SUBJECT: &str = "feature";
+/// The only subcommand.
+const SUBCOMMAND: &str = "feature";
 
 /// Returns the command with its options.
 pub(super) fn command() -> Command {
@@ -34,13 +34,13 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let words: Vec<&str> = words.map(String::as_str).collect();
     let program = context.program;
     let list = match words.as_slice() {
-        [SUBJECT, list] => list,
-        [SUBJECT] => {
+        [SUBCOMMAND, list] => list,
+        [SUBCOMMAND] => {
             return Err(CliError::usage(format!(
                 "{program} check feature: name the features, separated by commas"
             )));
         }
-        [SUBJECT, ..] => {
+        [SUBCOMMAND, ..] => {
             let message = "Too many arguments passed to 'check feature'";
             return Err(CliError::usage(message).hint("separate features by commas without spaces"));
         }

@@ -192,7 +192,7 @@ impl SessionObserver for RecordReporter<'_> {
             )),
             SessionNotice::GrowingFast { bytes, samples, event, rate, is_only, copies } => {
                 let event = TooFrequent { event, rate, suits_all_events: is_only };
-                context.note(growing(bytes, samples, &lower(bytes, event, copies)));
+                context.note(growing(bytes, samples, &reducing_options(bytes, event, copies)));
             }
             SessionNotice::Dumped { path } => context.note(format_args!(
                 "[ {} record: Dump {} ]",
@@ -214,7 +214,7 @@ impl SessionObserver for RecordReporter<'_> {
 const MAX_BYTES_PER_MINUTE: u64 = 1 << 30;
 
 /// Returns the options that reduce the growth of a recording, now `bytes` per minute.
-fn lower(bytes: u64, event: TooFrequent<'_>, has_stack_copies: bool) -> String {
+fn reducing_options(bytes: u64, event: TooFrequent<'_>, has_stack_copies: bool) -> String {
     let rate = event.option(MAX_BYTES_PER_MINUTE, bytes);
     match has_stack_copies {
         true => {
@@ -276,17 +276,18 @@ mod tests {
             clock(SampledRate::Frequency(4000)),
             clock(SampledRate::Frequency(1)),
         );
-        assert_eq!(lower(three, often, without_copies), "-F 1333");
+        assert_eq!(reducing_options(three, often, without_copies), "-F 1333");
         // A period is multiplied by a whole number: one more byte than 3 GiB takes 4.
         assert_eq!(
-            lower(three + 1, clock(SampledRate::Period(10)), without_copies),
+            reducing_options(three + 1, clock(SampledRate::Period(10)), without_copies),
             "-c 40"
         );
+        // A period of 0 is taken as 1.
         assert_eq!(
-            lower(three, clock(SampledRate::Period(0)), without_copies),
+            reducing_options(three, clock(SampledRate::Period(0)), without_copies),
             "-c 3"
         );
-        assert!(lower(three, rare, with_copies).starts_with("-F 1, or --unwind live"));
+        assert!(reducing_options(three, rare, with_copies).starts_with("-F 1, or --unwind live"));
         let line = "hint: 51 MB and 70 samples a second make 3.0 GB a minute: try -F 9";
         assert_eq!(growing(three, 70, "-F 9"), line);
         assert!(growing(three, 0, "x").starts_with("hint: 51 MB a second make"));

@@ -54,22 +54,22 @@ pub(crate) fn events(
         let opened = OpenedObject::open(&target, matches, context)?;
         cache_entry = CachedObject::of(&opened);
         let entry = cache_entry.as_ref();
-        let same_events =
+        let cached =
             entry.and_then(|entry| cached_events(entry, &opened, &definition, matches, context));
-        if let Some(same_events) = same_events {
-            events.extend(same_events.into_iter().map(|event| (event, None)));
+        if let Some(cached) = cached {
+            events.extend(cached.into_iter().map(|event| (event, None)));
             continue;
         }
         // A point `%[GROUP:]NAME` may name cached events, a USDT probe, or both.
-        let called_so = entry.map(|entry| entry.events_called(&definition.point, context));
-        let called_so = called_so.unwrap_or_default();
+        let cached_by_name = entry.map(|entry| entry.events_called(&definition.point, context));
+        let cached_by_name = cached_by_name.unwrap_or_default();
         match find_places(&opened, &definition, matches, context) {
             Ok(places) => events.extend(events_at(places, &definition, context)),
             // The name may be that of cached events only, not of a USDT probe.
-            Err(_) if !called_so.is_empty() => {}
+            Err(_) if !cached_by_name.is_empty() => {}
             Err(error) => return Err(error),
         }
-        events.extend(probe_cache::renamed(called_so, &definition)?);
+        events.extend(probe_cache::renamed(cached_by_name, &definition)?);
     }
     Ok(DefinitionResult {
         definition,
@@ -97,7 +97,7 @@ fn find_places(
                 )),
                 false => message,
             };
-            match inlined(binary, definition, &options) {
+            match inlined_places(binary, definition, &options) {
                 Some(places) => message.hint(format!(
                     "the function is inlined at {places}; omit --no-inlines to probe it there"
                 )),
@@ -116,7 +116,7 @@ fn is_stripped_function(error: &Error, definition: &Definition, binary: &ProbedB
 
 /// For a definition whose search with `--no-inlines` has failed: returns the inlined places that the search without it finds, as
 /// text. `None` if the option is not given, or if there are none.
-fn inlined(
+fn inlined_places(
     binary: &ProbedBinary,
     definition: &Definition,
     options: &SearchOptions,

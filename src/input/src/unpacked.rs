@@ -16,7 +16,7 @@ use crate::{RecordingBytes, Spool};
 /// Name of the file with the header in a directory created by `record --threads`. The names of the other files start with it.
 pub const HEADER_FILE_NAME: &str = "data";
 
-/// A part of a recording: a file of a directory of `record --threads` that contains only records.
+/// A part of a recording: a file with only records, in a directory created by `record --threads`.
 #[derive(Debug)]
 pub struct DirectoryFile {
     path: PathBuf,

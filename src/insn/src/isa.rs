@@ -65,7 +65,7 @@ mod tests {
             file[18] = machine;
             assert_eq!(Isa::of_elf(&file), isa);
         }
-        // The same machine in big-endian byte order, to test that `EI_DATA` is used.
+        // x86-64 in big-endian byte order, which does not exist, to test that `EI_DATA` is used.
         (file[5], file[18], file[19]) = (2, 0, 62);
         assert_eq!(Isa::of_elf(&file), Some(Isa::X86_64));
         assert_eq!(Isa::of_elf(&file[..19]), None);

@@ -1,4 +1,4 @@
-//! Steps derived from instructions: of signal returns, and of code without frame information.
+//! Unwinding steps derived from instructions: of signal returns, and of code without frame information.
 
 use crate::Arch;
 use crate::step::{Cfa, RegisterLocation, Step};
@@ -153,7 +153,7 @@ pub(crate) fn follows_call(arch: Arch, code: Instructions<'_>) -> bool {
 
 /// The step of the next instruction if it is known without the function's frame information: on 64-bit x86, in PLT entries and at
 /// the first and last instructions of functions; on 64-bit Arm, in PLT entries and at `ret`. `in_plt` means that the instruction
-/// is in a PLT section.
+/// is in a PLT section; it is used only on 64-bit Arm, as PLT entries of x86-64 are found by their bytes.
 pub(crate) fn well_known_step(arch: Arch, code: Instructions<'_>, in_plt: bool) -> Option<Step> {
     match arch {
         Arch::X86_64 => {

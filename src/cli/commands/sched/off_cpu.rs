@@ -52,6 +52,7 @@ pub(in crate::cli::commands) fn run(
     let unwinding = stack_options(data.metadata(), unwound_frames);
     let prepare = StackPrepare::new(data.metadata(), &resolver, unwinding, request.max_stack)?;
     let mut off_cpu = OffCpu::new(request.options.clone());
+    // `with_tasks` also selects FORK, EXIT and COMM records.
     let pass = ObserverPass::new(&recording.layouts, prepare).with_tasks();
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut off_cpu)?;
     let table = off_cpu.finish();
@@ -129,13 +130,14 @@ fn draw(
     write_picture(&flame, format, &options, output, analysis.context)
 }
 
-/// Returns the rows as stacks of a flame graph, from the root: the task, its state and its stack; then for its waker, the waker
-/// of that waker, and so on: a frame `--`, the waker's stack from the innermost frame to the outermost, and the waker's name.
+/// Returns the rows as stacks of a flame graph. From the root, each has the task, its state, and its stack from the outermost
+/// frame to the innermost. For its waker, the waker of that waker, and so on, there follow a frame `--`, the waker's stack from
+/// the innermost frame to the outermost, and the waker's name.
 fn flame_stacks(table: &OffCpuTable, named: &NamedSwitchStacks) -> Stacks {
     let mut stacks = Stacks::default();
     let mut frames = Vec::new();
     for row in &table.rows {
-        // Names and states are no code: `User` is the kind without a mark.
+        // Names and states are no code: `User` is the kind without a mark, which is a suffix such as `_[k]`.
         let label = |stacks: &mut Stacks, name: &str| stacks.label(name, FrameKind::User);
         let comm = |comm: &[u8]| String::from_utf8_lossy(comm).replace(' ', "_");
         frames.clear();

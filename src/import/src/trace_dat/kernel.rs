@@ -31,9 +31,9 @@ impl<'d> KernelSymbols<'d> {
             lines.find_map(|line| {
                 let line = line.trim_ascii();
                 // `name` is the end of the line, as long as `symbol` and the blank before it.
-                let (rest, name) =
+                let (before, name) =
                     line.split_at_checked(line.len().checked_sub(symbol.len() + 1)?)?;
-                let address = rest.split(|byte| *byte == b' ').next()?;
+                let address = before.split(|byte| *byte == b' ').next()?;
                 let address = u64::from_str_radix(str::from_utf8(address).ok()?, 16).ok()?;
                 (name.trim_ascii() == symbol && address > 0).then_some(address)
             })

@@ -31,7 +31,7 @@ pub(super) const DESCRIPTIONS: [(u16, &[u8]); 6] = [
 const COMPRESSED: u16 = 1;
 /// Maximum size of a decompressed section, or of a CPU's decompressed pages, in bytes.
 const MAX_SIZE: u64 = 4 << 30;
-/// Maximum ratio of uncompressed to compressed size.
+/// Maximum ratio of uncompressed to compressed size. A chunk above it is taken as damaged.
 const MAX_RATIO: u64 = 10_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -45,7 +45,7 @@ struct StackedEvent<'p> {
     stack: Option<&'p [u8]>,
 }
 
-/// Iterates over the events, each with its stack, and the losses of one CPU.
+/// Iterates over the items of one CPU: its events, each with its stack, and its losses.
 struct CpuEvents<'t, 'p> {
     tracepoints: &'t Tracepoints,
     ring: RingEvents<'p>,
@@ -257,14 +257,14 @@ impl TraceDat<'_> {
         &'t self,
         tracepoints: &'t Tracepoints,
     ) -> impl Iterator<Item = (u32, CpuEvents<'t, 't>)> {
-        self.cpus.iter().map(|cpu| {
-            let ring = RingEvents::new(self.layout, &cpu.pages, cpu.offset);
+        self.cpus.iter().map(|stored| {
+            let ring = RingEvents::new(self.layout, &stored.pages, stored.offset);
             let events = CpuEvents {
                 tracepoints,
                 ring,
                 next: None,
             };
-            (cpu.cpu, events)
+            (stored.cpu, events)
         })
     }
 
@@ -277,9 +277,9 @@ impl TraceDat<'_> {
                 if let CpuItem::Event(event) = item? {
                     let id = tracepoints.id(event.raw);
                     let Some(id) = id.filter(|id| tracepoints.by_id.contains_key(id)) else {
-                        let pages = self.cpus.iter().find(|pages| pages.cpu == cpu);
+                        let stored = self.cpus.iter().find(|stored| stored.cpu == cpu);
                         return Err(Error::Part {
-                            offset: pages.map_or(0, |pages| pages.offset),
+                            offset: stored.map_or(0, |stored| stored.offset),
                             part: "events of a CPU",
                             problem: format!(
                                 "the event with the number {} has no description",
@@ -398,10 +398,10 @@ struct SampleWriter<'k, O> {
     out: Writer<O>,
     tracepoints: &'k Tracepoints,
     layout: SampleLayout,
-    /// Layout of the sample id at the end of records other than samples.
+    /// Layout of the `sample_id` fields at the end of records other than samples.
     trailer: SampleIdLayout,
     sample_type: SampleType,
-    /// The sample id of each event, by the tracepoint's id.
+    /// The id of each event of the perf.data, by the tracepoint's id.
     ids: BTreeMap<u64, u64>,
     /// Encoded records that are not written yet.
     records: Vec<u8>,

@@ -10,7 +10,7 @@ pub(super) struct CodeRow {
     pub(super) instruction: usize,
 }
 
-/// The kind of a row. Numbers are indices in `FunctionCode::sites`.
+/// What a row shows. Numbers are indices in `FunctionCode::sites`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RowContent {
     /// The function's address and name.

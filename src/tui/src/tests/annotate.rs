@@ -37,6 +37,7 @@ fn code() -> FunctionCode {
     let jump = Instruction {
         full: "jne  1002 <leaf+0x2>".to_owned(),
         arrow: Some(Arrow::Up),
+        // The index of the instruction `target` below.
         target: Some(BranchTarget::Within(1)),
         ..instruction(2, "jne  2", 1, 1)
     };
@@ -250,7 +251,7 @@ fn new_samples_update_the_screen() {
 }
 
 #[test]
-fn a_search_goes_forwards_or_backwards() {
+fn searches_wrap_around_in_both_directions() {
     let (mut screen, _requests) = screen();
     // Returns the location of the match, or the message that there is none.
     let mut find = |search_key: &str, text: &str| {
@@ -265,6 +266,7 @@ fn a_search_goes_forwards_or_backwards() {
         screen_lines(&mut screen).pop().unwrap_or_default()
     };
     assert_eq!(find("/", "call"), "calc.c:2");
+    // Past the end to the first instruction; then backwards, past the start.
     assert_eq!(find("/", "push"), "calc.c:1");
     assert_eq!(find("?", "jne"), "calc.c:2");
     assert_eq!(find("/", "nothing"), "'nothing' not found");
