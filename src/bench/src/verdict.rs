@@ -95,24 +95,26 @@ mod tests {
         assert_eq!(compare(Better::Higher).verdict, Verdict::Better);
         let worse = compare(Better::Lower);
         assert!((worse.change_percent - 20.0).abs() < 1e-9);
-        // Pooled deviation 0.08165, t of 6 degrees of freedom 2.447. The root is that of 1/4 + 1/4, for 4 samples in each series;
-        // times 10 is in percent of the earlier mean, 10.
+        // Pooled deviation 0.08165, t of 6 degrees of freedom 2.447. The root is that of 1/4 + 1/4, for 4 samples in each series.
+        // The last factor converts to percent of the earlier mean, 10: 100 / 10. The tolerance is for the rounded deviation.
         let interval = 2.447 * 0.081_649_66 * 0.5_f64.sqrt() * 10.0;
         assert!((worse.margin_percent.unwrap() - interval).abs() < 1e-5);
     }
 
     #[test]
-    fn noise_is_no_difference_and_single_runs_are_unknown() {
-        let noisy = |samples: &[f64]| series(Better::Lower, samples);
-        let same = Comparison::new(&noisy(&[10.0, 14.0, 12.0]), &noisy(&[11.0, 13.0, 15.0]));
+    fn noise_is_no_difference_and_two_single_runs_are_unknown() {
+        let series_of = |samples: &[f64]| series(Better::Lower, samples);
+        let same = Comparison::new(
+            &series_of(&[10.0, 14.0, 12.0]),
+            &series_of(&[11.0, 13.0, 15.0]),
+        );
         assert_eq!(same.verdict, Verdict::Same);
-        // `noisy` only makes a series: these have one sample each.
-        let single = Comparison::new(&noisy(&[10.0]), &noisy(&[20.0]));
+        let single = Comparison::new(&series_of(&[10.0]), &series_of(&[20.0]));
         assert_eq!(
             (single.verdict, single.margin_percent),
             (Verdict::Unknown, None)
         );
-        let one_earlier = Comparison::new(&noisy(&[10.0]), &noisy(&[20.0, 20.1, 19.9]));
+        let one_earlier = Comparison::new(&series_of(&[10.0]), &series_of(&[20.0, 20.1, 19.9]));
         assert_eq!(one_earlier.verdict, Verdict::Worse);
     }
 }

@@ -39,12 +39,12 @@ pub(crate) fn events(
     let mut lists = Vec::new();
     let mut errors = Vec::new();
     // This returns all values of `-e` and `--probe`, also those for which no probe event is created.
-    for (index, listed) in probes::create_probe_events(matches, context, &machine.tracefs)? {
-        let parsed = match listed {
+    for (index, value) in probes::create_probe_events(matches, context, &machine.tracefs)? {
+        let events = match value {
             ParserEvents::Text(text) => parse(&text, &catalogue),
             ParserEvents::Events(events) => Ok(events),
         };
-        match parsed {
+        match events {
             Ok(events) => lists.push(ListedEvents { index, events }),
             Err(error) => errors.push(error),
         }
@@ -144,27 +144,28 @@ pub(crate) fn attach_filters(
         let index = matches.index_of("exclude-perf").unwrap_or_default();
         given.push(FilterOption { index, text: None });
     }
-    given.sort_by_key(|given| given.index);
+    given.sort_by_key(|option| option.index);
     // From the last list to the first: each takes all filters behind it that are left.
     for list in (0..lists.len()).rev() {
         let start = lists[list].index;
-        let first = given.partition_point(|given| given.index < start);
+        let first = given.partition_point(|option| option.index < start);
         let of_list: Vec<FilterOption> = given.drain(first..).collect();
         for event in &mut lists[list].events {
             match event.tracepoint.clone() {
                 _ if of_list.is_empty() => {}
                 Some(tracepoint) => {
-                    event.filter = Some(joined(&event.name, &tracepoint, tracefs, &of_list)?);
+                    event.filter =
+                        Some(kernel_filter(&event.name, &tracepoint, tracefs, &of_list)?);
                 }
-                None => event.sample_filter = of_samples(&event.name, &of_list)?,
+                None => event.sample_filter = sample_filter(&event.name, &of_list)?,
             }
         }
     }
     // What is left precedes the first list.
     match given.first() {
-        Some(given) => Err(CliError::usage(format!(
+        Some(option) => Err(CliError::usage(format!(
             "{} option should follow a -e tracepoint or HW tracer option",
-            given.option()
+            option.name()
         ))),
         None => Ok(()),
     }
@@ -172,14 +173,14 @@ pub(crate) fn attach_filters(
 
 /// A filter as given: `--filter` with its text, or `--exclude-perf`.
 struct FilterOption {
-    /// The index that clap gives to the option's value (`ArgMatches::indices_of`).
+    /// The index that clap gives to the option's value, or to the flag `--exclude-perf`.
     index: usize,
     /// `None` for `--exclude-perf`.
     text: Option<String>,
 }
 
 impl FilterOption {
-    fn option(&self) -> &'static str {
+    fn name(&self) -> &'static str {
         match self.text {
             Some(_) => "--filter",
             None => "--exclude-perf",
@@ -196,10 +197,10 @@ fn refused(text: &str, event: &str) -> CliError {
 }
 
 /// Combines the filters of an event that is not a tracepoint; `None` if there are none.
-fn of_samples(event: &str, given: &[FilterOption]) -> Result<Option<SampleFilter>, CliError> {
+fn sample_filter(event: &str, given: &[FilterOption]) -> Result<Option<SampleFilter>, CliError> {
     let mut combined: Option<SampleFilter> = None;
-    for given in given {
-        let filter = match &given.text {
+    for option in given {
+        let filter = match &option.text {
             None => SampleFilter::all_but(std::process::id()),
             Some(text) => SampleFilter::parse(text).map_err(|error| {
                 refused(text, event)
@@ -238,7 +239,7 @@ pub(crate) fn refuse_bpf_counters(events: &[EventSpec]) -> Result<(), CliError> 
 }
 
 /// Combines the filters of a tracepoint into one for the kernel.
-fn joined(
+fn kernel_filter(
     event: &str,
     tracepoint: &TracepointName,
     tracefs: &Tracefs,
@@ -246,9 +247,9 @@ fn joined(
 ) -> Result<String, CliError> {
     let format = describe(tracefs, &tracepoint.system, &tracepoint.name)?.format;
     let mut filters = Vec::new();
-    for given in given {
+    for option in given {
         let exclude_perf = || format!("common_pid != {}", std::process::id());
-        let text = given.text.clone().unwrap_or_else(exclude_perf);
+        let text = option.text.clone().unwrap_or_else(exclude_perf);
         let filter = EventFilter::parse(&text, event, &format).map_err(|error| {
             let cli = refused(&text, event).details(&error.to_string());
             error.hint.into_iter().fold(cli, CliError::hint)

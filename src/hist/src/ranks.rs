@@ -1,6 +1,7 @@
 //! Key values of contexts and sites as ranks: numbers in the order of the values.
 //!
-//! A key has two functions for its value, `identity` and `rank`. In this file a rank is a number: each of the two values has one.
+//! A key has two functions, `identity` and `rank`, each of which returns a value. In this file, a rank is a number that stands
+//! for a value of either function.
 
 use std::num::NonZeroUsize;
 
@@ -63,8 +64,8 @@ impl RankTable {
         })
     }
 
-    /// Appends the column of the key at `index` for entries (rows of one event). An entry is given by the index of its event in
-    /// the group and its first appearance, whose context and site represent all others of the entry.
+    /// Appends the column of the key at `index` for entries (an entry is a row of one event). An entry is given by the index of
+    /// its event in the group and its first appearance, whose context and site represent all others of the entry.
     pub(crate) fn push<'f>(
         &self,
         index: usize,
@@ -87,20 +88,20 @@ impl RankTable {
         codes
     }
 
-    /// The labels of the event at `index` in the group.
-    pub(crate) fn labels(&self, index: usize, merged: &MergedStacks) -> EntryLabels {
+    /// The labels of the contexts and sites of `merged`, the stacks of the event with the index `event` in the group.
+    pub(crate) fn labels(&self, event: usize, merged: &MergedStacks) -> EntryLabels {
         const OF_CONTEXTS: bool = false;
         const OF_SITES: bool = true;
-        let codes = |of_sites: bool, len| {
+        let labels_of = |of_sites: bool, len| {
             let mut codes = RankCodes::new(len);
             for key in self.keys.iter().filter(|key| key.of_sites == of_sites) {
-                codes.push(key.ranks[index].iter().copied(), key.count);
+                codes.push(key.ranks[event].iter().copied(), key.count);
             }
             codes.dense().ranks
         };
         EntryLabels {
-            contexts: codes(OF_CONTEXTS, merged.contexts.len()),
-            sites: codes(OF_SITES, merged.sites.len()),
+            contexts: labels_of(OF_CONTEXTS, merged.contexts.len()),
+            sites: labels_of(OF_SITES, merged.sites.len()),
         }
     }
 }

@@ -25,7 +25,9 @@ pub(crate) struct SiteBuilder<'a, 'w> {
     /// Whether symbols are shown with an address; see [`HistogramOptions::addresses`].
     addresses: bool,
     keys_show_offsets: bool,
+    /// Whether call graphs distinguish frames of a function by address.
     by_address: bool,
+    /// Whether call graphs distinguish frames of a function by source line.
     by_line: bool,
     hide_unresolved: bool,
     select: Option<&'a dyn SelectSamples>,
@@ -253,7 +255,8 @@ impl SiteFinder<'_, '_, '_> {
     /// Like [`SiteFinder::leaf`] for a branch target, which may be in kernel or user space.
     pub(crate) fn target(&mut self, ip: u64) -> (u32, SampleTreatment) {
         let frame = locate_anywhere(self.builder.resolver, self.at, ip);
-        // Not `SiteBuilder::leaf`: perf shows targets without a function by their address in the process.
+        // Not `SiteBuilder::leaf`: perf shows targets without a function by their address in the process. Without a source line,
+        // keys for source lines show function and offset.
         let no_source_line = None;
         let site = self.builder.chain_site(&frame, no_source_line);
         (self.sites.intern(site), self.builder.treatment(&frame))
@@ -306,13 +309,13 @@ impl SiteFinder<'_, '_, '_> {
 
     /// Resolves the addresses in the properties of a sample at `ip`.
     pub(crate) fn properties(&self, mode: CpuMode, raw: &RawProperties, ip: u64) -> Properties {
-        let properties = properties::PropertyResolver {
+        let resolver = properties::PropertyResolver {
             builder: self.builder,
             resolver: self.builder.resolver,
             at: self.at,
             mode,
         };
-        properties.properties(raw, ip)
+        resolver.properties(raw, ip)
     }
 
     fn lookup(&self, mode: CpuMode, ip: u64) -> AddressLookup {

@@ -34,7 +34,7 @@ const CANT_UNWIND: u32 = 1;
 const IS_COMPACT: u32 = 1 << 31;
 /// Personality routine 0: instructions in one word.
 const ONE_WORD_ROUTINE: u32 = 0;
-/// Personality routines 1 and 2: instructions continue in as many further words as the second byte specifies.
+/// Personality routines 1 and 2: the byte after the routine's number tells how many further words contain instructions.
 const MULTI_WORD_ROUTINES: [u32; 2] = [1, 2];
 
 impl ArmTable {
@@ -92,8 +92,8 @@ impl ArmTable {
         if word & IS_COMPACT != 0 {
             return compact(word, bytes.get(4..)?, self.endian);
         }
-        // A custom personality routine. With all compilers it is followed by the number of
-        // further words, then instructions.
+        // The word refers to a custom personality routine. With all compilers, the next word begins with the number of further
+        // words, and then has instructions.
         let word = u32_at(bytes, 4, self.endian)?;
         let [count, first @ ..] = word.to_be_bytes();
         instructions(&first, bytes.get(8..)?, count, self.endian)
@@ -117,8 +117,8 @@ fn compact(word: u32, rest: &[u8], endian: RunTimeEndian) -> Option<Vec<u8>> {
 /// `first` and the bytes of `count` words of `rest`, high bytes first.
 fn instructions(first: &[u8], rest: &[u8], count: u8, endian: RunTimeEndian) -> Option<Vec<u8>> {
     let mut all = first.to_vec();
-    for word in 0..usize::from(count) {
-        all.extend(u32_at(rest, word * 4, endian)?.to_be_bytes());
+    for index in 0..usize::from(count) {
+        all.extend(u32_at(rest, index * 4, endian)?.to_be_bytes());
     }
     Some(all)
 }

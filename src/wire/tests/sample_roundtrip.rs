@@ -58,6 +58,7 @@ fn contents() -> impl Strategy<Value = Content> {
 }
 
 fn attrs() -> impl Strategy<Value = Attr> {
+    // `0_u64..32` is for `read_format`, which has five flags.
     let selections = (any::<u64>(), 0_u64..32, any::<bool>(), any::<bool>());
     (selections, any::<u64>(), any::<u64>()).prop_map(
         |(selections, sample_regs_user, sample_regs_intr)| {

@@ -58,7 +58,7 @@ fn a_loop_ends_after_its_time() {
 }
 
 #[test]
-fn processes_take_turns_and_end() {
+fn processes_that_take_turns_end() {
     let workload = find("context_switch_loop").expect("a workload");
     workload.run(&["20".to_owned()]).expect("both ended");
 }

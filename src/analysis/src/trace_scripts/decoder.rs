@@ -140,7 +140,7 @@ struct StoredSample {
 }
 
 impl FieldBlock {
-    /// Calls `take` with each sample, in order.
+    /// Calls `take` with each sample, in order. `world` (the processes and mappings) has the names of the threads.
     pub fn deliver(&self, world: &World, mut take: impl FnMut(&ScriptSample<'_>)) {
         let (mut numbers_begin, mut text_begin) = (0, 0);
         for stored in &self.samples {

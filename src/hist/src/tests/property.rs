@@ -188,10 +188,11 @@ proptest! {
         stacks.filtered = filtered;
         let mut reports = [false, true].map(|relative| {
             options.relative = relative;
-            // The index in the recording, which `events` of the histogram returns.
+            // Any index of the event in the recording: the histogram's `events` returns it.
             let event = EventInput { index: 3, merged: &stacks, callchains: false };
             rows::histogram(&[event], &options, &fake, NonZeroUsize::MIN)
         });
+        // `relative`: percentages relate to the samples that pass the filters, so `totals` excludes the others.
         let [absolute, relative] = &mut reports;
         prop_assert_eq!(absolute.totals[0].without(filtered), relative.totals[0]);
         prop_assert_eq!(&absolute.rows, &relative.rows);
@@ -241,8 +242,8 @@ proptest! {
         for (index, event) in events.into_iter().enumerate() {
             let alone = rows::histogram(&[event], &options, &fake, NonZeroUsize::MIN);
             prop_assert_eq!(group.totals[index], alone.totals[0]);
-            // Rows of the event alone minus its rows in the group. A row without weight in the group cannot be told from a row
-            // of the other event only, so rows without weight remain.
+            // The number of rows of the event alone that are not yet found in the group. A row of the group in which this event
+            // has no weight may be a row of the other event only, so rows without weight are not searched, and remain.
             let mut missing = alone.rows.len();
             for row in &group.rows {
                 let weights = if index == 0 { row.weights } else { row.others[0] };
@@ -262,12 +263,14 @@ proptest! {
     fn threads_and_parts_make_no_difference(samples in samples(), options in options(), parts in 2usize..5) {
         let fake = Fake::new();
         let one = count(&fake, &options, &samples, ONE_PART, ONE_THREAD);
-        let many = count(&fake, &options, &samples, parts, 3);
+        let three_threads = 3;
+        let many = count(&fake, &options, &samples, parts, three_threads);
         prop_assert_eq!(one.rows, many.rows);
     }
 
     #[test]
     fn without_call_graphs_rows_are_in_order(samples in samples(), mut options in options()) {
+        // With call graphs of callers, the depth of the graphs orders rows with equal totals.
         options.graph = None;
         let fake = Fake::new();
         let rows = count(&fake, &options, &samples, ONE_PART, ONE_THREAD).rows;

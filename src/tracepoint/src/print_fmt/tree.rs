@@ -157,6 +157,7 @@ pub(super) fn entry_value(text: &str) -> i64 {
 pub(super) fn constant_text(node: &Node) -> Option<String> {
     match node {
         Node::Atom(text) => Some(text.clone()),
+        // As in perf, a cast has an effect only within an operation.
         Node::Cast { operand, .. } => constant_text(operand),
         Node::Operation(_) => constant(node).map(|value| value.to_string()),
         _ => None,

@@ -143,8 +143,8 @@ impl ReportScreen {
             return;
         };
         if slot.is_none() {
-            let before = None;
-            *slot = TableView::new(&self.report, number, before);
+            let view_before = None;
+            *slot = TableView::new(&self.report, number, view_before);
         }
         if self.current != Some(number) {
             self.scrolled = (0, 0);
@@ -160,7 +160,7 @@ impl ReportScreen {
         InputResult::Changed
     }
 
-    /// Ends the session with the given result.
+    /// Ends the session; `next` is the action after it.
     pub(super) fn end(&self, next: SessionEnd) -> InputResult<ReaderMessage> {
         *self.outcome.borrow_mut() = next;
         InputResult::Quit
@@ -281,6 +281,7 @@ impl Screen<ReaderMessage> for ReportScreen {
                 }
             }
             ReaderMessage::Code(code) if self.clear_waiting() => {
+                // `is_global`: percentages are relative to all functions, not to the shown one.
                 let (options, is_global) = self.report.annotate;
                 let requests = self.requests.clone();
                 let screen =
@@ -288,6 +289,7 @@ impl Screen<ReaderMessage> for ReportScreen {
                 return InputResult::Push(Box::new(screen));
             }
             ReaderMessage::Shown(prepared) if self.clear_waiting() => {
+                // The screen that the reading thread has made.
                 if let Some(screen) = prepared.take() {
                     return InputResult::Push(screen);
                 }
