@@ -155,7 +155,7 @@ fn failed_recordings_keep_the_old_file() {
         ),
     ] {
         let outcome = record(&scratch, words);
-        // For an unprivileged user, a message on the fallback of the event is printed first.
+        // For an unprivileged user, a message that the event is restricted to user space is printed first.
         assert!(
             outcome.stderr.ends_with(message),
             "{words:?}: {}",
@@ -406,7 +406,7 @@ fn a_full_disk_keeps_written_records() {
         );
     };
     let scratch = &disk.0;
-    let long = [BUSY; 20].join("; ");
+    let busy_loops = [BUSY; 20].join("; ");
     let words = [
         "record",
         "-e",
@@ -420,7 +420,7 @@ fn a_full_disk_keeps_written_records() {
         "--",
         "sh",
         "-c",
-        &long,
+        &busy_loops,
     ];
     let run = Run::new(env!("CARGO_BIN_EXE_rperf"))
         .args(words)

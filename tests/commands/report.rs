@@ -24,8 +24,8 @@ fn report(bytes: &[u8], words: &[&str]) -> Outcome {
         .expect("the binary starts")
 }
 
-/// Callchains that branch, recurse, end early and have unmapped addresses, of two threads of one name. One is renamed after its
-/// last sample.
+/// Callchains that branch, recurse, end early and have unmapped addresses, of two threads with the same name. The first thread is
+/// renamed after its last sample.
 fn recording() -> Vec<u8> {
     let mut file = Recording::new();
     file.comm(0, (10, 10), "first", 0);
@@ -71,6 +71,7 @@ fn texts_match_the_golden_files() {
         ("children", &[]),
         ("no-children", &["--no-children", "-n"]),
         ("callee", &["-g", "callee,5"]),
+        // Without callchains; the mode `flat` of -g is in "list".
         ("flat", &["-g", "none", "-s", "dso,pid,comm", "-n"]),
         (
             "quiet",
@@ -114,7 +115,7 @@ fn texts_match_the_golden_files() {
 }
 
 #[test]
-fn total_cycles_lists_blocks_between_branches() {
+fn total_cycles_lists_blocks_between_branches_and_needs_branch_stacks() {
     let scratch = Scratch::new();
     let listing = "ffffffff81000000 T _text\nffffffff81000000 T _stext\nffffffff81400000 t spin\n\
                    ffffffff81480000 t walk\nffffffff82200000 T _etext\n";
@@ -143,12 +144,14 @@ fn total_cycles_lists_blocks_between_branches() {
 fn verbose_rows_show_the_first_address_and_the_symbol_origin() {
     let words = ["-v", "-s", "dso,sym", "--no-children", "-g", "none"];
     let outcome = report(&recording(), &words);
+    // `!` means that no symbol was found.
     for row in [
         "/nonexistent/program     0x1020             ! [.] 0x0000000000001020",
         "/nonexistent/library.so  0x30               ! [.] 0x0000000000000030",
     ] {
         assert!(outcome.stdout.contains(row), "{outcome:?}");
     }
+    // The note on functions without names.
     assert!(
         outcome.stderr.contains("/nonexistent/program"),
         "{outcome:?}"
@@ -502,7 +505,8 @@ fn branch_history_needs_branch_stacks() {
     assert_eq!(outcome.stdout, "");
 }
 
-/// A branch to the kernel, from an address without a mapping: each end has its own privilege level, as in perf 6.1.
+/// A branch from an address without a mapping to the kernel: each end has its own privilege level, as in perf 6.1. `H` is an
+/// unknown level.
 #[test]
 fn each_end_of_a_branch_has_its_own_level() {
     let fixture = root().join("tests/fixtures/x86_64/branches.data");
@@ -546,6 +550,7 @@ fn callchains_continue_after_branches() {
     let lines = |more: &[&str]| {
         let outcome = report(&bytes, &[&words[..], more].concat());
         assert_eq!(outcome.status, 0, "{outcome:?}");
+        // Without the row and the line below it, which has no frame.
         let lines = outcome.stdout.lines().skip(2);
         let lines = lines.map(|line| line.trim_start_matches([' ', '|', '-']).to_owned());
         lines.filter(|line| !line.is_empty()).collect::<Vec<_>>()
@@ -573,7 +578,7 @@ fn callchains_continue_after_branches() {
 #[test]
 fn a_truncated_file_is_reported_and_fails() {
     let bytes = recording();
-    // The header has 104 bytes.
+    // The header has 104 bytes. The step only limits the number of runs.
     for end in (104..bytes.len()).step_by(449) {
         let outcome = report(&bytes[..end], &[]);
         assert!(

@@ -28,13 +28,14 @@ const NAME: &str = "a\x1b]0;pwned\x07\r\u{9b}5m\u{202e}\x1b[31mz";
 /// The escaped form of the name.
 const ESCAPED_NAME: &str = "a\\x1b]0;pwned\\x07\\x0d\\u{9b}5m\\u{202e}\\x1b[31mz";
 
-/// A recording in which a thread, a kernel function with code and a missing file have names with [`NAME`].
+/// A recording in which [`NAME`] is the name of a thread and of a kernel function, whose code is in the build-id cache, and is
+/// part of the path of a mapped file that is missing.
 fn recording() -> Scratch {
     let attr = Attr {
         sample_type: SAMPLE_TYPE,
         ..Attr::default()
     };
-    // Adds the sample id: pid, tid and time.
+    // Adds the sample_id trailer: pid, tid and time.
     let with_trailer = |bytes: Bytes, time| bytes.u32(7).u32(7).u64(time);
     let kernel = Bytes::new().u32(u32::MAX).u32(0).u64(KERNEL).u64(0x20_0000);
     let kernel = kernel.u64(KERNEL).raw([20, 0, 0, 0]).raw(BUILD_ID);
@@ -59,11 +60,13 @@ fn recording() -> Scratch {
     let kcore_copy = scratch.path().join(".debug/[kernel.kcore]").join(id);
     let kcore_copy = kcore_copy.join("2026010100000000");
     fs::create_dir_all(&kcore_copy).expect("a folder in the cache");
+    // The end of the function; any address after that of the sample.
     let end = KERNEL + 11;
     let listing =
         format!("{KERNEL:x} T _text\n{KERNEL:x} T {NAME}\n{end:x} T next\n{end:x} T _etext\n");
     fs::write(kcore_copy.join("kallsyms"), listing).expect("a listing");
     fs::write(kcore_copy.join("modules"), "").expect("no modules");
+    // `nop` instructions.
     let memory = vec![0x90; 0x1000];
     fs::write(kcore_copy.join("kcore"), kcore(&[(KERNEL, memory)])).expect("the kernel's code");
     scratch
@@ -100,6 +103,7 @@ fn probe_recording() -> Scratch {
 /// A command without colours and with `cat` as the pager, on a terminal with this many columns; without a terminal if `None`.
 fn command(folder: &Path, words: &str, columns: Option<usize>) -> Command {
     let mut line = format!("{} {words}", env!("CARGO_BIN_EXE_rperf"));
+    // script(1) runs the line on a terminal.
     let mut command = Command::new(match columns {
         Some(_) => "script",
         None => "sh",
@@ -273,14 +277,15 @@ fn control_characters_in_messages_are_escaped() {
     let scratch = recording();
     let complete = fs::read(scratch.path().join("perf.data")).expect("a recording");
     let missing = format!("no\nhint:{NAME}");
-    // The name of a truncated recording; from "no" on, it equals that of the missing file.
+    // The name of a truncated recording; from "no" on, it equals `missing`.
     let truncated = format!("is {missing}");
     scratch
         .write(&truncated, &complete[..complete.len() - 100])
         .expect("a file");
     let shell_word = |name: &str| format!("\"$(printf '%b' '{}')\"", octal(name));
     for words in [
-        // An error naming a file with samples, one naming a missing file, and a warning.
+        // An error that names a mapped file with samples, one that names a missing recording, and a warning that names the
+        // truncated recording.
         format!("annotate --stdio --dsos {}", shell_word(&missing)),
         format!("script -i {}", shell_word(&missing)),
         format!("script -i {}", shell_word(&truncated)),

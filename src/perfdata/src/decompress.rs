@@ -92,7 +92,8 @@ impl Decompressor {
         self.push_decoded(record, decoded, out)
     }
 
-    /// Like [`Decompressor::push`]; `decoded` is the record's content if it was decoded before, which takes complete frames.
+    /// Like [`Decompressor::push`]. `decoded` is the record's content if another thread has decoded it already, which is possible
+    /// only if the record's frames are complete.
     pub(crate) fn push_decoded(
         &mut self,
         record: &RecordAt<'_>,
@@ -112,7 +113,7 @@ impl Decompressor {
         self.append_decompressed(record.position, out)
     }
 
-    /// Appends the records that are held back, at the end of input. `position` is the offset in errors.
+    /// Ends the input: appends the records that are still held back. `position` is the offset that errors have.
     ///
     /// # Errors
     /// Errors of [`Decompressor::push`]; [`Error::CompressedTruncated`] if the last decompressed record is
@@ -165,7 +166,7 @@ impl Decompressor {
         let mut used = 0;
         let result = loop {
             let before = self.held.front().map_or(u64::MAX, |(before, _)| *before);
-            // Number of decompressed bytes before the next held record.
+            // Number of decompressed bytes from position `output` to the next held record.
             let room = usize::try_from(before - self.output).unwrap_or(usize::MAX);
             let rest = self.decompressed.get(used..).unwrap_or_default();
             match complete_record(rest, self.endian) {
@@ -174,8 +175,8 @@ impl Decompressor {
                     used += size;
                     self.output += size as u64;
                 }
-                // All bytes before the held record have arrived, so that it is next. If `rest` begins with a record that is
-                // incomplete, invalid, or extends beyond the position of the held record, it follows the held record.
+                // All bytes before the held record have arrived, so that it is next. A record at the start of `rest` that is
+                // incomplete, invalid, or extends beyond the position of the held record is handled after the held record.
                 _ if rest.len() >= room => {
                     if let Some((_, bytes)) = self.held.pop_front() {
                         out.extend_from_slice(&bytes);
@@ -227,7 +228,7 @@ pub(crate) fn compressed_bytes<'a>(
     })
 }
 
-/// Appends a record with its payload, unchanged.
+/// Appends a record, unchanged, with its payload: the data that follow a record of AUX data or of tracepoint formats.
 fn encode(record: &RecordAt<'_>, endian: Endian, out: &mut Vec<u8>) {
     record.raw.encode(endian, out);
     out.extend_from_slice(record.payload);

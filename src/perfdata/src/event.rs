@@ -30,7 +30,7 @@ impl EventDesc {
 pub(crate) fn decode_events(file: &[u8], header: &FileHeader) -> Result<Vec<EventDesc>, Error> {
     let (section, endian) = (header.attrs, header.endian);
     let min_size = (Attr::SIZE_VER0 + Section::SIZE) as u64;
-    // An entry has an attr and the section with the event's ids.
+    // An entry is an attr, then the offset and size of the event's ids.
     let entry_size = usize::try_from(header.attr_size).unwrap_or(usize::MAX);
     if header.attr_size < min_size || entry_size == usize::MAX {
         return Err(Error::AttrSize {

@@ -21,7 +21,7 @@ pub(crate) struct EventRenderer<'r, 'w> {
     pub(crate) inlines: Vec<bool>,
     /// Whether samples are wanted.
     pub(crate) samples: bool,
-    /// Types of the records other than samples that are wanted.
+    /// Wanted types of records, other than samples.
     pub(crate) record_kinds: Vec<RecordKind>,
 }
 
@@ -37,6 +37,7 @@ pub(crate) enum RenderedEvent {
 pub(crate) struct DecodedSample {
     /// The recording's event to which the sample belongs.
     pub(crate) index: EventIndex,
+    /// The position by time among all records.
     pub(crate) order: Order,
     /// The attributes that all Python events have.
     pub(crate) event: Event,
@@ -151,10 +152,11 @@ impl Render for EventRenderer<'_, '_> {
         scratch: &mut RenderScratch,
         out: &mut Vec<RenderedEvent>,
     ) {
-        // If any event has the modifier `S`, samples are delivered although `reads` returns `false`.
+        // If any event has the modifier `S`, samples of all events are passed to this function, even if `reads` returns `false`.
         if !self.samples {
             return;
         }
+        // From the World, the processes and mappings at a time: the thread's name and its mappings at the time of the sample.
         let state = scratch.threads.state_at(world, sample.who(), sample.order);
         let at = AddressContext::of(sample);
         let mode = sample.cpu_mode();

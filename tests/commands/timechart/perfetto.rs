@@ -137,7 +137,7 @@ fn system_calls_are_slices_of_their_threads() -> std::io::Result<()> {
     }
     slices.sort();
     // Time, thread, kind (1: begin, 2: end), name and annotations. The slice of poll ends where the next call of its thread
-    // begins, and has no return value.
+    // begins, and has no return value. At equal times, begins are sorted before ends.
     let ret = |value: i64| vec![("ret".to_owned(), value)];
     let expected = [
         (100, 7, 1, "read", vec![]),
@@ -149,8 +149,8 @@ fn system_calls_are_slices_of_their_threads() -> std::io::Result<()> {
         (400, 7, 2, "", vec![]),
         (500, 7, 2, "", ret(1)),
     ];
-    let expected =
-        expected.map(|(time, thread, kind, name, ret)| (time, thread, kind, name.to_owned(), ret));
+    let expected = expected
+        .map(|(time, thread, kind, name, values)| (time, thread, kind, name.to_owned(), values));
     assert_eq!(slices, expected);
     Ok(())
 }
