@@ -84,7 +84,7 @@ fn another_users_file_needs_force() -> io::Result<()> {
 }
 
 #[test]
-fn an_invalid_stream_on_stdin_is_refused_with_and_without_its_name() -> io::Result<()> {
+fn an_invalid_stream_on_stdin_is_refused_with_and_without_a_dash() -> io::Result<()> {
     let scratch = Scratch::new();
     let stream = |bytes: &[u8]| Bytes::new().raw("PERFILE2").raw(bytes).done();
     for reader in READERS {
@@ -121,10 +121,11 @@ fn an_invalid_stream_on_stdin_is_refused_with_and_without_its_name() -> io::Resu
 }
 
 #[test]
-fn foreign_and_truncated_files_are_refused_with_the_reason() -> io::Result<()> {
+fn foreign_truncated_and_empty_pipe_files_are_refused_with_the_reason() -> io::Result<()> {
     let scratch = Scratch::new();
     scratch.write("foreign", "hello, world\n")?;
     scratch.write("cut", Bytes::new().raw("PERFILE2").u64(104).u64(144).done())?;
+    // A complete header in pipe format, but no records.
     scratch.write("pipe", Bytes::new().raw("PERFILE2").u64(16).done())?;
     for reader in READERS {
         for (name, text) in [
@@ -162,6 +163,7 @@ fn garbage_after_the_magic_is_refused_without_panic() -> io::Result<()> {
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;
+            // Half of the files have small numbers, which are more plausible as offsets and sizes.
             bytes = bytes.u64(if seed % 2 == 0 { state } else { state % 512 });
         }
         scratch.write("garbage", bytes.done())?;
@@ -218,6 +220,7 @@ fn damaged_records_of_stat_are_reported_with_the_name_of_the_file() -> io::Resul
         outcomes.push((outcome.status, outcome.stderr));
     }
     let (statuses, texts): (Vec<i32>, Vec<String>) = outcomes.into_iter().unzip();
+    // The first file has no counts, as its only record is skipped; after a wrong size, no further records can be found.
     assert_eq!(statuses, [1, 255], "{texts:?}");
     let warning =
         "perf.data: 1 record cannot be decoded; the first, PERF_RECORD_STAT (76) at offset 0x";

@@ -89,6 +89,7 @@ fn recording(program: &str, events: &[&[Sample<'_>]]) -> Vec<u8> {
     }
     let map = Bytes::new().u32(7).u32(7);
     let map = map.u64(TEXT.1).u64(0x1000).u64(TEXT.0).text(program, 8);
+    // The trailer of `sample_id_all`: pid, tid, time and id.
     let map = map.u32(7).u32(7).u64(1).u64(ID);
     file.record(PerfFile::MMAP, USER, map.done());
     let samples = (ID..).zip(events);
@@ -107,7 +108,8 @@ fn recording(program: &str, events: &[&[Sample<'_>]]) -> Vec<u8> {
     file.finish()
 }
 
-/// Compiles the program, writes recordings of two mixtures of streams in it, and copies a fixture; `None` without a compiler.
+/// Compiles the program, writes recordings of it with two different lists of samples, and copies a fixture; `None` without a
+/// compiler.
 fn build(tools: &Tools) -> Option<()> {
     std::fs::write(tools.path().join("work.c"), SOURCE).expect("a source file");
     let compiled = Command::new("cc")

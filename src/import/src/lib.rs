@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! trace.dat (trace-cmd) --TraceDat--> events of each CPU --write--> perf.data with tracepoint samples
-//! text of perf script --ScriptText--> samples of tasks   --write--> perf.data, and files with the symbols of its objects
+//! text of perf script --ScriptText--> samples of tasks   --write--> perf.data, and symbol files of the objects in the text
 //! ```
 //!
 //! **Invariants.** No input causes a panic. An error about a field, part or line names an offset in the file.

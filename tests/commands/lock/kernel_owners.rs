@@ -14,7 +14,7 @@ fn rows(scratch: &Scratch, options: &str) -> Vec<Value> {
     json["rows"].as_array().expect("rows").clone()
 }
 
-/// Returns name, number of begun waits and their sum in ns of each row, sorted by name.
+/// Returns the name, the number of begun waits and the total waiting time in ns of each row, sorted by name.
 fn sums(rows: &[Value]) -> Vec<(&str, u64, u64)> {
     let mut sums: Vec<_> = rows
         .iter()
@@ -29,7 +29,7 @@ fn sums(rows: &[Value]) -> Vec<(&str, u64, u64)> {
 }
 
 #[test]
-fn owners_and_names_are_matched_to_waits_in_any_order() {
+fn owners_and_names_are_matched_to_waits_before_and_after_them() {
     let scratch = Scratch::new();
     scratch
         .write("perf.data", recording::waits_with_owners())
@@ -107,7 +107,7 @@ fn recordings_without_owners_and_lock_names_are_refused() {
 }
 
 /// Three threads that change the protection of memory, which takes the `mmap_lock` of their process, and three that read one
-/// file, which takes its mutex. [`compile`] defines the macros `name_of_…`.
+/// open file, which takes the mutex of its position. [`compile`] defines the macros `name_of_…`.
 const SOURCE: &str = r"
     #define _GNU_SOURCE
     #include <fcntl.h>

@@ -24,7 +24,7 @@ pub(super) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    // The binary or kernel of the options; only its events are listed.
+    // The program of `-x` or module of `-m`: only its events are listed. Without these options the kernel, and all events.
     let within = resolved_target(matches, context)?;
     if is_on(matches, "cache") {
         return probe_cache::list(pattern, &within, context);
@@ -78,7 +78,7 @@ pub(super) fn run(
 }
 
 /// Formats the hits of an event: `, hit 3 times`; empty if they are unknown. `hit_counts` has a count by path (empty for the
-/// kernel) and event.
+/// kernel) and event name without group.
 fn hit_text(event: &ExistingEvent, hit_counts: &HashMap<(String, String), u64>) -> String {
     let path = match &event.target {
         ExistingTarget::File { path, .. } => path.clone(),
@@ -101,7 +101,7 @@ fn with_fields(event: &ExistingEvent) -> String {
 
 /// Formats the location of a kernel probe: `(on vfs_read+4 with arg1)`, `(on start in veth)`.
 fn in_kernel(event: &ExistingEvent, location: &str, symbols: &KernelSymbolList<'_>) -> String {
-    let suffix = if event.is_return { "%return" } else { "" };
+    let return_mark = if event.is_return { "%return" } else { "" };
     let with = with_fields(event);
     let (module, location) = match location.split_once(':') {
         Some((module, location)) => (Some(module), location),
@@ -113,11 +113,10 @@ fn in_kernel(event: &ExistingEvent, location: &str, symbols: &KernelSymbolList<'
         Some((symbol, offset)) => format!("{}+{offset}", symbol.name),
         None => location.strip_suffix("+0").unwrap_or(location).to_owned(),
     };
-    // The module as text.
-    let within = module
+    let in_module = module
         .map(|module| format!(" in {module}"))
         .unwrap_or_default();
-    format!("(on {location}{suffix}{within}{with})")
+    format!("(on {location}{return_mark}{in_module}{with})")
 }
 
 /// Formats the location of a probe in a program: `(on leaf:4@/src/calc.c in /opt/calc with n)`.
@@ -128,7 +127,7 @@ fn in_program(
     binary: Option<&ProbedBinary>,
 ) -> String {
     let with = with_fields(event);
-    let suffix = if event.is_return { "%return" } else { "" };
+    let return_mark = if event.is_return { "%return" } else { "" };
     let object = binary.and_then(|binary| binary.object().ok());
     let location = object.and_then(|object| describe(&object, offset));
     let location = match location {
@@ -137,15 +136,18 @@ fn in_program(
                 .file
                 .map(|file| format!("@{file}"))
                 .unwrap_or_default();
-            // The location of a return probe is the function's entry.
-            let inner = if event.is_return {
+            // The line or offset in the function. A return probe has none: its location is the function's entry.
+            let place_in_function = if event.is_return {
                 ""
             } else {
                 &location.suffix
             };
-            format!("{}{inner}{suffix}{file}", location.function)
+            format!(
+                "{}{place_in_function}{return_mark}{file}",
+                location.function
+            )
         }
-        None => format!("{offset:#x}{suffix}"),
+        None => format!("{offset:#x}{return_mark}"),
     };
     format!("(on {location} in {path}{with})")
 }

@@ -24,7 +24,7 @@ pub(super) struct UserObject<'t> {
     pub(super) name: &'t str,
     /// Functions at low addresses: the start, the name, and the size as far as known.
     placed: BTreeMap<u64, (&'t str, u64)>,
-    /// Names of functions with unknown starts, by low addresses in them.
+    /// Names of functions with unknown starts, by each low address seen in them.
     marks: BTreeMap<u64, &'t str>,
     /// Functions at other addresses, and inlined functions: the name, and the size as far as known.
     named: BTreeMap<&'t str, u64>,
@@ -178,15 +178,16 @@ impl<'t> UserObject<'t> {
         }
         let by_name = self.placed.iter().map(|(start, (name, _))| (*name, *start));
         let by_name: HashMap<&str, u64> = by_name.collect();
-        let mut next = LOW_END;
+        let mut next_free = LOW_END;
         for (name, size) in &self.named {
-            // A function that is also in `placed`, and large enough there, has that place; any other one is placed at `next`.
+            // A function that is also in `placed`, and large enough there, has that place; any other one gets `next_free`.
             let low_place = by_name.get(name).copied();
             let fits = |start: &u64| self.placed.get(start).is_some_and(|(_, room)| room >= size);
             let place = low_place.filter(fits).unwrap_or_else(|| {
-                let place = next;
+                let place = next_free;
                 // Damaged text can have functions of any size; past the end of the address space they share a place.
-                next = next.saturating_add(*size).saturating_add(ALIGN - 1) / ALIGN * ALIGN;
+                next_free =
+                    next_free.saturating_add(*size).saturating_add(ALIGN - 1) / ALIGN * ALIGN;
                 place
             });
             self.named_offsets.insert(*name, place);
@@ -237,7 +238,7 @@ impl<'t> UserObject<'t> {
         self.named_offsets.get(symbol).copied()
     }
 
-    /// The known size in bytes of a function in `named`; 1 if unknown.
+    /// The known size in bytes of a function in `named`; 1 for any other function.
     pub(super) fn function_size(&self, symbol: &str) -> u64 {
         self.named.get(symbol).copied().unwrap_or(1)
     }

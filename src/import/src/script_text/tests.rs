@@ -26,7 +26,7 @@ fn sample(text: &str) -> TextSample<'_> {
 }
 
 #[test]
-fn lines_of_both_layouts_are_parsed() {
+fn lines_of_both_perf_versions_are_parsed() {
     // perf 6.1 and 7.2 pad ids in different ways; comms have blanks, colons and brackets.
     for (line, comm, tid, cpu, time, period, event, fields) in [
         (
@@ -120,12 +120,14 @@ fn frames_are_parsed() {
     }
 }
 
-/// Makes a tracepoint from texts; returns its format, and each text as the format prints it from the text's data.
+/// Derives the format of a tracepoint from texts. Returns the format, and the texts that it prints from the raw data into which
+/// `texts` are encoded.
 fn printed(event: &str, texts: &[&str]) -> (String, Vec<String>) {
     let mut pattern = FieldPattern::new(event);
     texts.iter().for_each(|text| pattern.add(text));
     let (system, name) = event.split_once(':').expect("a tracepoint");
-    let tracepoint = pattern.tracepoint(name, 7);
+    let (id, tid) = (7, 3);
+    let tracepoint = pattern.tracepoint(name, id);
     let abi = Abi {
         endian: Endian::Little,
         long_size: 8,
@@ -138,7 +140,7 @@ fn printed(event: &str, texts: &[&str]) -> (String, Vec<String>) {
     };
     let print = |text: &&str| {
         let mut out = Vec::new();
-        let data = tracepoint.data(3, text);
+        let data = tracepoint.data(tid, text);
         parsed.print_fmt().write(&data, &context, &mut out);
         String::from_utf8(out).expect("text")
     };
@@ -175,8 +177,8 @@ fn tracepoints_print_the_texts_that_they_were_made_of() {
             &["NR 0 (3, 7f)", "NR 1 (\"a\\b\", 100%)"],
             "__data_loc char[] text;",
         ),
-        // Numbers that would be printed in another way, keys that differ or occur twice, different texts after
-        // numbers, and a text without keys.
+        // These become fields of text: numbers that would be printed in another way, keys that differ or occur twice, different
+        // texts after numbers, and a text without keys.
         ("a:odd", &["n=+5 m=007", "n=5 m=08"], "__data_loc char[] n;"),
         ("a:other", &["n=5", "m=5"], "__data_loc char[] text;"),
         ("a:twice", &["n=5 n=6"], "__data_loc char[] text;"),
@@ -275,6 +277,7 @@ fn callchains_lead_to_functions() {
     assert!(a.1 + a.2 <= b.1 || b.1 + b.2 <= a.1, "{a:?} {b:?}");
     // The offsets in /a are also its addresses; only /b, the second object, gets other addresses.
     assert_eq!((a.1, a.3, b.3), (0x1000, 0x1000, 0x1000));
+    // `h`, the only function of /c, is known up to its sampled address.
     assert_eq!((c.1, c.2), (0x7fff_0000_1000, 0x11));
     let names: Vec<&str> = imported
         .symbol_files
@@ -287,8 +290,9 @@ fn callchains_lead_to_functions() {
 }
 
 #[test]
-fn modules_stay_separate_from_inlined_functions_of_the_kernel() {
-    // [n] follows the kernel itself without a gap for the inlined function.
+fn a_module_stays_separate_from_inlined_functions_of_the_kernel() {
+    // In the second text, [n] directly follows the kernel itself: the inlined function gets an address after [n], which thereby
+    // becomes part of the kernel; [m] does not.
     for modules in [
         "\tffffffffc0000110 m+0x10 ([m])\n",
         "\tffffffff81001110 n+0x10 ([n])\n\tffffffffc0000110 m+0x10 ([m])\n",
@@ -309,6 +313,7 @@ fn modules_stay_separate_from_inlined_functions_of_the_kernel() {
 
 #[test]
 fn frames_at_the_last_address_are_kept() {
+    // `low` is not in the kernel: its [module] is another object, in user space.
     let text = "sh 1 [000] 1.000001: 5 cycles:\n\tffffffffffffffff inner (inlined)\n\
         \tffffffffffffffff end+0x1 ([kernel.kallsyms])\n\t0 low+0x0 ([module])\n\tffffffffffffffff high+0x0 ([module])\n\n";
     let imported = ScriptText::new(text.as_bytes()).write(Cursor::new(Vec::new()), &[]);

@@ -53,7 +53,7 @@ fn value(node: &Node) -> Option<i64> {
                 _ => value(&branches.left),
             }
         }
-        // To `constant`, enumerators would be 0.
+        // `constant` evaluates enumerators and other names as 0, so it gets only nodes without names.
         _ if has_only_numbers(node) => constant(node),
         _ => None,
     }
