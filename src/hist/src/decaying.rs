@@ -31,7 +31,7 @@ pub enum Decay {
 }
 
 /// The modes whose samples are hidden, on the host and in guests alike. Rows whose own samples are all hidden (of a group, those
-/// of the first event) are removed at a refresh, before the new samples are added.
+/// of all events) are removed at a refresh, before the new samples are added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HiddenSamples {
     /// Whether kernel samples are hidden.
@@ -106,7 +106,7 @@ impl DecayingHistogram {
     /// Applies `decay` to rows, removes `hidden` rows, and adds the samples since the last refresh.
     pub fn refresh(&mut self, decay: Decay, hidden: HiddenSamples) {
         self.apply_decay(decay);
-        self.rows.retain(|row| !hidden.hides(&row.weights));
+        self.rows.retain(|row| !hidden.hides(row));
         if let Some(fresh) = self.fresh.take() {
             let mut fresh_rest = fresh.totals.clone();
             for row in &fresh.rows {
@@ -184,9 +184,13 @@ impl DecayingHistogram {
 }
 
 impl HiddenSamples {
-    fn hides(self, weights: &Weights) -> bool {
-        let [kernel, user, guest_kernel, guest_user] = weights.modes;
-        let (kernel, user) = (kernel + guest_kernel, user + guest_user);
+    fn hides(self, row: &HistogramRow) -> bool {
+        let (mut kernel, mut user) = (0, 0);
+        for weights in std::iter::once(&row.weights).chain(&row.others) {
+            let [of_kernel, of_user, of_guest_kernel, of_guest_user] = weights.modes;
+            kernel += of_kernel + of_guest_kernel;
+            user += of_user + of_guest_user;
+        }
         // Not compared with `own`: after a decay the sum of the modes may be lower.
         let has_visible = kernel > 0 && !self.kernel || user > 0 && !self.user;
         kernel + user > 0 && !has_visible
@@ -378,17 +382,25 @@ mod tests {
         // Samples of the kernels of the host and of a guest.
         let mut both_kernels = row("g", 5);
         both_kernels.weights.modes = [2, 0, 3, 0];
-        decaying.add(histogram(vec![row("u", 5), kernel, both_kernels], 0));
+        // Only the second event of a group has samples, of the kernel.
+        let mut of_second = row("second", 0);
+        of_second.others = vec![kernel.weights];
+        // Those of the first event are hidden, those of the second are not.
+        let mut mixed = row("mixed", 1);
+        mixed.weights.modes = [1, 0, 0, 0];
+        mixed.others = vec![row("u", 2).weights];
+        let rows = vec![row("u", 5), kernel, both_kernels, of_second, mixed];
+        decaying.add(histogram(rows, 0));
         decaying.refresh(Decay::Slowly, HiddenSamples::default());
         let hidden = HiddenSamples {
             kernel: true,
             user: false,
         };
         decaying.refresh(Decay::Not, hidden);
-        assert_eq!(displayed_rows(&decaying), [("u", 5)]);
+        assert_eq!(displayed_rows(&decaying), [("u", 5), ("mixed", 1)]);
         assert_eq!(
             decaying.histogram().all.period,
-            5,
+            6,
             "shares are of the displayed rows"
         );
     }
