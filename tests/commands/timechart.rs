@@ -35,7 +35,8 @@ fn drawn(scratch: &Scratch, words: &[&str]) -> String {
 }
 
 /// A recording of a millisecond of two CPUs: tasks 7 and 8 alternate on CPU 0, and 7 wakes 8. The first number of each event is
-/// its time in microseconds.
+/// its time in microseconds. Then a switch has the CPU, the previous task with its state, and the next task; a wakeup has the
+/// waking and the woken task; `idle` has the CPU and its idle state, or `u32::MAX` at its end; `frequency` has the CPU and kHz.
 fn tasks(endian: Endian) -> ChartFile {
     let mut file = ChartFile::new(endian);
     // A previous name: switches name the task `task<7>`.
@@ -126,6 +127,7 @@ fn tasks_run_wait_are_blocked_and_sleep() -> std::io::Result<()> {
             row(&picture, "CPU 1 (0% busy)"),
             [boxes("i2", &[(0, 500)], "0hwv26") + "/>"]
         );
+        // One path has all arrows from one task to another: 7 wakes 8 twice. The wakeup of 7 by the idle task has no arrow.
         assert_eq!(picture.matches("class=\"arrow\"").count(), 1);
         assert!(picture.contains(
             "<title>task&lt;7&gt;:7 (400.0 us) wakes task&lt;8&gt;:8 (500.0 us)</title>"
@@ -191,6 +193,7 @@ fn calls_are_drawn_by_kind() -> std::io::Result<()> {
     let scratch = Scratch::new();
     let mut file = ChartFile::with(Endian::Little, FIELDS, |system| system == "syscalls");
     file.comm(7, "reader");
+    // The thread, the begin and end of the call in microseconds, and what it returns: -11 is EAGAIN. `None`: it does not return.
     file.read(7, (0, 200), Some(4096));
     file.read(7, (200, 250), Some(-11));
     file.poll(7, (300, 600), Some(1));
@@ -222,10 +225,10 @@ fn calls_are_drawn_by_kind() -> std::io::Result<()> {
     let details = "reader:7: 6 calls, 4.1 KiB read or received, 0 B written or sent; 400.0 us in calls, without polling";
     let title = format!("<title>{details}</title>");
     assert!(picture.contains(&title), "{picture}");
-    // EAGAIN is 11.
     let without_eagain = drawn(&scratch, &["--io-skip-eagain"]);
     let errors = boxes("er", &[(999, 1000)], "0hwv22") + "/>";
     assert_eq!(row(&without_eagain, reader).last(), Some(&&*errors));
+    // The second path in the row, after that of the polls.
     let reads = |words: &[&str]| row(&drawn(&scratch, words), reader)[1].to_owned();
     assert_eq!(
         reads(&["--io-merge-dist", "1us"]),

@@ -159,6 +159,7 @@ fn differences_of_json(tools: &Tools, file: &str) -> Vec<String> {
     rows.push(format!("TOTAL: {} {waits}", millis(runtime)));
     let table = perf.stdout.lines().filter(|line| line.contains(" ms |"));
     let expected = table.map(|line| {
+        // Some cells begin with `avg:` or `max:`.
         let cells = line.split('|').take(5);
         let cells = cells.map(|cell| {
             let cell = cell
@@ -170,7 +171,7 @@ fn differences_of_json(tools: &Tools, file: &str) -> Vec<String> {
         cells.join(" ")
     });
     let mut expected: Vec<String> = expected.collect();
-    // If the name of a task begins with these letters, they were removed from perf's cell, too.
+    // If the name of a task begins with letters of `avg:` and `max:`, they were removed from perf's cell, too.
     let without_letters = |row: &String| {
         let row = row.trim_start_matches(['a', 'v', 'g', 'm', 'x', ':']);
         row.to_owned()

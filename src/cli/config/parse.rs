@@ -105,7 +105,7 @@ fn read_line(
     Ok(())
 }
 
-/// Parses `name]` or `name "sub"]`; returns the section's name and the text after the bracket.
+/// Parses `section]` or `section "sub"]`; returns the section as [`header_of`] does, and the text after the bracket.
 fn section_name(inside: &str) -> Result<(String, &str), &'static str> {
     let close = inside.find(']').ok_or("the [section] is not closed")?;
     let (name, after) = inside.split_at(close);

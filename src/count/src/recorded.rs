@@ -111,7 +111,7 @@ impl RecordedCounts {
             return;
         };
         let cpu = Some(stat.cpu).filter(|cpu| *cpu != u32::MAX);
-        // STAT records have the index of the thread in the thread map.
+        // STAT records have the index of the thread in the thread map. An index outside the map is taken as `None`, too.
         let index = usize::try_from(stat.thread).ok();
         let thread = index.and_then(|index| *self.threads.get(index)?);
         let readings = counters.entry((cpu, thread)).or_default();
@@ -190,7 +190,7 @@ impl RecordedCounts {
     }
 
     /// The counters that have a reading even without a STAT record: all CPUs with the first thread, then the other threads with
-    /// the first CPU.
+    /// the first CPU. Not each CPU with each thread: either CPUs or threads were counted, so that one of the maps has one item.
     fn expected_counters(&self) -> Vec<CpuAndThread> {
         let first_cpu = self.cpus.first().copied().flatten();
         let first_thread = self.threads.first().copied().flatten();
@@ -293,6 +293,7 @@ mod tests {
         counts.process(&UserRecord::CpuMap(CpuMap::List(vec![any_cpu])));
         assert!(!counts.is_per_cpu());
         counts.process(&stat(2, u32::MAX, 1, 4));
+        // The thread map has no index 77.
         counts.process(&stat(1, u32::MAX, 77, 5));
         let round = counts.process(&end(FINAL, 1)).unwrap();
         assert_eq!(

@@ -83,7 +83,8 @@ mod tests {
         let mut decoder = CompleteFrames::new(0);
         let mut out = Vec::new();
         assert!(!decoder.decode(&frames(240), &mut out));
-        // Stops after the frame that exceeds the plausible size: 1024 times 240 frames of 262 bytes, and 1 MiB. A frame is 8 MiB.
+        // The input has 240 times 262 bytes, so that 1024 times this size and 1 MiB, 62.4 MiB in all, are plausible. A frame
+        // decodes to 8 MiB: decoding stops after the eighth, which exceeds this.
         assert!(out.len() < 80 << 20, "{}", out.len());
     }
 }

@@ -1,4 +1,4 @@
-//! Writing a part of a recording that has only records: the data section of a file, or a file of a `perf.data` directory.
+//! Writing the records of a recording without anything else: the data section of a file, or a file of a `perf.data` directory.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use rperf_wire::Endian;
 use crate::header::Section;
 use crate::{Output, Records, WriteError};
 
-/// Writes a part of a recording that has only records. If a write fails, often because the disk is full,
+/// Writes a part of a recording: records, without header and features. If a write fails, often because the disk is full,
 /// [`PartWriter::finish`] ends the file at a record boundary.
 #[derive(Debug)]
 pub struct PartWriter<W> {

@@ -161,7 +161,7 @@ pub fn encode_tracing_data(bytes: &mut Vec<u8>, content: &[u8], endian: Endian) 
 }
 
 /// Appends the entries of a BUILD_ID section as HEADER_BUILD_ID records. In the section they are records of type 0, and
-/// their sizes need not be multiples of eight. Newer releases of perf refuse other sizes in a stream, so entries are padded.
+/// their sizes need not be multiples of eight. In a stream, newer releases of perf refuse sizes that are not: entries are padded.
 fn encode_build_ids(bytes: &mut Vec<u8>, mut content: &[u8], endian: Endian) {
     while let Ok(header) = RecordHeader::decode(content, endian) {
         let size = usize::from(header.size).max(RecordHeader::SIZE);

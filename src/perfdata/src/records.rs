@@ -147,7 +147,8 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Splits off the payload of the record `raw`, which was split off before.
+    /// Splits off the payload of `raw`. Precondition: `raw` is the record that was split off last, so that `rest` begins with the
+    /// payload.
     #[cold]
     fn payload(&mut self, raw: &RawRecord<'a>) -> Result<&'a [u8], Error> {
         let need = payload_size(raw, self.endian);

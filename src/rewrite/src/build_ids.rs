@@ -60,6 +60,7 @@ pub enum InjectedObjects {
 
 /// Inserts a HEADER_BUILD_ID record for each object whose build-id is found.
 pub struct BuildIdInjector<S> {
+    /// The World (the processes and mappings at a time), as far as records were noted; finds the mappings that samples hit.
     live: LiveWorld,
     endian: Endian,
     objects: InjectedObjects,
@@ -129,6 +130,7 @@ impl<S: BuildIdSource> BuildIdInjector<S> {
         }
         let chain = sample.wire.callchain.iter();
         for (address, mode) in chain.flat_map(chain_entries) {
+            // Entries without a mode are no addresses, but context markers and cookies.
             if let Some(mode) = mode {
                 (hit.mode, hit.address) = (mode, address);
                 self.add_address(&sample, hit, to);
@@ -280,6 +282,7 @@ impl<S: BuildIdSource> Transform for BuildIdInjector<S> {
         self.objects == InjectedObjects::Hit
     }
 
+    // Only called if `is_ordered`: for `Hit`.
     fn note(&mut self, records: &[u8]) {
         self.live.add(records);
     }
@@ -289,7 +292,7 @@ impl<S: BuildIdSource> Transform for BuildIdInjector<S> {
     }
 
     fn rewrite(&mut self, records: &[u8], to: &mut Vec<u8>) {
-        // Before the samples are looked up: adds the noted mappings that precede them. `Mapped` needs no lookups.
+        // Before the samples are looked up: adds the noted mappings that precede them to the World. `Mapped` looks up no samples.
         if self.objects == InjectedObjects::Hit {
             self.live.apply_complete();
         }
@@ -461,6 +464,7 @@ impl Fold for UsedObjects {
             self.hit(world, sample, mode, address);
         }
         let chain = sample.wire.callchain.iter();
+        // As in `add_sample`: words without a mode are no addresses.
         for (word, mode) in chain.flat_map(chain_entries) {
             if let Some(mode) = mode {
                 self.hit(world, sample, mode, word);

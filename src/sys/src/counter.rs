@@ -78,8 +78,8 @@ impl Counter {
     ) -> io::Result<Self> {
         let bytes = attr.encode(Endian::NATIVE);
         // The kernel takes the structure's size from its size field, so a shorter or longer layout
-        // than the bindings' is fine; the copy only serves alignment. The known sizes are multiples of 8, so the chunks are
-        // all of `bytes`.
+        // than the bindings' is fine; the copy of `bytes` in `words` only serves alignment. The known sizes are multiples of 8,
+        // so the chunks are all of `bytes`.
         let mut words = vec![0_u64; bytes.len().div_ceil(size_of::<u64>())];
         for (word, chunk) in words.iter_mut().zip(bytes.as_chunks().0) {
             *word = u64::from_ne_bytes(*chunk);
@@ -154,8 +154,8 @@ impl Counter {
     /// (`PERF_EVENT_IOC_SET_FILTER`).
     ///
     /// # Errors
-    /// What ioctl(2) reports: `EINVAL` for a filter that does not fit the event or is too long, and
-    /// [`io::ErrorKind::InvalidInput`] for one with a NUL.
+    /// What ioctl(2) reports: `EINVAL` for a filter that does not fit the event or is too long. Without a call,
+    /// [`io::ErrorKind::InvalidInput`] for a filter with a NUL.
     pub fn set_filter(&self, filter: &str) -> io::Result<()> {
         let mut filter = CString::new(filter)?.into_bytes_with_nul();
         // SAFETY: the request reads a string that ends with a NUL and outlives the call.
@@ -271,7 +271,8 @@ pub(crate) fn read_fd(fd: BorrowedFd<'_>, to: &mut [u8]) -> io::Result<usize> {
 
 #[cfg(test)]
 impl Counter {
-    /// Opens a dummy event of this thread in user mode, for its MMAP records; `None` if that is not permitted.
+    /// Opens a dummy event of this thread in user mode. It counts nothing: it serves a ring, whose records `flags` choose (MMAP).
+    /// `None` if that is not permitted.
     pub(crate) fn open_dummy(flags: rperf_wire::AttrFlags) -> Option<Self> {
         use rperf_wire::{AttrFlags, EventType};
 

@@ -14,7 +14,8 @@ fn fixture(name: &str) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// The name of a region, its count and its percentage; `None` if the line is no such row.
+/// The name of a region with its range of addresses (`begin-end : name`, indented in an outer region), its count and its
+/// percentage; `None` if the line is no such row.
 fn row(line: &str) -> Option<(&str, u64, f64)> {
     let (rest, percent) = line.rsplit_once(' ')?;
     let (name, count) = rest.trim_end().rsplit_once(' ')?;
@@ -22,6 +23,7 @@ fn row(line: &str) -> Option<(&str, u64, f64)> {
 }
 
 /// The regions are those of the machine that runs the script, not of the recorded one: some samples may be outside of all.
+/// Below the titles (`lines[1]`) is a line of dashes, then the rows.
 #[test]
 fn samples_are_counted_by_region_of_memory() {
     let test = "samples_are_counted_by_region_of_memory";
@@ -164,7 +166,8 @@ fn scripts_read_settings_of_perf() {
         return skip("scripts_read_settings_of_perf", "there is no Python");
     }
     let scratch = Scratch::new();
-    // perf changes the names of settings to lower case, so that the second `last` replaces the first.
+    // perf changes the names of settings to lower case, but not the names that a script asks for: `last` replaces `Last`, and
+    // `own.Last` is not found.
     let config = "[annotate]\n\tobjdump = own dump\n[own]\n\tLast = 1\n\tlast = 2\n";
     let script = "from perf_trace_context import perf_config_get as get\n\
         print([get(name) for name in ('annotate.objdump', 'own.last', 'own.Last', 'no.such')])\n";

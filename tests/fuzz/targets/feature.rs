@@ -38,6 +38,7 @@ fuzz_target!(|bytes: &[u8]| {
 fn file(features: &FeatureSet, endian: Endian) -> Vec<u8> {
     let events = [EventDesc::new(Attr::default(), vec![1])];
     let mut writer = Writer::with_endian(Cursor::new(Vec::new()), &events, endian).expect("memory");
+    // A file needs a record: with an empty data section, the reader takes it as one whose recorder was killed, without features.
     let mut round = Vec::new();
     let raw = RawRecord {
         kind: RecordKind::FINISHED_ROUND,

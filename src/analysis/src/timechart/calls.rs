@@ -145,7 +145,7 @@ impl TaskCalls {
 /// Matches entries and returns of system calls.
 #[derive(Debug, Default)]
 pub(super) struct CallSpans {
-    /// By thread.
+    /// The open call of each thread; the data are its kind, `None` if it is not drawn.
     spans: Spans<u32, Option<CallKind>>,
     /// The kind of each tracepoint; `None` for calls that are not drawn.
     kinds: FxHashMap<&'static str, Option<CallKind>>,
@@ -153,12 +153,14 @@ pub(super) struct CallSpans {
 
 impl CallSpans {
     pub(super) fn enter(&mut self, time: u64, tid: u32, event: &SysEnterIo<'_>) {
-        // A call that is not drawn begins a span, too: its return is matched, and an open span whose return was lost ends.
+        // A call that is not drawn begins a span, too. Otherwise its return would count as one without an entry, or would end an
+        // earlier call of the thread, whose own return was lost.
         let kind = self.kind(event.tracepoint());
         self.spans.begin(tid, time, kind);
     }
 
-    /// Returns the call that ended; `None` if its entry is missing, or if it is not drawn.
+    /// Returns the call that ended; `None` if its entry is missing, or if it is not drawn, also because of
+    /// [`CallOptions::skip_eagain`].
     pub(super) fn exit(
         &mut self,
         time: u64,

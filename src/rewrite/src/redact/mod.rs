@@ -301,7 +301,8 @@ impl Transform for Redactor {
         }
     }
 
-    /// Handles a metadata record (`HEADER_*`, EVENT_UPDATE); all other records that have a payload behind them are dropped.
+    /// Handles a metadata record (`HEADER_*`, EVENT_UPDATE). The other records that are passed here have a payload behind them,
+    /// for example AUXTRACE: they are dropped.
     fn special(&mut self, record: &[u8], to: &mut Vec<u8>) {
         let endian = self.endian;
         let Some((raw, size)) = RawRecord::split(record, endian) else {
