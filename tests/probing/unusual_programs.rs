@@ -1,4 +1,4 @@
-//! Events of programs with unusual paths, of deleted and of running programs, and of interrupted runs.
+//! Events of programs with unusual paths and of deleted programs, events in use, and interrupted runs of `rperf probe`.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -28,7 +28,7 @@ fn paths_that_the_kernel_cannot_use_are_reported_and_avoided_with_links() {
     let scratch = Scratch::new();
     let folder = scratch.path();
     let definition = format!("{}:leaf=leaf", group.0);
-    // The last byte of `à` in UTF-8 is a0.
+    // The last byte of `à` in UTF-8 is a0, which the kernel takes for a space.
     for name in ["two words", "a#b", "tab\tbed", "voilà"] {
         fs::copy(programs().join("plain"), folder.join(name)).expect("a copy");
         let refused = probe(folder, &["-x", name, "--add", &definition]);
@@ -67,6 +67,7 @@ fn events_of_deleted_programs_are_found_by_path() {
     assert!(listed.stdout.contains(&row), "{}", listed.stderr);
     let removed = probe(folder, &["-x", "./program", "-d", "leaf"]);
     assert_eq!(removed.stderr, format!("Removed event: {row}\n"));
+    // A deleted program can get no new events.
     let never = probe(folder, &["-x", "./program", "--add", &definition]);
     assert_eq!(never.status, 129, "{}", never.stderr);
 }

@@ -1,4 +1,5 @@
-//! Codes, caches, breakpoints, PMUs and terms.
+//! Codes, caches, breakpoints, PMUs and terms. The PMUs, their terms and events, and the kernel symbol `jiffies` are those of
+//! `catalogue` in `parse_tests.rs`.
 
 use rperf_wire::{AttrFlags, EventType};
 
@@ -138,7 +139,7 @@ fn a_name_or_pattern_without_a_number_selects_several_pmus() {
         assert_eq!(types(several), [21, 20], "{several}");
     }
     assert_eq!(types("uncore_imc_0/event=1/"), [20]);
-    // Of several PMUs only the preferred one is selected; a single PMU is selected in any case.
+    // If a name matches several PMUs, only the preferred one (`--cputype`) is selected; if it matches one, that one is selected.
     let restricted = crate::Catalogue {
         preferred_pmu: Some("uncore_imc_1".to_owned()),
         ..catalogue(&FakeTracefs)
@@ -257,6 +258,7 @@ fn settings_of_terms_are_parsed() {
     let dwarf = |bytes| {
         Some(CallGraph::Dwarf {
             stack_size: StackSize::new(bytes).unwrap(),
+            // Data addresses are recorded, too.
             with_data: true,
         })
     };

@@ -68,7 +68,8 @@ fn wakeups_are_recorded_on_old_kernels() -> std::io::Result<()> {
 #[test]
 fn wakeups_of_old_kernels_begin_waits() -> std::io::Result<()> {
     let scratch = Scratch::new();
-    // In this file, `waking` adds `sched_wakeup` events.
+    // The events of `waits`, whose comment explains the numbers, with the old kernel's state of a preempted task. In this
+    // recording, `waking` adds `sched_wakeup` events.
     let mut file = SchedFile::of_old_kernel();
     file.comm(7, "seven");
     file.comm(8, "eight");

@@ -1,4 +1,4 @@
-//! The families of cases, by their input.
+//! The families of cases (a case is a command with hostile input), by their input.
 
 mod archives;
 mod caches;
@@ -31,7 +31,7 @@ pub(crate) const ALL: [fn(&mut CaseInputs<'_>) -> Case; 12] = [
 /// The family of damaged recordings.
 pub(crate) const DAMAGED_RECORDINGS: fn(&mut CaseInputs<'_>) -> Case = recordings::damaged;
 
-/// The weights of the families in random choices, in the order of [`ALL`].
+/// The weights of the families in random choices, in the order of [`ALL`]. Only their ratios count.
 pub(crate) const WEIGHTS: [usize; ALL.len()] = [32, 10, 3, 12, 18, 4, 4, 7, 6, 2, 4, 4];
 
 /// Valid recordings made field by field: samples of `cpu-clock` with callchains, of one process.

@@ -44,8 +44,8 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
 /// The factor between successive units of speed.
 const KILO: f64 = 1024.0;
 
-/// The options of all benchmarks but `find_bit`. As in perf, the help shows the default in place of the name of a
-/// value that is a text.
+/// The options of all benchmarks but `find_bit`. The second argument of [`value`] is the name that the help shows for the value;
+/// as in perf, it is the default.
 fn common() -> [Arg; 5] {
     [
         lettered_switch("cycles", 'c', "count processor cycles instead of time"),
@@ -210,8 +210,9 @@ fn speed(function: &str, cost: Cost, bytes: f64) -> RunOutput {
     }
 }
 
-/// Returns `number` as the value of a function, in a unit that does not depend on its size. `number` is in bytes per second if
-/// `cost` is a time, otherwise in cycles per byte; `cost` has no other use.
+/// Returns the speed of a function, `number`, as a value for JSON and the baseline. Its unit is always the same for a kind of
+/// cost, unlike that of [`scaled`]. `number` is in bytes per second if `cost` is a time, otherwise in cycles per byte; `cost` has
+/// no other use.
 fn speed_value(function: &str, cost: Cost, number: f64) -> Value {
     let value = match cost {
         Cost::Time(_) => Value::higher_is_better("GB/sec", number / KILO.powi(3)),
@@ -342,6 +343,7 @@ fn find_bit(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliErro
                             times.by_bits.mean(),
                             times.by_bits.standard_error()
                         ),
+                        // With `-f simple`, the text is printed, too.
                         simple: None,
                         values: vec![
                             value("for_each_set_bit", times.by_words.mean()),

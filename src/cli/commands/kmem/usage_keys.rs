@@ -71,7 +71,7 @@ pub(super) struct UsageAnalysis {
     pub(super) report: UsageReport,
     pub(super) delivered: DeliveredCounts,
     pub(super) losses: LostStretches,
-    /// Whether the events of the slab allocator were read, which allocate objects; those of the page allocator allocate pages.
+    /// Whether the events of the slab allocator were read. Its allocations are objects, those of the page allocator are pages.
     pub(super) has_objects: bool,
 }
 
@@ -108,7 +108,7 @@ impl UsageKeys {
         self.0.iter().copied()
     }
 
-    /// Returns the titles of the columns of names.
+    /// Returns the titles of the columns that show the parts of the key.
     pub(super) fn titles(&self) -> Vec<&'static str> {
         self.0.iter().map(|part| part.title()).collect()
     }
@@ -159,7 +159,7 @@ impl UsageKeys {
 }
 
 /// Returns for each cgroup the number of its container: the lowest id of the container's cgroups, 0 if the cgroup belongs to
-/// none.
+/// none. `world` has the processes, mappings and cgroups of the recording.
 fn containers(world: &World) -> HashMap<u64, u64> {
     let mut by_name: HashMap<String, u64> = HashMap::new();
     let mut all: Vec<(u64, &str)> = world.cgroups().collect();
@@ -195,7 +195,7 @@ impl PrepareSamples for UsageDetails<'_> {
         if intervals.is_some_and(|intervals| !intervals.contain(sample.order.time)) {
             return None;
         }
-        // Whether the slab allocator allocates the pages; an object is no page.
+        // `is_slab_page`: whether the slab allocator allocates the pages; an object is no page.
         let (stack, is_slab_page) = match event? {
             TypedEvent::Kmalloc(event) => (self.object_stack(sample, event.call_site()), false),
             TypedEvent::KmemCacheAlloc(event) => {
@@ -221,7 +221,8 @@ impl UsageDetails<'_> {
         }
     }
 
-    /// Returns the numbers of the parts in order, except that the stack is at the end and the cache has no number.
+    /// Returns the numbers of the parts in order, except that the stack is at the end. The cache has no number here:
+    /// [`MemoryUsage::by_cache`] adds it to the key.
     fn key(&self, sample: &Sample<'_>, stack: &[u64]) -> Vec<u64> {
         let caller = stack.first().copied().unwrap_or_default();
         let mut key = Vec::new();

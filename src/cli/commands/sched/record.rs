@@ -21,7 +21,7 @@ const EVENTS: [&str; 5] = [
 ];
 /// Events that are recorded if the kernel has them (`CONFIG_SCHEDSTATS`).
 const STATISTICS: [&str; 3] = ["sched_stat_wait", "sched_stat_sleep", "sched_stat_iowait"];
-/// The event of a wakeup, written in the context of the waker. Always recorded, too.
+/// The event of a wakeup, written in the context of the waker. This or [`WAKEUP`] is always recorded.
 const WAKING: &str = "sched_waking";
 /// Recorded instead if the kernel does not have [`WAKING`] (before Linux 4.3).
 const WAKEUP: &str = "sched_wakeup";

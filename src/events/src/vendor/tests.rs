@@ -199,7 +199,8 @@ fn unusable_tables_are_named_and_the_rest_is_read() {
 
 #[test]
 fn built_in_tables_have_events_and_described_metrics() {
-    // The minimum is the number of events in the built-in files of an x86 processor, and lower for Arm.
+    // For x86, the minimum is the number of events in the built-in files of the processor. For Arm, it is only a
+    // lower bound of it.
     for (cpuid, event, min_events) in [
         ("GenuineIntel-6-55-4", "mem_load_retired.l3_hit", 24),
         ("GenuineIntel-6-97-2", "inst_retired.any", 9),
@@ -272,7 +273,8 @@ proptest! {
             ("mapfile.csv", &map),
             ("complete.json", &complete),
             ("t/truncated.json", &truncated),
-            // Defines only standard events: it is next to the mapfile, but not listed in it.
+            // Not a table of its own, as the mapfile does not list it: next to the mapfile, it defines the events to which
+            // `ArchStdEvent` in the other tables refers.
             ("x.json", &complete),
         ]);
         let loaded = load(&mapped, &cpuid);

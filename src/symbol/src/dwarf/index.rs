@@ -108,7 +108,7 @@ impl UnitRanges {
                 Some(ranges) => ranges
                     .iter()
                     .for_each(|&(start, end)| ranges_of_units.add(unit, start, end)),
-                // The addresses of a damaged unit are unknown.
+                // Errors are ignored: a damaged unit has no known addresses.
                 None => _ = ranges_of_units.add_unit(dwarf, offset, unit, is_wanted),
             }
         }

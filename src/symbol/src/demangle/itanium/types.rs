@@ -88,6 +88,7 @@ impl<'a> Parser<'a> {
     fn vendor_qualified(&mut self) -> Option<Id> {
         self.take(1)?;
         let attribute = self.identifier()?;
+        // The arguments of the attribute are not printed.
         if self.peek() == Some(b'I') {
             self.template_arguments()?;
         }
@@ -214,6 +215,7 @@ impl<'a> Parser<'a> {
             }
             return Some(id);
         }
+        // No constructor or destructor name follows a type.
         let in_prefix = false;
         let id = self.substitution(in_prefix)?;
         if self.peek() != Some(b'I') {
@@ -293,8 +295,8 @@ impl<'a> Parser<'a> {
         if !self.skip_prefix("I") {
             self.expect("J")?;
         }
-        // `C1` or `D1` after the arguments is a constructor or destructor with the name before them (that of the class), but the
-        // arguments set `last_name`.
+        // A constructor or destructor (`C1`, `D1`) after the arguments repeats the class name, which is before them. The names in
+        // the arguments overwrite `last_name`, so it is restored.
         let last_name = self.last_name;
         let mut arguments = Vec::new();
         while !self.skip_prefix("E") {
@@ -313,6 +315,7 @@ impl<'a> Parser<'a> {
                 Some(expression)
             }
             b'L' => self.literal(),
+            // A pack. Older compilers encode it as `I…E`.
             b'I' | b'J' => {
                 let values = self.nested(Self::template_arguments)?;
                 Some(self.add(Node::Pack(values)))
