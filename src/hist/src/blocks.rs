@@ -129,6 +129,7 @@ impl<'a, 'w> Blocks<'a, 'w> {
         let mut blocks: Vec<_> = event.blocks.iter().collect();
         blocks.sort_unstable_by_key(|((symbol, end), counts)| {
             let name = self.resolver.symbol_name(*symbol);
+            // Blocks with equal cycles are in descending order of the function's name, then in ascending order of addresses.
             let cycles = Reverse(counts.cycles);
             (cycles, Reverse(name), counts.start, *end, *symbol)
         });
@@ -215,7 +216,7 @@ impl Fold for Blocks<'_, '_> {
         let mut previous_target: Option<Frame> = None;
         for branch in branches.iter().rev() {
             let possible_start = previous_target;
-            // A branch has no CPU modes: its addresses are searched in those of kernel, user and guests.
+            // A branch record has no CPU modes: its addresses are looked up in the kernel, then in user space, then in guests.
             previous_target = Some(locate_anywhere(self.resolver, at, branch.to));
             let cycles = branch.cycles();
             let end = self.end(locate_anywhere(self.resolver, at, branch.from));

@@ -30,9 +30,9 @@ pub enum IntervalError {
 }
 
 impl TimeIntervals {
-    /// Parses `1.5,2.25`, `,2.25 3,`, `10%/2,10%/4`, `0%-10%,30%-40%` or `20%`. `boundaries` are
-    /// the times of the first and last sample. If `relative`, times count from the time of the first sample; percentages always
-    /// do.
+    /// Parses `1.5,2.25`, `,2.25 3,`, `10%/2,10%/4`, `0%-10%,30%-40%` or `20%`. Intervals given as times, `START,END`, are
+    /// separated by blanks, those in percent by commas. `boundaries` are the times of the first and last sample. If `relative`,
+    /// times count from the time of the first sample; percentages always do.
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ fn parse_moments(text: &str) -> Option<Vec<TimeInterval>> {
             end: moment(end)?,
         };
         let backwards = interval.end != 0 && interval.end < interval.start;
-        // Not if one begins at the time at which the previous one ends, although both include it.
+        // An interval may begin at the time at which the previous one ends, although both include this time.
         let overlaps = intervals
             .last()
             .is_some_and(|previous| previous.end == 0 || previous.end > interval.start);

@@ -170,7 +170,7 @@ pub fn parse(listing: &[u8], relocation: Option<(&str, u64)>) -> Kallsyms {
 
 /// Maximum length of a line, which limits the buffer: a hole in a sparse file is read as one line, however large it is.
 const MAX_LINE: usize = 1 << 20;
-/// Bytes read at a time.
+/// Initial size of the buffer in bytes. It grows only for a line that does not fit.
 const CHUNK: usize = 64 << 10;
 
 /// Like [`parse`], for a listing that is read incrementally.
@@ -375,6 +375,7 @@ mod tests {
 
     #[test]
     fn modules_get_tables_of_their_own() {
+        // The last symbol of the kernel and that of the modules end at the first page boundary at least a page after their start.
         let text = b"1000 T _text\n1010 t last\n100000 t one\t[mod_a]\n100010 T two\t[mod_a]\n200000 t three\t[mod_b]\n";
         let parsed = parse(text, None);
         assert_eq!(
@@ -418,6 +419,7 @@ mod tests {
                 .iter()
                 .all(|module| module.table.find(0x10_0000).is_some())
         );
+        // The listing lacks this relocation symbol, so there are no symbols.
         let parsed = parse(text, Some(("_stext", 0x5000)));
         assert!(parsed.lacks_relocation_symbol && parsed.kernel.is_empty());
     }

@@ -12,10 +12,14 @@ use crate::kallsyms;
 use crate::request::{ObjectRequest, SearchPaths};
 
 /// Returns [`SearchPaths::kallsyms_override`] if given. Otherwise returns the listing of the kernel with the build-id of
-/// `request`, or of the running kernel if `request` has none. `None` if there is no such listing.
+/// `request`, or of the running kernel if `request` has none. `None` if there is no such listing. `request` is that of the
+/// kernel, also if symbols of a module are needed.
 ///
-/// The running kernel's listing is used if its memory can be read and is of the recorded boot. Otherwise, a copied
-/// listing in the build-id cache takes precedence over it if a copy of the memory, of the recorded boot, is next to it.
+/// With a build-id, the first of these listings is used:
+/// - that of the running kernel, if its memory can be read and is of the recorded boot;
+/// - the latest copy in `[kernel.kcore]` of the build-id cache that has a copy of the memory, of the recorded boot, next to it;
+/// - that of the running kernel, without the conditions on its memory;
+/// - the copy in `[kernel.kallsyms]` of the build-id cache.
 pub(crate) fn find(
     files: &dyn Files,
     paths: &SearchPaths,

@@ -11,6 +11,7 @@ fn small() -> NumaMem {
             thread: 1 << 13,
         },
         loops: Some(3),
+        // Never reached: the loops end the tasks before.
         duration: Duration::from_secs(600),
         pause: Duration::ZERO,
         access: MemoryAccess::default(),
@@ -28,6 +29,7 @@ fn each_task_passes_over_all_of_its_memory() {
         PassOrder::Alternating,
         PassOrder::Random,
     ];
+    // The second run writes only zeros, before the measurement and in each pass; the others begin with random memory.
     for (order, zeros) in orders.into_iter().zip([false, true, false]) {
         let bench = NumaMem {
             access: MemoryAccess {
@@ -63,6 +65,7 @@ fn tasks_end_when_the_time_is_over() {
         ..small()
     };
     let result = bench.run().unwrap();
+    // The shortest time of a task, in seconds.
     assert!(result.fastest() >= 0.02, "{result:?}");
 }
 

@@ -184,6 +184,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         let entries: Vec<_> = stack.iter().collect();
         let flow = BranchFlow::new(&self.lines, sample, options);
         flow.walk(&entries, ip, &mut |step| {
+            // The thread is passed for source lines: one that equals the thread's previous one is omitted.
             event.layout.step(&step, sample.tid, block);
         });
     }
@@ -204,6 +205,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
                 .locate(AddressContext::of(sample), sample.cpu_mode(), ip);
             let location = self.resolver.source_line(&frame);
             if let Some(text) = location.and_then(|location| self.sources.line(location)) {
+                // The thread is passed since a source line that equals the thread's previous one is omitted.
                 block.put_source(&text, sample.tid);
             }
         }

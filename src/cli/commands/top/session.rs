@@ -48,7 +48,7 @@ pub(super) struct TopSession {
     stopped: bool,
 }
 
-/// Statistics of the last interval, and totals since the start.
+/// Statistics of the last interval, totals since the start, and the beginning of the current interval.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct IntervalResult {
     /// The counts of the last interval.
@@ -219,6 +219,7 @@ impl TopSession {
         events.map(EventIndex).collect()
     }
 
+    /// Returns the event of this index; in the functions above, `number` is that of a table.
     fn event(&self, number: usize) -> Option<&EventDesc> {
         self.observation.events().get(number)
     }
@@ -236,6 +237,7 @@ impl TopSession {
             samples_per_second: counts.samples as f64 / interval.length.as_secs_f64().max(0.001),
             kernel_percent: percent(counts.kernel),
             exact_percent: percent(counts.exact),
+            // Each in the last interval, and since the start.
             lost: (counts.lost, interval.lost),
             damaged: (counts.damaged, interval.damaged),
             event: EventLabel {

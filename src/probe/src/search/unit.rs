@@ -22,7 +22,8 @@ pub(super) struct UnitSearch<'s> {
     notes: Vec<SearchNote>,
     /// Why the first skipped probe point was skipped; reported if no probe point is found.
     pub(super) skipped: Option<Error>,
-    /// The lines with code nearest to the requested line, as users write them.
+    /// The lines with code nearest to the requested line, as users write them: relative to the function's declaration, if a
+    /// function was requested.
     pub(super) nearest: BTreeSet<u32>,
 }
 
@@ -190,6 +191,8 @@ impl<'s> UnitSearch<'s> {
         }
     }
 
+    /// Whether a probe point at this address is known. `offset` is one in the object's file here, as in [`SymbolRange`], and elsewhere
+    /// one in the function.
     fn has_probe_at(&self, address: u64) -> bool {
         let offset = self.object.offset_of(address);
         let mut known = self.candidates.iter();
@@ -307,7 +310,7 @@ impl<'s> UnitSearch<'s> {
                 });
             }
         }
-        // Replaces values that only some of the probe points lack by placeholders.
+        // If only some of the probe points lack a value, they get a placeholder for it.
         argument::complete(&definition.arguments, &mut candidates, &mut notes)?;
         let probes = candidates.into_iter().map(|candidate| {
             let fields = candidate

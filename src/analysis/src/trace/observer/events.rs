@@ -26,7 +26,8 @@ impl<S: TraceSink> TraceObserver<S> {
     }
 
     /// Gives a new process the descriptors of its parent. Descriptors that processes share (clone(2) with CLONE_FILES) are
-    /// shown without names of files, since each process can change the descriptors of the other one.
+    /// shown without names of files, since each process can change the descriptors of the other one. Does nothing for a new
+    /// thread of the same process.
     pub(super) fn fork_files(&mut self, parent: TaskId, child: TaskId) {
         match parent.pid != child.pid && self.is_sharing_files(parent.tid) {
             true => {
@@ -87,6 +88,7 @@ impl<S: TraceSink> TraceObserver<S> {
         // changed since, so it gives no names.
         let is_late = begun.memory.iter().any(|memory| memory.is_late);
         let memory = if is_late { &[] } else { &begun.memory[..] };
+        // The socket address among the arguments.
         let address = self.with_call(begun, memory, |call, _| call.peer());
         let call = ReturnedCall {
             name: syscall.name,
