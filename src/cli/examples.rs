@@ -430,6 +430,7 @@ mod tests {
     use crate::cli::argv::{self, ParsedCommand};
     use crate::cli::commands::{COMMANDS, SUBCOMMANDS, subcommand};
 
+    /// An example by task; those of each command are checked by `every_command_has_two_to_six_lines_of_its_own`.
     #[test]
     fn every_command_has_an_example() {
         for entry in COMMANDS.iter().chain(SUBCOMMANDS) {
@@ -486,6 +487,7 @@ mod tests {
     fn every_command_has_two_to_six_lines_of_its_own() {
         for entry in COMMANDS.iter().chain(SUBCOMMANDS) {
             let lines = of(entry.name);
+            // These commands have few uses.
             let few = ["completion", "help", "version"].contains(&entry.name);
             let least = if few { 2 } else { 3 };
             assert!((least..=6).contains(&lines.len()), "{}", entry.name);
@@ -495,6 +497,7 @@ mod tests {
                     after_name.is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')),
                     "{line}"
                 );
+                // With `-h`, four blanks and `rperf ` precede it: 80 columns in all.
                 assert!(line.len() <= 70 && !purpose.is_empty(), "{line}");
             }
         }

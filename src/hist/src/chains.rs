@@ -1,4 +1,4 @@
-//! Resolves callchains to sites.
+//! Resolves callchains to sites: functions, with lines or addresses if rows distinguish these.
 
 use rperf_resolve::chain;
 use rperf_wire::{Endian, U64s};
@@ -35,8 +35,8 @@ impl ChainResolver {
     }
 
     /// The site numbers of `chain` in call graph order: outermost first for [`Direction::Caller`], otherwise innermost first.
-    /// If the sample's branches precede its callchain, `chain` is the output of [`branch_chain::encode`]. The frames of a
-    /// corrupted callchain are dropped, but not those of the branches.
+    /// If the sample's branches precede its callchain (in the result, too, in either order, as in perf), `chain` is the output of
+    /// [`branch_chain::encode`]. The frames of a corrupted callchain are dropped, but not those of the branches.
     pub(crate) fn resolve(
         &mut self,
         sample_key: &SampleKey,
@@ -81,6 +81,7 @@ impl ChainResolver {
         }
         if !branches.is_empty() {
             let steps = branch_chain::steps(&branches, self.direction, self.max_stack);
+            // The frames at both ends of each branch: its target and its source.
             let ends = steps.iter().flat_map(ChainBranch::frames);
             let ends = ends.filter_map(|(ip, mark)| finder.branch_end(ip, mark));
             self.result.splice(..0, ends.collect::<Vec<_>>());

@@ -76,7 +76,7 @@ pub fn find_in_place(path: &Path, origin: PathOrigin) -> io::Result<Option<Found
 /// An existing output, found by path but not opened.
 struct FoundOutput {
     found_file: FoundFile,
-    /// Whether it was found through a link, so that its folder is unknown.
+    /// Whether it was found through a link, so that the folder of the file itself is unknown.
     by_link: bool,
     /// Whether it was found through a link of root or the user below `/dev` or `/proc`, such as `/dev/stdout` or
     /// `/proc/self/fd/1`. Such a link isn't replaced, even if its target is a regular file.
@@ -143,9 +143,10 @@ impl FoundOutput {
 /// are found as by [`find_in_place`]; opening a FIFO waits for its reader.
 ///
 /// # Errors
-/// Errors of [`find_in_place`]; `EISDIR` for a folder; `ENOENT` for a dangling link; [`Refusal::Leased`];
-/// [`Refusal::ForeignLink`] for a link of another user; [`Refusal::ForeignFile`] in a folder that others may write, unless
-/// the file is the user's and has no other hard links, or file and folder belong to the same third user.
+/// Errors of [`find_in_place`]; `EISDIR` for a folder; `ENOENT` for a dangling link; [`Refusal::Leased`] if another
+/// process holds a lease on the file; [`Refusal::ForeignLink`] for a link of another user; [`Refusal::ForeignFile`] in a folder
+/// that others may write, unless the file is the user's and has no other hard links, or file and folder belong to the same third
+/// user.
 pub fn open_output(path: &Path, writing: WriteMode) -> io::Result<File> {
     // A regular file behind `/dev/stdout` is found, too, but opened below like every regular file.
     if let Some(found) = find_in_place(path, PathOrigin::Given)?

@@ -16,8 +16,8 @@ pub(crate) struct KernelMaps {
 }
 
 impl KernelMaps {
-    /// Reads the addresses if an event samples the kernel; reports if those of the kernel itself are hidden or can't be read. There
-    /// are no modules if theirs can't be read.
+    /// Reads the addresses if an event samples the kernel; reports if those of the kernel itself are hidden or can't be read, and
+    /// then has no modules either. There are also no modules if only their addresses can't be read.
     pub(crate) fn of(
         events: &[OpenEvent],
         proc: &Proc,

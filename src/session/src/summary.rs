@@ -27,7 +27,8 @@ pub struct Summary {
     pub lost_samples: Vec<EventLosses>,
     /// Tracepoints (`SYSTEM:EVENT`) with a count of 0.
     pub tracepoints_without_hits: Vec<String>,
-    /// Throttlings by the kernel (`perf_event_max_sample_rate`, `perf_cpu_time_max_percent`), by event and CPU.
+    /// Throttlings by the kernel (`perf_event_max_sample_rate`, `perf_cpu_time_max_percent`), by event and CPU;
+    /// [`EventLosses::count`] is their number.
     pub throttled: Vec<EventLosses>,
     /// Statistics of hardware traces.
     pub traces: TraceStats,
@@ -84,7 +85,7 @@ impl TraceStats {
 
 impl Summary {
     /// Adds the statistics of an earlier file of the recording. Fields that describe only the last file, or the whole recording
-    /// already, are not changed.
+    /// already (such as the losses that the rings and the kernel count), are not changed.
     pub(crate) fn add(&mut self, other: &Self) {
         self.samples += other.samples;
         self.records += other.records;

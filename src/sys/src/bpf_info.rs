@@ -267,14 +267,16 @@ mod tests {
         assert!(bpf_program_ids().unwrap().contains(&id));
         let program = bpf_program_info(id).unwrap().unwrap();
         assert_eq!(number(&program.info, 4), usize::try_from(id).ok());
-        // One function (104), whose size (120) is that of all machine code (16). The addresses of functions (112) follow the
-        // padded machine code in `data`.
+        // The numbers passed to `number`, and those in parentheses here, are offsets in the structure: 4 has the program's id.
+        // There is one function (104), whose size (120) is that of all machine code (16). The addresses of functions (112) follow
+        // the padded machine code in `data`.
         let code = number(&program.info, 16).unwrap();
         assert_eq!(number(&program.info, 104), Some(1));
         assert_eq!(number(&program.info, 112), Some(code.next_multiple_of(8)));
         let lengths = number(&program.info, 120).unwrap();
         assert_eq!(number(&program.data, lengths), Some(code));
-        // The last array is the tag of the only function: that of the program.
+        // The last array is the tag of the only function: that of the program (bytes 8 to 15). The bits of `array_mask` are those
+        // of all of `ARRAYS`.
         assert_eq!(program.data[program.data.len() - 8..], program.info[8..16]);
         assert_eq!(program.array_mask, 0x1f9);
     }

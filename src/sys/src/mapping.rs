@@ -60,10 +60,10 @@ impl Mapping {
         self.size
     }
 
-    /// Returns `length` bytes from `position` on in the circular part of the memory, as two pieces. `position` counts on when the
-    /// part wraps around. The part begins at `offset` from [`base`](Self::base), not from the start of the file as in
-    /// [`Self::of`], and ends with the memory; its size must be a power of two. The second piece is empty unless the bytes wrap
-    /// around the end; both are empty if `length` exceeds the size of the part.
+    /// Returns `length` bytes from `position` on in the circular part of the memory, as two pieces. `position` only grows: it is
+    /// not reset when the part wraps around. The part begins `offset` bytes after [`base`](Self::base) (in [`Self::of`], `offset`
+    /// is the argument of mmap(2) instead), and ends with the memory; its size must be a power of two. The second piece is empty
+    /// unless the bytes wrap around the end; both are empty if `length` exceeds the size of the part.
     ///
     /// # Safety
     ///

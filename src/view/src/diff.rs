@@ -27,8 +27,8 @@ use crate::terminal::{Csi, Sgr, escaped_line};
 pub struct DiffLayout {
     /// `-F`: a column with the calculation of each value.
     pub formula: bool,
-    /// `--cycles-hist`: a column about the first executions of each basic block, of which each has a difference in cycles: the
-    /// relative standard error of these differences, and a bar for each.
+    /// `--cycles-hist`: a column that compares the cycles of a basic block's first executions (at most 8) with those in the
+    /// baseline, one by one: the relative standard error of the absolute differences, and a bar for each difference.
     pub cycles_histogram: bool,
     /// `-p`: columns with the periods.
     pub periods: bool,

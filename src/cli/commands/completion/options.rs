@@ -12,7 +12,8 @@ const GLOBAL_OPTIONS: [(&str, &str); 3] = [
     ("--list-opts", "print all long options on one line"),
 ];
 
-/// Returns the options that can be given, short and long. If the command `has_negatives`, also the forms that turn switches off:
+/// Returns the options that can be given, short and long, whatever was typed: the shell drops those that do not match. If the
+/// command `has_negatives`, also the forms that turn switches off:
 /// - `--no-NAME` for the switch `--NAME`, if the typed word begins with `--no`;
 /// - `--NAME` for the switch `--no-NAME`, if the typed word is longer than `--`.
 ///
@@ -21,6 +22,7 @@ pub(super) fn candidates(command: &Command, typed: &str, has_negatives: bool) ->
     let mut listed = Vec::new();
     let lists_with_no = typed.starts_with("--no");
     let lists_without_no = typed.starts_with("--") && typed.len() > "--".len();
+    // `NotYet`: options of perf that are not supported.
     let is_usable = |arg: &&Arg| OptionShape::of(arg) != OptionShape::NotYet && !arg.is_hide_set();
     for arg in options(command).filter(is_usable) {
         let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
@@ -81,6 +83,7 @@ mod tests {
         own_options.map(|candidate| candidate.word).collect()
     }
 
+    /// Also: hidden and unsupported options are left out, and bundled letters are a candidate.
     #[test]
     fn negated_options_are_completed_when_typed() {
         let all = ["-a", "--all-cpus", "-i", "--no-inherit", "-o", "--output"];

@@ -14,7 +14,8 @@ pub enum Paint {
     Blocked,
     /// A task waits for a CPU.
     Waiting,
-    /// In the row of a task: the task runs. In a merged box of a CPU: tasks run.
+    /// In the row of a task: the task runs. In the row of a CPU: tasks run, each run too short for its own box
+    /// ([`ChartBox::is_merged`](super::ChartBox::is_merged)).
     Running,
     /// In the row of a CPU: one task runs; the number selects one of [`Paint::TASK_COLORS`] colours.
     Task(u8),

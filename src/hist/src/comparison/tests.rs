@@ -28,6 +28,7 @@ fn histogram(hits: &[Hit], hidden: u64) -> Histogram {
         events: vec![0],
         totals: vec![total],
         all: total,
+        // The columns also order the rows (the second argument), which adds the column of the function name.
         columns: compared_columns(&columns, &columns),
         rows: hits.iter().map(row).collect(),
         ..Histogram::default()
@@ -93,6 +94,7 @@ fn value(method: ComparisonMethod, files: &[Vec<Hit>], file: usize, key: (u8, u8
             };
             Some(share(new, &files[file]) - share(old.unwrap_or(0), &files[0]))
         }
+        // Nothing is divided by 0: an old period of 0 counts as 1.
         ComparisonMethod::Ratio => old.map(|old| new as f64 / old.max(1) as f64),
         ComparisonMethod::WeightedDifference { baseline, other } => {
             let (new, old) = (new as i64, old? as i64);
@@ -138,6 +140,7 @@ proptest! {
         let mut expected = BTreeSet::new();
         for (dso, function) in (0..3).flat_map(|dso| (0..4).map(move |function| (dso, function))) {
             let periods: Vec<_> = files.iter().map(|hits| period(hits, dso, function)).collect();
+            // `baseline_only` drops what only the baseline has, too: rows must be in the baseline and in another file.
             let paired = periods[0].is_some() && periods[1..].iter().any(Option::is_some);
             if periods.iter().any(Option::is_some) && (paired || !baseline_only) {
                 expected.insert((dso, function));
@@ -180,6 +183,7 @@ proptest! {
     }
 }
 
+/// One row for each object; the address is the lowest in the first file that has the row, here the baseline.
 #[test]
 fn code_without_symbols_is_one_row_with_its_lowest_address() {
     let old = vec![(0, 0, 7, 10), (0, 0, 3, 10), (1, 0, 5, 20)];
@@ -233,5 +237,6 @@ fn an_event_that_a_file_lacks_has_no_rows_in_it() {
         (false, None)
     );
     assert_eq!(comparison.baseline_share(row), Some(75.0));
+    // With a total of 0, as in the file without the event.
     assert_eq!(percent(5, 0), 0.0);
 }

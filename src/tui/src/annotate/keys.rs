@@ -91,6 +91,7 @@ impl AnnotateScreen {
                 self.notice = Some(self.location().unwrap_or_else(unknown));
             }
             't' => self.column_options.next_column(),
+            // Percentages of the event's total (global), or of the function's.
             'p' => {
                 self.column_options.global = !self.column_options.global;
                 // Recomputes the hottest instructions, whose order depends on the options.

@@ -1,4 +1,4 @@
-//! The threads of a recording that waited for futexes that others of them held.
+//! The threads of a recording that waited for futexes, and the threads that held these: deadlocks (cycles of waits) and chains.
 
 use std::collections::BTreeMap;
 
@@ -53,11 +53,13 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         "lock record",
     )?;
     let query = query(max_stack(matches));
+    // The world: the processes and threads of the recording.
     let mut deadlocks = FutexDeadlocks::new(process_by_tid(analysis.replay.world()));
     let details = LockDetails::new(&analysis, &resolver, &query)?;
     let pass = details.pass(&layouts, &[&FUTEX_EVENTS]);
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut deadlocks)?;
     analysis.end_progress();
+    // The times in which records were lost: there, waits and holders may be wrong.
     let lost_stretches = std::mem::take(&mut deadlocks.losses);
     let mut recorded = named(&deadlocks.finish(), &analysis, &resolver);
     let mut out = context.stdout();
@@ -72,7 +74,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     conclude(&analysis, delivered, &lost_stretches, "waits", matches)
 }
 
-/// Names the threads and locks of waits.
+/// Converts waits for output: with names of threads, locks and functions.
 fn named(
     found_waits: &FoundWaits,
     analysis: &Analysis<'_>,
@@ -80,7 +82,7 @@ fn named(
 ) -> RecordedWaits {
     let namer = WaitNamer {
         resolver,
-        // Used only for the names of threads.
+        // Used only for the names of threads, which do not depend on the last three fields.
         names: RowNames {
             resolver,
             world: analysis.replay.world(),
@@ -91,6 +93,7 @@ fn named(
     };
     let (cycles, chains) = (found_waits.cycles.iter(), found_waits.chains.iter());
     RecordedWaits {
+        // The names of threads by their ids.
         names: namer.threads(&found_waits.cycles, &found_waits.chains),
         deadlocks: cycles.map(|cycle| namer.deadlock(cycle)).collect(),
         chains: chains.map(|chain| namer.chain(chain)).collect(),
