@@ -236,6 +236,7 @@ fn fields_of_tracepoints_are_fields_of_events() {
         .map(|event| event.time)
         .min();
     assert!(Some(comm.time) <= first && comm.time > 0, "{comm:?}");
+    // `recorded` runs `sh`, which runs `ls`: one exec of `ls`, and the exits of both.
     let execs = events.iter().filter(|event| {
         event.name == "perf_comm" && event.fields["comm"] == "ls" && event.number("pid") > 0
     });
@@ -307,6 +308,7 @@ fn lost_records_are_discarded_events() {
     let scratch = Scratch::new();
     let samples = [(0, 100), (1, 200), (1, 300), (3, 310)];
     fs::write(scratch.path().join("perf.data"), recording_of(&samples)).expect("a file");
+    // `-f` has no effect here: there is no older trace, and the recording belongs to this user.
     ran(&scratch, &["data", "convert", "-f", "--to-ctf", "trace"]);
     let files = [
         "metadata",

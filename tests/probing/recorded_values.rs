@@ -59,6 +59,7 @@ const C: &[Row] = &[
     ("middle $params", "it=* count={middle.count}"),
     ("middle count:x32", "count_x32={middle.count#x}"),
     ("middle total", "total={global.total}"),
+    // A variable in `.bss`, to which the program writes 77.
     ("middle zeroed", "zeroed=77"),
     ("middle%return ret=$retval:s64", "ret={back.ret}"),
     ("middle%return $retval", "arg1={back.ret#x}"),
@@ -106,14 +107,16 @@ const NO_DEBUG_ROWS: &[Row] = &[
         "count={middle.count} val={middle.val} name={middle.name}",
     ),
     ("mi*", "|"),
-    // Variables with and without contents in the file.
+    // Variables in `.data` (its contents are in the file) and in `.bss`.
     (
         "middle total=@total:s64 zeroed=@zeroed:s64",
         "total={global.total} zeroed=77",
     ),
 ];
 
-/// Rows for the C program without optimisation.
+/// Rows for the C program without optimisation. `twice` is then not inlined; it is called three times in a round: by `middle`
+/// with `count`, by `other` with the number of the round and with this number + 1, which is `count`, too. A line with several
+/// records in a round has several addresses.
 const PLAIN: &[Row] = &[
     ("leaf:5 n s", "n={leaf.n} s={more.leaf}"),
     ("leaf:2", ""),

@@ -207,6 +207,8 @@ fn perf_reads_live_unwound_recordings() {
     assert_eq!((theirs.status, ours.status), (0, 0), "{}", ours.stderr);
     assert_eq!(theirs.stdout, ours.stdout);
     let samples = read(&ours.stdout);
+    // A quarter is enough to show that whole stacks were unwound: those on a signal stack or of a coroutine do not lead to these
+    // functions.
     let complete = samples.iter().filter(|sample| {
         let outermost = sample.frames.last();
         outermost.is_some_and(|frame| frame.contains("_start+") || frame.contains("clone"))

@@ -231,7 +231,7 @@ impl EventSelection {
     }
 }
 
-/// The number of a raw code that is not too long.
+/// The number of a raw code; `None` if `word` is not a raw code, or if the number has more than 64 bits.
 fn listed_code(word: &str) -> Option<u64> {
     raw_code(word).flatten()
 }

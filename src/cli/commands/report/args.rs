@@ -56,7 +56,8 @@ pub(in crate::cli::commands) fn command() -> Command {
 fn input_options() -> Vec<Arg> {
     vec![
         // The first five options do not exist in perf 6.1. They precede perf's because the error for an ambiguous prefix
-        // names the last two matches, which should be the same as in perf.
+        // names the last two matches, which should be the same as in perf. Others that perf 6.1 lacks are further down, such as
+        // `json`; of these, `mark-truncated` changes the matches of `--m`.
         debuginfod::option(),
         switch("hints").help("on a terminal, show warnings after the report (default: on)"),
         switch("latency").help("sort by latency (wall-clock time) instead of CPU time; needs record --latency"),
@@ -113,6 +114,7 @@ fn table() -> Vec<Arg> {
         switch("exclude-other")
             .short('x')
             .help("only samples with a callchain that matches --parent"),
+        // `graph`: the value if none is given.
         optional("call-graph", "mode", "graph")
             .short('g')
             .help("print call graphs in this way (see --help)")
@@ -202,6 +204,7 @@ fn rest() -> Vec<Arg> {
         switch("hierarchy")
             .short('H')
             .help("show sort keys as levels of a tree"),
+        // `always` if the option is given without a mode; `auto` if the option is not given.
         optional(COLOR, "mode", "always")
             .help("use colors: always, never, auto (default: auto)"),
         filter_args::time(),

@@ -38,7 +38,8 @@ pub(crate) struct CompileUnit<'u> {
     others: RefCell<HashMap<(bool, usize), Rc<UnitReader<'u>>>>,
     /// By signature: the offset of a type unit, and of the type within it.
     types: OnceCell<HashMap<DebugTypeSignature, (DebugInfoOffset, UnitOffset)>>,
-    /// Cached results of the filter of function names, for the strings of this unit.
+    /// Cached results of the name filter by which the unit was found, for the strings of this unit; `None` if, for example, the
+    /// unit was found by an address.
     pub(super) cached_names: Option<&'u CachedNames>,
 }
 

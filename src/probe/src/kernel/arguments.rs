@@ -37,6 +37,7 @@ impl Kernel<'_> {
             count,
         };
         match prototypes.as_slice() {
+            // A prototype that cannot be read counts as none (0).
             [prototype] => BtfShape::signature(types, *prototype, self.pointer_size())
                 .ok_or_else(|| unknown(0)),
             several => Err(unknown(several.len())),
@@ -52,6 +53,7 @@ impl FetchPoint<'_, '_> {
             match &argument.value {
                 ArgumentValue::Raw(text) => fields.push(self.raw(argument, text)?),
                 ArgumentValue::Variable { name, .. } => fields.push(self.variable(argument, name)?),
+                // BTF has no local variables: `$vars` also stands for the parameters.
                 ArgumentValue::Parameters | ArgumentValue::Variables => {
                     fields.extend(self.all(argument)?)
                 }

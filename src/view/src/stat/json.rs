@@ -88,6 +88,7 @@ fn add_count(object: &mut StatObject, line: &StatLine<'_>) {
         ),
     };
     object.text("counter-value", &number);
+    // The unit of the count, such as `msec`; `line.unit()` is the aggregation unit.
     object.text("unit", &line.event.unit);
     object.text("event", &line.event.name);
     if let Some(cgroup) = &line.event.cgroup {
