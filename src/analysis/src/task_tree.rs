@@ -1,4 +1,4 @@
-//! The threads of a recording as a tree, with the mappings at its end.
+//! The threads of a recording as a tree, with the mappings that their processes have at the end of the recording.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ pub struct TaskEntry {
     pub tid: u32,
     /// The thread that created it, if recorded.
     pub parent: Option<u32>,
-    /// Its last name.
+    /// Its name (comm) at the end of the recording.
     pub comm: String,
     /// Its depth in the tree; 0 if its parent is not listed.
     pub level: usize,

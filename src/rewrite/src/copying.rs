@@ -412,6 +412,7 @@ mod tests {
     fn a_trace_right_after_the_metadata_is_one_record_with_its_payload() {
         let endian = Endian::NATIVE;
         let event = EventDesc::new(Attr::default(), Vec::new());
+        // The file header, then the metadata: one HEADER_ATTR record.
         let mut head = Vec::new();
         PipeWriter::without_metadata(&mut head, endian).expect("a header");
         let size = head.len();
@@ -430,6 +431,7 @@ mod tests {
             trace.encode_body(to);
         });
         stream.extend(payload);
+        // `first` is the file header, which a reader gets separately from the records (`rest`).
         let (first, rest) = stream.split_at(size);
         let reader = PipeReader::new(first.to_vec(), rest).expect("a stream");
         let copy = StreamCopy::begin(reader).expect("an event");

@@ -122,7 +122,7 @@ impl<S: WaitSource> Rewriter for OffCpuSums<S> {
 
     /// Appends the sums, with the latest time.
     fn end(&mut self, to: &mut Vec<u8>) {
-        // Raises the limit to the highest time.
+        // `limit` is the flush limit: the time up to which all records have been read. This raises it to the highest time.
         self.order.finish_all();
         let layout = self.events.layout(self.event);
         for wait in self.source.sums() {
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
     use rperf_wire::{AttrFlags, EventType, PERF_CONTEXT_USER};
 
-    /// `is_behind` of [`Rewriter::rewrite`].
+    /// `is_behind` of [`Rewriter::rewrite`]: the rewriting keeps up with the recording.
     const NOT_BEHIND: bool = false;
 
     /// A source with these sums. Its raw data are the process, the thread, nanoseconds and one address.
@@ -281,11 +281,12 @@ mod tests {
         let mut sums = OffCpuSums::new(&described(), EventIndex(0), Listed(vec![sum.clone()]));
         let mut out = Vec::new();
         sums.rewrite(&written(50, &[5, 6, 700, 0x30]), NOT_BEHIND, &mut out);
+        // The CPU mode is 2 for user space, and 1 for the kernel (the sum below).
         let long = (2, 50, 700, (5, 6), vec![PERF_CONTEXT_USER, 0x30]);
         assert_eq!(decoded(&out), std::slice::from_ref(&long));
         sums.end(&mut out);
         assert_eq!(decoded(&out), [long, (1, 50, 400, (8, 9), sum.callchain)]);
-        // `end` is called for each file; the sums are appended once.
+        // A `Rewriter` must allow a call of `end` for each output file. The first call appends all sums, a second one none.
         let before = out.len();
         sums.end(&mut out);
         assert_eq!(out.len(), before);

@@ -46,6 +46,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .arg(new_files.last(true))
 }
 
+/// All options that perf 6.1 does not have, and the first ones that it has.
 fn first_options() -> Vec<Arg> {
     vec![
         // Options that perf 6.1 does not have come first: the error for an ambiguous prefix names the last two matches,

@@ -92,7 +92,8 @@ pub(super) fn run(
         arguments.push("--lock-owners".into());
     }
     if events.iter().any(|event| !LOCKDEP_EVENTS.contains(event)) {
-        // Events other than lockdep's have no field for the caller: only the stack has it.
+        // Lockdep's events contain the name of the lock. The others do not: their waits are grouped by caller, for which stacks
+        // are needed.
         arguments.push("-g".into());
     }
     for event in events {
@@ -132,7 +133,7 @@ fn refuse_output_options(matches: &ArgMatches) -> Result<(), CliError> {
     }
 }
 
-/// Returns the error for a kernel without the events to record.
+/// Returns the error for a kernel without the events to record. (Unlike `without_switch`, it removes nothing.)
 fn without_events(machine: &MachineTracepoints, with_owners: bool) -> CliError {
     let folder = machine.folder().join("lock");
     let folder = folder.display();
@@ -208,6 +209,7 @@ mod tests {
                 .map(|name| (*name).to_owned())
                 .collect::<Vec<_>>()
         };
+        // All events of lockdep.
         let all = [
             "lock_acquire",
             "lock_acquired",

@@ -2,7 +2,8 @@
 
 use super::{CommandLine, example};
 
-/// `bench` and its collections, with their examples.
+/// `bench` and its collections, with their examples. In these lines, `-r` is the number of runs; after the names
+/// `epoll wait`, `epoll ctl` and `futex hash`, it is the run time in seconds.
 pub(super) const BENCH: &[(&str, &[CommandLine])] = &[
     (
         "bench",

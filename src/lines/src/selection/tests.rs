@@ -52,6 +52,7 @@ fn default_fields_exclude_unrecorded_ones() {
         "dso",
         "symoff",
         "period",
+        // A default field of all software events: it requires no attribute of the samples.
         "bpf-output",
     ];
     assert_eq!(fields(&[], &clock()).unwrap(), without_cpu);
@@ -106,6 +107,7 @@ fn fields_requested_for_all_events_must_be_recorded() {
     let bare = attr(EventType::SOFTWARE, &[SampleType::TID]);
     assert_eq!(fields(&["sym"], &bare), Err(Error::NoAddressForSymbols));
     assert_eq!(fields(&["dso"], &bare), Err(Error::NoAddressForDso));
+    // `hw:` requests hardware events without fields.
     assert_eq!(
         fields(&["hw:"], &clock()),
         Err(Error::NoSuchEvents {
@@ -235,6 +237,7 @@ fn frames_of_tracepoints_are_shown_unless_a_list_applies_to_them() {
         fields(&["comm,trace"], &tracepoint).unwrap(),
         ["comm", "trace"]
     );
+    // From a list for all classes, `trace` is dropped for events that are not tracepoints.
     let clock = attr(EventType::SOFTWARE, &[SampleType::IP]);
     assert_eq!(fields(&["ip,trace"], &clock).unwrap(), ["ip"]);
 }
@@ -274,6 +277,7 @@ fn a_stream_shows_frames_unless_removed_by_name() {
 #[test]
 fn a_stream_may_describe_requested_events_later() {
     let clock = attr(EventType::SOFTWARE, &[SampleType::IP, SampleType::TIME]);
+    // Hardware events, of which the stream has none yet.
     let lists = ["hw:"];
     assert_eq!(streamed(&lists, &[&clock]), streamed(&[], &[&clock]));
     assert!(

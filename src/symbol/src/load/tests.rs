@@ -75,6 +75,7 @@ fn files_are_found_without_reading_symbols() {
     };
     let located = locate("/bin/app");
     assert_eq!(located.debug().unwrap().path(), Path::new("/bin/app"));
+    // String tables are searched for parts of mangled names (`_Z5firstv`), also of imported functions (`puts`).
     assert!(
         located.may_have_name_with("first")
             && located.may_have_name_with("irs")
@@ -201,6 +202,7 @@ fn the_vdso_is_read_from_the_given_image_or_the_cache() {
         }
         .build(),
     );
+    // The given image does not have the requested build-id, so the image in the cache is read.
     let loaded = load(&files, &paths(), &request.with_build_id(Some(&other)));
     assert!(loaded.source.ends_with("vdso"), "{loaded:?}");
 }

@@ -1,4 +1,5 @@
-//! Symbols of objects of this machine, and of objects built for the test, compared with perf.
+//! Symbols of objects of the running system, and of objects built for the test, compared with perf. The last two tests do not
+//! run perf.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -157,6 +158,7 @@ fn the_cache_is_preferred_to_the_object() {
     if !run("strip", &[name]) {
         return;
     }
+    // The request has no build-id: that of the stripped object leads to the cached copy.
     let request = ObjectRequest::new(&object, ObjectKind::User);
     let loaded = load(&Disk, &SearchPaths::new(Some(dir.join("cache"))), &request);
     assert_eq!(loaded.source, entry.join("elf"));

@@ -8,7 +8,8 @@ fn layout(size: usize) -> Layout {
 fn every_size_has_the_smallest_class_that_is_large_enough() {
     let sizes: Vec<usize> = (0..CLASSES).map(class_size).collect();
     assert!(sizes.is_sorted_by(|a, b| a < b), "{sizes:?}");
-    // The largest sizes of blocks that are kept by threads only, by threads at all, and at all.
+    // The largest blocks that only the thread that freed them keeps; that a thread keeps, and passes on if it has too many; and
+    // that are kept at all, by all threads together.
     assert_eq!(sizes[UNSHARED - 1], 4 << 10);
     assert_eq!(sizes[SMALL - 1], 32 << 10);
     assert_eq!(sizes[CLASSES - 1], 1 << 20);
@@ -16,6 +17,7 @@ fn every_size_has_the_smallest_class_that_is_large_enough() {
         let expected = sizes.iter().position(|capacity| *capacity >= size);
         assert_eq!(class(layout(size)), expected, "{size} bytes");
     }
+    // Blocks that are not kept: too large, empty, or aligned to more than 16 bytes.
     assert_eq!(class(layout((1 << 20) + 1)), None);
     assert_eq!(class(layout(0)), None);
     assert_eq!(class(Layout::from_size_align(64, 32).unwrap()), None);
@@ -23,7 +25,8 @@ fn every_size_has_the_smallest_class_that_is_large_enough() {
 
 #[test]
 fn a_freed_block_serves_the_next_request_of_its_class() {
-    // A size below 128 bytes, a larger one whose blocks are not shared by threads, and one whose blocks are.
+    // Classes are multiples of 16 up to 128 bytes (40), and quarters of a power of two above (1000). Blocks above 4 KiB (20,000)
+    // may be passed on to other threads.
     for size in [40, 1000, 20_000] {
         // SAFETY: sizes are not zero, and blocks are freed once, with their layouts.
         unsafe {
