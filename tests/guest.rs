@@ -59,12 +59,13 @@ impl Guest {
         })
     }
 
-    /// The module with counters on x86-64: only built if its source was available.
+    /// The kernel module that adds counters to the x86-64 guest: only built if its source was available. The arm64 guest has
+    /// counters without it.
     fn counters(&self) -> PathBuf {
         self.image.join("fakepmu.ko")
     }
 
-    /// The cases, one per line; those of the file `counted` only if the guest has counters.
+    /// The cases, one per line; those of the file `counted` only if the module with counters was built.
     fn cases(&self) -> String {
         let folder = root().join("tests/guest").join(self.folder);
         let mut cases = text(&folder.join("cases"));
@@ -96,7 +97,7 @@ impl Guest {
             "schedstat",
         ];
         optional_files.extend(bless().then_some("fixtures"));
-        // Not for the exact cases, whose guest has a single CPU and a clock that advances with instructions.
+        // Not for the exact cases, whose guest has one CPU and a special clock: their test does not read the output of these.
         if self.folder != EXACT {
             files.push(source.join("bpf_programs"));
         }
@@ -198,8 +199,8 @@ fn text(path: &Path) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The faults of one case, recorded by `recorder`. tests/guest/run.sh lists the files of a case: those that end with `.perf` or
-/// `.rperf` are texts of that reader, by `script` if they have no other suffix.
+/// The faults of one case, recorded by `recorder`. tests/guest/run.sh lists the files of a case. Of its recording by perf,
+/// `CASE.perf.rperf` is the text of rperf's `script`, and `CASE.perf.report.rperf` that of rperf's `report`.
 fn faults(machine: &str, out: &Path, case: &str, recorder: &str) -> Vec<String> {
     let name = format!("{case}.{recorder}");
     let file = |suffix: &str| text(&out.join(format!("{name}{suffix}")));
@@ -228,6 +229,7 @@ fn faults(machine: &str, out: &Path, case: &str, recorder: &str) -> Vec<String> 
             .map(|line| format!("{}\n", without_target(line)))
             .collect()
     };
+    // Unlike `difference`, this accepts the intended differences of reports, such as cells that perf truncates.
     let report = compare_texts(&report("perf"), &report("rperf"));
     faults.extend(report.map(|diff| format!("{name}: report\n{diff}")));
     // The guests' perf prints instructions on x86 only.
@@ -345,6 +347,7 @@ fn all_trace_faults(out: &Path, cases: &str) -> Vec<String> {
             ));
         }
     }
+    // The messages of a recorder that may not lock an area of 64 MiB, followed by its exit status.
     let refused = text(&out.join("refused"));
     let reason = "failed to map an AUX area of 16384 pages for event intel_bts//u: ";
     let parts = [reason, "/proc/sys/kernel/perf_event_mlock_kb", "\n255\n"];
@@ -356,8 +359,8 @@ fn all_trace_faults(out: &Path, cases: &str) -> Vec<String> {
     faults
 }
 
-/// The faults in both tools' tables of one case: a line of the file `stat`, or `threads`, the counts of each thread, which
-/// tests/guest/run.sh adds.
+/// The faults in both tools' tables of one case. The cases are the lines of the file `stat`; tests/guest/run.sh adds the case
+/// `threads`, which counts each thread.
 fn stat_faults(out: &Path, case: &str) -> Vec<String> {
     let table = |tool: &str| text(&out.join(format!("{case}.{tool}.stat")));
     let rperf = table("rperf");
@@ -399,7 +402,7 @@ fn stat_faults(out: &Path, case: &str) -> Vec<String> {
     faults
 }
 
-/// The fault of a table that only rperf prints: its metric, with two decimals, must match the counters.
+/// The fault of a table that only rperf prints: its metric, with two decimals, must be the ratio 2 of the guest's counters.
 fn stat_alone_fault(out: &Path, case: &str) -> Option<String> {
     let table = text(&out.join(format!("{case}.alone.stat")));
     let metric = Regex::new(r"(?m)(?:^|[ ,])([0-9]\.[0-9]{2})(?:[ ,]|$)").expect("a pattern");
@@ -439,7 +442,7 @@ fn compare(test: &str, machine: &'static str) {
         all_faults.extend(feature_fault(&out, case));
     }
     let folder = root().join("tests/guest").join(machine);
-    // These cases need the counters.
+    // These cases need the counters of the module. For the arm64 guest there are none.
     if guest.counters().exists() {
         // Without this feature perf shows plain samples instead of their branches.
         let header = text(&out.join("branches.perf.header"));
@@ -459,6 +462,7 @@ fn compare(test: &str, machine: &'static str) {
     if folder.join("probe.sh").exists() {
         all_faults.extend(probes::faults(&out));
     }
+    // The users that run `rperf test`, one per line.
     let users = text(&folder.join("diagnosis"));
     all_faults.extend(users.lines().filter_map(|user| diagnosis_fault(&out, user)));
     if folder.join("schedstat").exists() {
@@ -562,7 +566,8 @@ fn aarch64_to_the_last_sample() {
     };
     let scratch = Scratch::new();
     let out = guest.run(&scratch);
-    // The output of `perf stat` in tests/guest/exact/prepare.sh, which counts the cycles of the same workload.
+    // The output of `perf stat` in tests/guest/exact/prepare.sh, which counts the cycles of the same workload; not the file
+    // `counted` of further cases.
     let counted = text(&out.join("counted"));
     let mut rows = counted.lines().filter_map(|row| row.split(',').next());
     let cycles: u64 = rows.find_map(|count| count.parse().ok()).expect(&counted);

@@ -159,6 +159,7 @@ fn perf_and_rperf_compare_alike() {
     }
     let differences = LINES.iter().filter_map(|words| {
         let words = [&["diff"], *words].concat();
+        // Nothing on standard input.
         let [perf, rperf] = tools.outcomes(&words, b"");
         let both_succeeded = (perf.status, rperf.status) == (0, 0);
         let text = difference(&perf.stdout, &rperf.stdout);

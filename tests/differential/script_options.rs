@@ -1,5 +1,5 @@
-//! Options of `script` that select samples between those of other events (`--switch-on`), write a file for each event, dump
-//! records, or compute metrics of groups.
+//! Options of `script` that select the samples from one event to another (`--switch-on`, `--switch-off`), write a file for each
+//! event, dump records, or compute metrics of groups.
 
 use std::fs;
 use std::path::Path;
@@ -69,6 +69,7 @@ fn script_options_print_the_same() {
     let Some(tools) = Tools::find() else {
         return skip(NAME, "there is no perf");
     };
+    // Differences count if several attempts, each with a new recording, have some.
     assert_alike(&settled(|| differences(&tools)));
     assert_checks_and_refusals(&tools);
 }

@@ -18,7 +18,9 @@ struct Section {
 struct Layout {
     is_32: bool,
     sections: Vec<Section>,
+    /// Fields of the ELF header.
     header: Vec<Field>,
+    /// The program headers of all segments, as words of 4 or 8 bytes.
     segments: Vec<Field>,
 }
 
@@ -98,6 +100,7 @@ impl Layout {
 
     /// Sets the names of all sections, which are in the section with the index `names_section`.
     fn read_names(&mut self, bytes: &[u8], names_section: usize) -> Option<()> {
+        // The offset of the section names in the file; the module `names` is not used here.
         let names = self.sections.get(names_section)?.start;
         for section in &mut self.sections {
             let at = names + number(bytes, section.header, 4) as usize;

@@ -1,4 +1,4 @@
-//! Valid input to mutate: files in the tree, and files that are compiled and recorded once.
+//! Input to mutate: files in the tree, most of them valid, and files that are compiled and recorded once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::execute;
 /// The maximum size of recordings in the tree, in bytes; recordings made here may have four times as many.
 const MAX_SEED_BYTES: u64 = 64 << 10;
 
-/// A valid file.
+/// A file to mutate: valid if it was made here; files in the tree may be damaged.
 #[derive(Debug)]
 pub(crate) struct Seed {
     pub(crate) name: String,
@@ -193,6 +193,7 @@ fn seed(path: &Path) -> Seed {
     Seed {
         name: name.to_string_lossy().into_owned(),
         bytes: fs::read(path).expect("a file that was listed"),
+        // `Seeds::load` sets it for recordings.
         is_whole: false,
     }
 }

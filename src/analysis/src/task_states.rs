@@ -63,8 +63,8 @@ pub struct StateInterval {
     pub from: u64,
     /// The end time.
     pub to: u64,
-    /// The CPU that the task ran on, or last waited for; of a sleep, the CPU that the task left, or to which it was migrated
-    /// meanwhile. `None` if unknown.
+    /// The CPU; `None` if unknown. Of a running task the CPU that it ran on, of a runnable one the CPU that it waited for, of a
+    /// sleeping one the CPU that it ran on before. After a migration during the state, the new CPU.
     pub cpu: Option<u32>,
     /// The number of migrations to another CPU during the state.
     pub migrations: u32,

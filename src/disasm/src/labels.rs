@@ -133,6 +133,7 @@ impl<'l> Labels<'l> {
                 None => external_target(head, target),
             },
             (InsnFlow::Call, Some(target), _) => external_target(head, target),
+            // `xbegin`: it has a target, but continues with the next instruction.
             (_, Some(target), _) => with_symbol(operands, target),
             (_, None, Some(place)) if place.symbol.is_some() => {
                 replace_pc_relative(operands, place)

@@ -11,7 +11,7 @@ use crate::decode_ahead::DecodeAhead;
 use crate::merged_files::{MergedFiles, MergedRecord, RecordFile};
 use crate::{Decompressor, Error, PerfData, RecordAt, Records};
 
-/// The number of buffered bytes from which they are written. Fewer are only written at the end.
+/// Unpacked bytes are buffered, and written as soon as there are at least this many. The rest is written at the end.
 const CHUNK: usize = 1 << 20;
 
 /// Counts and problems that [`PerfData::unpack`] found while it wrote the records.
@@ -49,9 +49,9 @@ impl<'a> PerfData<'a> {
                     .any(|record| Decompressor::is_compressed(record.raw.kind)))
     }
 
-    /// Writes all records decompressed and in one sequence: a piece of this file, then a piece of each of the `parts` (the
-    /// other files of a directory), and so on, until all have ended. Each file has a separate compressed stream, and ends at its
-    /// first error.
+    /// Writes all records decompressed and in one sequence: 2 MiB of this file, then 2 MiB of each of the `parts` (the other
+    /// files of a directory), and so on, until all have ended. Each file has a separate compressed stream, and ends at its first
+    /// error.
     ///
     /// # Errors
     /// Errors of `to`.
@@ -89,8 +89,8 @@ impl<'a> PerfData<'a> {
         })
     }
 
-    /// Returns the same recording with records written by [`PerfData::unpack`]. The positions of records are then
-    /// [`PerfData::data_offset`] plus their offset in `records`.
+    /// Returns the same recording with other records: `records`, which [`PerfData::unpack`] wrote, replace those of the file. The
+    /// positions of records are then [`PerfData::data_offset`] plus their offset in `records`.
     #[must_use]
     pub fn with_records(mut self, records: &'a [u8], summary: UnpackSummary) -> Self {
         self.data = records;

@@ -1,9 +1,9 @@
 //! Incremental decoding of the zstd stream in COMPRESSED records.
 //!
 //! perf flushes the stream at the end of each chunk but never ends it, and a block may span
-//! two records, so blocks are decoded as they become complete. ruzstd's decoder keeps the last
-//! output, as much as the window holds, until the frame ends, and only reports how much it has beyond that. To learn the
-//! exact amount decoded, the window is first filled with zeros, which are removed from the output.
+//! two records, so blocks are decoded as they become complete. Until the frame ends, ruzstd's decoder keeps as much of the
+//! last output as the window holds. It reports only how much output it has beyond a full window, which is 0 until the window is
+//! full. To know the exact amount decoded, the window is first filled with zeros, which are removed from the output.
 
 use rperf_memory::{OutOfMemory, reserve};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
@@ -323,8 +323,8 @@ struct Header {
 }
 
 impl Header {
-    /// Encodes the header of a frame with a window of 2 to the power of `log` and unknown content
-    /// size.
+    /// Encodes this header with a window of 2 to the power of `log` instead of its own, and with unknown content size; the
+    /// checksum flag is kept.
     fn with_window(&self, log: u32) -> [u8; 6] {
         let [a, b, c, d] = MAGIC;
         let window = u8::try_from(log.saturating_sub(10) << 3).unwrap_or(u8::MAX);

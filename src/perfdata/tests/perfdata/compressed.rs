@@ -17,8 +17,8 @@ use crate::generated;
 enum Step {
     /// Appends a record with a body of this size to the buffer to be compressed.
     Buffer(u8),
-    /// Compresses the first part of the buffer, and writes the compressed bytes as two records. The numbers are the size of
-    /// the part and that of the first record's share, both in 255ths.
+    /// Compresses the first part of the buffer, and writes the compressed bytes as two records. The numbers are in 255ths: the
+    /// size of that part of the buffer, and how much of the compressed bytes is in the first record.
     Flush(u8, u8),
     /// Writes an uncompressed record with a body of this size.
     Write(u8),
@@ -255,6 +255,8 @@ fn unpacked(bytes: &[u8]) -> (Vec<u8>, Option<Error>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
+    /// A record whose parts are in two flushes is returned at the place of the second one: after the uncompressed records that
+    /// were written between the flushes.
     #[test]
     fn records_are_returned_when_complete(steps in steps(), format in formats(), big in any::<bool>()) {
         let endian = if big { Endian::Big } else { Endian::Little };
@@ -290,7 +292,7 @@ proptest! {
         }
     }
 
-    /// Both readers return the same records, which are the first ones of the complete stream.
+    /// Unpacking and [`PipeReader`] return the same records, which are the first ones of the complete stream.
     #[test]
     fn a_truncated_stream_returns_its_first_records(steps in steps(), format in formats(), part in any::<u8>()) {
         let endian = Endian::Little;
@@ -412,7 +414,7 @@ fn decompression_bombs_are_refused() {
         body.extend([2, 0, 0x10, 0]);
     }
     let (_, end) = unpacked(&with_compressed(&body));
-    // At most two blocks of 128 KiB more than the limit are decompressed.
+    // Decompression stops after the block that exceeds the limit. Blocks have 128 KiB; an excess of less than two is accepted.
     assert!(
         matches!(end, Some(Error::Ratio { size, most, .. }) if size > most && size < most + (256 << 10)),
         "{end:?}"

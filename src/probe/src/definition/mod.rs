@@ -67,14 +67,14 @@ pub fn parse(text: &str) -> Result<Definition, SyntaxError> {
 
 /// Splits `[GROUP:]EVENT=` from the probe point; returns group, event and point.
 fn split_names(word: &Word) -> Result<(Option<String>, Option<String>, Word), SyntaxError> {
-    // After one of the other characters, `=` is part of the probe point: `f;a=b`.
+    // The first of these characters decides: `=` ends the names; after another one, `=` is part of the probe point: `f;a=b`.
     let Some(end) = word.find(&[';', '=', '@', '+', '%']) else {
         return Ok((None, None, word.clone()));
     };
     if word.char_at(end) != Some('=') {
         return Ok((None, None, word.clone()));
     }
-    // Drops the `=`, and below the `:`.
+    // `split_at` drops the character at the position: here the `=`, below the `:`.
     let (names, point) = word.split_at(end);
     let (group, event) = match names.find(&[':']) {
         Some(colon) => {

@@ -93,7 +93,8 @@ impl ValueNames {
         let mut remaining = value;
         for entry in &self.entries {
             let bits = entry.value.cast_unsigned();
-            // As in perf, an entry with a negative value is the text for no remaining bits.
+            // As in perf, an entry with a negative value is the text for no remaining bits: it ends the names, and is written
+            // without a delimiter even after other names.
             if remaining == 0 && entry.value < 0 {
                 return out.write_str(&entry.name);
             }

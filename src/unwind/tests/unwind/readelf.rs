@@ -39,7 +39,8 @@ fn word(address: u64) -> Option<u64> {
     Some(MAPPING_ADDRESS + LAST + 2 + offset / 2)
 }
 
-/// The value of one of the registers r4 to r11; the other general registers are unknown.
+/// The value of one of the registers r4 to r11: the stack pointer plus 0x20 for r4, and 0x20 more for each further one, so that
+/// each is another address in the stack. The other general registers are unknown.
 fn register(number: u64) -> u64 {
     STACK_POINTER + number * 0x20 - 0x60
 }
@@ -190,6 +191,7 @@ fn unwound(file: &[u8], ip: u64) -> Vec<u64> {
         stack: StackBytes {
             start: STACK,
             bytes: &stack,
+            // The copy of the stack counts as truncated at its end.
             may_continue: true,
             endian: Endian::Little,
         },
