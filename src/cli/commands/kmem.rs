@@ -156,7 +156,7 @@ impl Allocators {
     }
 
     /// Returns the allocators whose events are read: those of `--slab` and `--page`; if none is given, all that were recorded; if
-    /// none was recorded either, the slab allocator.
+    /// none was recorded either, the slab allocator. `layouts` has the tracepoints of the recording.
     fn given_or_recorded(matches: &ArgMatches, layouts: &EventLayouts) -> Self {
         let has = |events: &[&str]| events.iter().any(|event| layouts.has(event));
         match Self::given(matches) {

@@ -71,6 +71,7 @@ impl<'a> GraphBuilder<'a> {
             symbol: site.symbol.filter(|_| inlined.is_none()),
             inlined: inlined.map(|symbol| self.names.symbol(symbol)),
             address: site.address,
+            // Lines that are shown are distinguished, even if calls are separate only by address.
             line: match site.line {
                 line @ LocationText::Known(_) if self.options.shows_positions() => line,
                 _ => LocationText::None,
@@ -86,7 +87,7 @@ impl<'a> GraphBuilder<'a> {
         }
     }
 
-    /// Builds the graph of `chains`.
+    /// Builds the graph of `chains`: its branches, or in list forms one branch per chain.
     pub(crate) fn make(&self, chains: &[ChainTail]) -> Vec<Branch> {
         let is_list = self.options.form.is_list();
         let builder = TreeBuilder {
@@ -98,6 +99,7 @@ impl<'a> GraphBuilder<'a> {
             } else {
                 SiblingOrder::ByWeight
             },
+            // The sampled branches (branch stacks), not those of the graph.
             annotates_branches: self.options.annotates_branches && !is_list,
             rank: |site| self.rank(site),
         };
@@ -111,7 +113,8 @@ impl<'a> GraphBuilder<'a> {
         list
     }
 
-    /// The heaviest streams of `chains`, at most `limit` of them, and the total period of all streams.
+    /// The heaviest streams of `chains`, at most `limit` of them, and the total period of all streams. A stream is a node of the
+    /// tree in which chains end (`diff --stream`).
     pub(crate) fn streams(&self, chains: &[ChainTail], limit: usize) -> (Vec<Stream>, u64) {
         let builder = TreeBuilder {
             merged: self.merged,
@@ -145,6 +148,7 @@ impl<'a> GraphBuilder<'a> {
         });
         let frames: Vec<StreamFrame> = frames.collect();
         let marked = frames.iter().zip(&node.marks);
+        // As in perf, frames without a source line do not count for the cycles.
         let with_line = marked.filter(|(frame, _)| frame.line.is_some());
         Stream {
             cycles: with_line.map(|(_, marks)| marks.average_cycles()).sum(),
@@ -162,11 +166,12 @@ impl<'a> GraphBuilder<'a> {
         }
     }
 
-    /// The order of siblings of equal weight; in list forms and for streams, of all siblings. By line if call graphs
-    /// distinguish lines, then by object, then by the start of the function, or by the address if there is no function or call
-    /// graphs distinguish addresses; each descending. perf compares objects by the addresses of its own data structures, which
-    /// mostly increase in order of appearance in the recording. Ids of objects have the same order, and are the same in every
-    /// run.
+    /// The order of siblings of equal weight; in list forms and for streams, of all siblings. All parts are descending:
+    /// 1. the line, if calls from different lines are separate branches;
+    /// 2. the object. perf compares the addresses of its own data structures, which mostly increase in order of appearance in the
+    ///    recording. Ids of objects have the same order, and are the same in every run;
+    /// 3. the start of the function; the site's address if there is no function, or if calls from different addresses are
+    ///    separate branches.
     fn rank(&self, site: u32) -> Reverse<(Option<&str>, Option<DsoId>, u64)> {
         let site = &self.merged.sites[site as usize];
         let line = match site.line {
@@ -202,6 +207,7 @@ impl<'a> GraphBuilder<'a> {
             let parent_length = path.len();
             path.extend(self.frames(&node.frames));
             self.flatten(&node.nodes, path, list);
+            // `own` is the weight of the chains that end here: 0 if none does.
             if node.own.period >= self.min_row_period().max(1) {
                 list.push(Branch {
                     frames: path.clone(),

@@ -35,9 +35,9 @@ pub(crate) struct FrameNamer<'a, 'w> {
     exclude_other: bool,
     /// Whether callchains are still needed after `patterns` were searched in them.
     keeps_chains: bool,
-    /// Whether a key shows tracepoint payloads.
+    /// Whether a sort key shows tracepoint payloads.
     shows_payload: bool,
-    /// Whether a key shows a tracepoint field.
+    /// Whether a sort key shows a tracepoint field.
     shows_fields: bool,
     resolver: &'a Resolver<'w>,
     /// Whether branches are counted instead of samples: then the leaf is the target of a branch.
@@ -49,7 +49,7 @@ pub(crate) struct FrameNamer<'a, 'w> {
     inlines: Vec<bool>,
     /// The resolved stacks of each event.
     pub(crate) stacks_by_event: Vec<UniqueStacks>,
-    /// Cached sites of each event.
+    /// For each event, the sites that are already known of addresses.
     known: Vec<KnownSites>,
 }
 
@@ -91,7 +91,8 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
     }
 
     /// Resolves the stack `key`, whose samples have the sample key `head` and these `properties`, and adds it with their
-    /// `weight`. With `--ignore-callees`, the matched function and its level replace those of the sampled address.
+    /// `weight`. With `--ignore-callees`, the matched function (the root) and its level (user, kernel, ...) replace those of the
+    /// sampled address.
     pub(crate) fn add(
         &mut self,
         head: &SampleKey,
@@ -112,9 +113,11 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
             known,
             sites: &mut stacks.sites,
             at: address_context(head, weight),
+            // The state of the mappings: with an equal one, an address has the same site.
             epoch: head.epoch,
             inlines: self.inlines.get(event) == Some(&true),
         };
+        // The treatment of samples at this address, for example with a filter by symbol.
         let (leaf, treatment) = match self.counts_branches {
             true => finder.target(key.ip),
             false => finder.leaf(mode, key.ip),

@@ -19,7 +19,8 @@ pub struct ObjectImages {
 
 /// Finds the files of a user object or the vdso that have the recorded build-id, in perf's order for symbols. If none is
 /// recorded, the build-id of the file at the object's path is used; if that has none either, build-ids are not compared.
-/// If no file has the code of a user object, it is fetched from a server. Files that cannot be read or parsed are skipped.
+/// If no file has the code of a user object with a known build-id, it is fetched from a server (debuginfod). Files that cannot be
+/// read or parsed are skipped.
 pub fn object_images(
     files: &dyn Files,
     paths: &SearchPaths,
@@ -54,6 +55,7 @@ pub fn object_images(
             true => &mut images.code,
             false => &mut images.debug,
         };
+        // It borrows `bytes`, which are moved below.
         drop(image);
         if has_build_id {
             slot.get_or_insert((path, bytes));
@@ -63,6 +65,7 @@ pub fn object_images(
         && request.kind == ObjectKind::User
         && let Some(build_id) = id
     {
+        // What the server is asked for; the build-id that was `wanted` above is a part of it.
         let wanted = FileRequest {
             build_id,
             part: FilePart::Executable,

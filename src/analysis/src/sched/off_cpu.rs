@@ -68,8 +68,8 @@ pub struct OffCpuRow {
     pub state: OffCpuState,
     /// The stack with which they left the CPU, as an index of [`OffCpuTable::stacks`].
     pub stack: usize,
-    /// The waker of the tasks, then the waker of that waker, and so on. Empty for time in a run queue, and if wakers are unknown or
-    /// not requested.
+    /// The waker of the tasks, then the waker of that waker, and so on. Empty for time in a run queue, and if wakers are unknown
+    /// or not requested.
     pub wakers: Vec<OffCpuWaker>,
     /// The sum of the intervals.
     pub time: OffCpuTime,
@@ -105,13 +105,14 @@ pub struct OffCpu {
     names: NameTable,
     stacks: StackTable,
     chains: WakerChains,
-    /// Tasks that have left their CPU at least once, by thread id.
+    /// Tasks that have left their CPU at least once, by thread id. Those that run again are kept: the wakers of a running task
+    /// are needed when it wakes another task.
     away: FxHashMap<u32, AwayTask>,
     sums: FxHashMap<RowKey, OffCpuTime>,
     losses: LostStretches,
 }
 
-/// What is known of a task since it last left its CPU.
+/// The stack of a task's last switch away from its CPU, and the wakers of its last sleep.
 #[derive(Debug, Clone, Copy, Default)]
 struct AwayTask {
     /// The stack with which it left.
@@ -299,7 +300,7 @@ impl Observer<SwitchStack> for OffCpu {
         self.states
             .event(at, &event, |interval| ended.push(interval));
         ended.into_iter().for_each(|interval| self.add(interval));
-        // After the intervals are added: one that this event ends belongs to the stack of the task's earlier switch.
+        // After the intervals are added: the stack of this switch is only for the intervals that begin now.
         if let Some((event, stack)) = switched_out {
             self.leave(event, stack);
         }

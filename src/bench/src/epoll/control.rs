@@ -50,6 +50,7 @@ impl Control {
             duration: self.duration,
             bound: self.bound,
         };
+        // The time that the threads ran is not reported.
         let (counts, _) = threads.run(|number, stop| {
             let own = descriptors.get(number).map_or(&[][..], Vec::as_slice);
             match self.random {
@@ -84,7 +85,8 @@ fn in_order(set: &Epoll, own: &[EventFd], stop: &AtomicBool) -> io::Result<[u64;
 }
 
 /// Performs random operations on random descriptors until stopped; returns the numbers of successful ones. Adding a member of
-/// the set, and modifying or removing a descriptor that is not a member, fail and are not counted. `seed` must not be 0.
+/// the set, and modifying or removing a descriptor that is not a member, fail and are not counted. `seed` must not be 0:
+/// all numbers would be 0.
 fn at_random(set: &Epoll, own: &[EventFd], stop: &AtomicBool, seed: u64) -> io::Result<[u64; 3]> {
     let (mut counts, mut state) = ([0; 3], seed);
     let mode = EpollMode::default();

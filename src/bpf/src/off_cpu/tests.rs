@@ -1,4 +1,4 @@
-//! Parts of the program in an interpreter; tests/commands/off_cpu_programs.rs runs the whole program in the kernel.
+//! Parts of the BPF program in an interpreter; tests/commands/off_cpu_programs.rs runs the whole program in the kernel.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,8 @@ proptest! {
         nanos in any::<u32>(),
         [thread, process, kernel, user] in any::<[i32; 4]>(),
     ) {
-        // The wait as stored by the program (`programs::wait`), which `switched_in` replaces by its record; the 0 is padding.
+        // A wait as the program stores it, with the layout of `programs::wait`; the 0 is padding. `switched_in` replaces it by
+        // the record that the program would write.
         let mut memory = Vec::from(u64::from(start).to_ne_bytes());
         for word in [process, kernel, user, 0] {
             memory.extend(word.to_ne_bytes());
@@ -32,13 +33,16 @@ proptest! {
 
     #[test]
     fn only_complete_records_are_decoded(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+        // The size of a record; the kernel may append padding.
         prop_assert_eq!(OffCpuWait::decode(&bytes).is_some(), bytes.len() >= 24);
     }
 }
 
 #[test]
 fn preempted_and_ended_tasks_do_not_wait() {
-    // The arguments preempt and prev_state of `sched_switch`, whose upper bytes are not defined, and whether the task waits.
+    // The arguments preempt and prev_state of `sched_switch`, whose bytes above those of a bool and an int are not defined, and
+    // whether the task waits. States: 1 interruptible, 2 uninterruptible, 0x402 idle (with TASK_NOLOAD), 0 runnable
+    // (sched_yield(2)), 0x80 dead.
     for (preempt, state, expected) in [
         (0, 1, true),
         (0xff00, 2, true),

@@ -25,6 +25,7 @@ pub(super) fn report(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
+    // A `--` has no meaning here: no words for `record` can follow it, unlike in `live`.
     let mut words: Vec<OsString> = words.iter().filter(|word| *word != "--").cloned().collect();
     let input = take_input(&mut words)?;
     let input = input.or_else(|| matches.get_one::<String>("input").map(OsString::from));
@@ -44,7 +45,8 @@ pub(super) fn report(
     dispatch(context, OsStr::new("data"), &call)
 }
 
-/// Records to a pipe, and converts the recording that arrives.
+/// Records to a pipe, and converts the recording that arrives. Words other than `--save-only FILE` are those of `record`; without
+/// any, the whole system is recorded. `all_cpus` is the option `-a` of `script`.
 ///
 /// # Errors
 ///

@@ -123,6 +123,7 @@ pub(super) fn lines(run: &mut TestRun<'_>) -> TestResult {
 
 /// Code generated at run time: `report` itself reads the workload's jitdump, whose times need the clock `mono`.
 pub(super) fn generated_code(run: &mut TestRun<'_>) -> TestResult {
+    // 5000 rounds of 65536 loop iterations take 0.1 s or more: enough for samples in the generated code.
     record(run, "-k mono", "jitdump 5000")?;
     let text = run.succeed("report --stdio -s symbol")?;
     run.expect(&text, &["jit_workload"])
@@ -178,12 +179,13 @@ pub(super) fn probe(run: &mut TestRun<'_>) -> TestResult {
     }
 }
 
+/// Whether `record` failed because the user has no permission, according to its messages.
 fn is_refused(message: &str) -> bool {
     let parts = ["permi", "Permi", "not allowed", "paranoid", "CAP_"];
     parts.iter().any(|part| message.contains(part))
 }
 
-/// A tracepoint of the workload's processes.
+/// A tracepoint of the workload's processes; `sqrtloop` forks.
 pub(super) fn tracepoint(run: &mut TestRun<'_>) -> TestResult {
     require_events(run)?;
     machine::tracepoints(run)?;
@@ -193,6 +195,7 @@ pub(super) fn tracepoint(run: &mut TestRun<'_>) -> TestResult {
     match output.status.success() {
         true => {}
         false if is_refused(&output.stderr) => {
+            // A level of perf_event_paranoid: the highest that permits the raw data of tracepoints.
             return skip(machine::why_refused(machine::RAW_TRACEPOINT_LEVEL));
         }
         false => return failed(format!("record: {}", output.status)),
@@ -216,7 +219,8 @@ pub(super) fn off_cpu(run: &mut TestRun<'_>) -> TestResult {
     let output = run.run(line)?;
     match output.status.success() {
         true => {}
-        // `--off-cpu` records kernel stacks and context switches, which needs events that include the kernel.
+        // `--off-cpu` records kernel stacks and context switches, which needs events that include the kernel: the level is the
+        // highest perf_event_paranoid that permits them.
         false if is_refused(&output.stderr) => {
             return skip(machine::why_refused(machine::OWN_KERNEL_LEVEL));
         }
@@ -224,6 +228,7 @@ pub(super) fn off_cpu(run: &mut TestRun<'_>) -> TestResult {
     }
     let text = run.succeed("script -F comm,event")?;
     run.expect(&text, &["offcpu-time"])
+        // The message of `expect` would be about missing text.
         .map_err(|ending| match ending {
             TestEnding::Failed(_) => {
                 TestEnding::Failed("no time off the CPU was recorded".to_owned())

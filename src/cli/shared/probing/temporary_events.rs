@@ -37,13 +37,13 @@ pub(crate) struct OwnProbes {
 /// The events that an option names or defines, for the event parser.
 #[derive(Debug)]
 pub(crate) enum ParserEvents {
-    /// An event list, as `-e` takes.
+    /// Event names separated by commas, as `-e` takes; not one of the kernel's lists ([`EventLists`]).
     Text(String),
     /// Events of the uprobe PMU, which have no names in the kernel.
     Events(Vec<EventSpec>),
 }
 
-/// Added events: their names, and the lines to print.
+/// Added events: their names, and the lines to print (not the lines of tracefs that define them).
 #[derive(Debug, Default)]
 struct AddedEvents {
     names: Vec<String>,
@@ -136,6 +136,7 @@ impl OwnProbes {
         Ok(())
     }
 
+    /// Creates the events of one definition, and appends them to `added`. `tables` are the kernel's lists of events in tracefs.
     fn add(
         &self,
         result: DefinitionResult,
@@ -144,6 +145,7 @@ impl OwnProbes {
     ) -> Result<(), CliError> {
         let AddedEvents { names, lines } = added;
         let tables = EventLists::find(context);
+        // Until the end of this function: two runs must not choose the same name.
         let _lock = tables.lock();
         let mut taken: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (event, _) in tables.existing()? {
@@ -152,14 +154,15 @@ impl OwnProbes {
         let DefinitionResult {
             definition, events, ..
         } = result;
-        // The final name (without the group) and the index of its line, by `GROUP:EVENT` before the name was made unique.
+        // The final name (without the group) and the index of its line in `lines`, by `GROUP:EVENT` before the name was made
+        // unique.
         let mut shared: BTreeMap<String, (String, usize)> = BTreeMap::new();
         // The number of places of an event, by the index of its line; events at one place are absent.
         let mut places: BTreeMap<usize, usize> = BTreeMap::new();
         // The text of each event's place is not used.
         for (mut event, _) in events {
             let (requested, base) = (event.full_name(), event.name.clone());
-            // An event's line names no place; it only has the number of places, if there are several.
+            // The printed line of an event names no place; it only has the number of places, if there are several.
             let place = None;
             let described = described(&definition, place, &event.target);
             if let Some((name, line)) = shared.get(&requested) {
@@ -258,7 +261,7 @@ fn create(
         match tables.try_write(list_of(event), &event.to_string()) {
             // Another tool has just created an event of this name.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            // Writes the line again: unlike `try_write`, `write` returns an error with an explanation.
+            // Writes the line of the event to the list again: unlike `try_write`, `write` returns an error with an explanation.
             Err(_) => return tables.write(list_of(event), &event.to_string()),
             Ok(()) => return Ok(()),
         }
@@ -283,10 +286,12 @@ fn delete_event(tables: &EventLists, list: &str, removal: &str) -> io::Result<()
     }
 }
 
-/// Splits `./calc:middle n` into program and definition. The program is the text before the first colon that follows the name
-/// of a file (`is_file`); without such a colon, the text before the first colon that follows a text with a slash. A colon
-/// before a decimal number is skipped: the text before it is a function or a source file, and the number is that of a line.
-/// Colons after the first blank, `=` or `;` belong to the definition.
+/// Splits `./calc:middle n` into program and definition at a colon:
+/// 1. the first one for which all text before it names an existing file (`is_file`);
+/// 2. otherwise, the first one with a slash in the text before it: the path of a program that is missing.
+///
+/// Without such a colon, there is no program. A colon before a decimal number is skipped: the text before it is a function or a
+/// source file, and the number is that of a line. Colons after the first blank, `=` or `;` belong to the definition.
 fn split(text: &str, is_file: impl Fn(&str) -> bool) -> (Option<&str>, &str) {
     let end = text.find([' ', '=', ';']).unwrap_or(text.len());
     let colons = text.match_indices(':').take_while(|(at, _)| *at < end);

@@ -68,9 +68,11 @@ impl LineRows {
         table
     }
 
-    /// Adds the sequence of the rows from index `first` on, or drops them if it is empty.
+    /// Adds the sequence of the rows from index `first` on. Drops these rows if they cover no address: if there are none, or if
+    /// `end` is not after the lowest address.
     fn end_sequence(&mut self, first: usize, end: u64) {
         let rows = self.rows.get_mut(first..).unwrap_or_default();
+        // Ascending already, unless the line program is damaged; `find` needs this order.
         rows.sort_by_key(|row| row.address);
         let Some(start) = rows
             .first()
@@ -110,7 +112,7 @@ impl LineRows {
     }
 }
 
-/// The address ranges of a line program.
+/// The address ranges of the sequences of a line program.
 pub(super) fn sequences(program: IncompleteLineProgram<Slice<'_>>) -> Vec<(u64, u64)> {
     let rows = LineRows::read(program);
     let ranges = rows

@@ -16,6 +16,7 @@ fn an_object_without_debug_information_has_no_lines() {
     let no_cache = None;
     let paths = SearchPaths::new(no_cache);
     let loaded = load(&files, &paths, &ObjectRequest::new(path, ObjectKind::User));
+    // Without a separate debug file, the object's own file.
     let debug = loaded.debug.expect("it has a file");
     assert_eq!(debug.path(), path);
     let budget = Budget::new(1 << 20);
@@ -30,7 +31,8 @@ fn offsets_and_kernel_addresses_become_addresses_in_the_file() {
         file_size: memory_size,
         memory_size,
     };
-    // Data whose zero-filled end overlaps the following text in terms of file offsets.
+    // Data whose zero-filled end overlaps the following text in terms of file offsets: `in_file` uses only `memory_size`, so
+    // `file_size` does not matter here. 0x250 is in both segments, and 0x900 in none.
     let map = AddressMap::Segments(vec![
         segment(0, 0x1000, 0x300),
         segment(0x200, 0x5200, 0x100),
@@ -38,7 +40,7 @@ fn offsets_and_kernel_addresses_become_addresses_in_the_file() {
     assert_eq!(map.in_file(0x10), 0x1010);
     assert_eq!(map.in_file(0x250), 0x5250);
     assert_eq!(map.in_file(0x900), 0x900);
-    // Addresses of a kernel that runs above those in its file.
+    // Addresses of a kernel that runs above those in its file. An address below the shift wraps.
     assert_eq!(AddressMap::Shift(0x1000).in_file(0x1234), 0x234);
     assert_eq!(AddressMap::Shift(0x10).in_file(0), 0u64.wrapping_sub(0x10));
 }

@@ -77,8 +77,8 @@ impl<'a> UnitEntries<'a> {
     }
 }
 
-/// Returns an entry of `.debug_str_offsets`; `None` if the section ends before it. The index is checked first because gimli's
-/// multiplication would overflow for a huge index of a damaged file.
+/// Returns an entry of `.debug_str_offsets`; `None` if the section ends before it. The index is first compared with the number of
+/// bytes because gimli's multiplication would overflow for a huge index of a damaged file; gimli itself checks the exact end.
 pub(super) fn str_offset(
     dwarf: &Dwarf<Slice<'_>>,
     format: Format,
@@ -99,7 +99,8 @@ pub(super) struct DebugObject {
     alternate: Option<(DebugFile, UnitIndex)>,
     /// `OBJECT.dwp`: a package of `.dwo` files.
     pub(super) package: Option<DebugFile>,
-    /// Cached data by file and by the unit's offset in `.debug_info`.
+    /// Cached data by file and by the unit's offset in `.debug_info`. Not of split units: [`DwarfFile::Split`] does not tell
+    /// `.dwo` files apart.
     basics: RwLock<FxHashMap<(DwarfFile, usize), UnitBasics>>,
 }
 

@@ -6,9 +6,9 @@ use super::ElfImage;
 use crate::builder::{NewSymbol, TableBuilder};
 use crate::symbol::{Binding, NameForm, SymbolKind};
 
-/// Adds a symbol per relocation of `.rela.plt` (or `.rel.plt`), for consecutive entries of `.plt`
-/// after its header. As in perf 6.1, entries of `.plt.sec` and `.plt.got` get no names. If a section is missing or
-/// damaged, no symbols are added.
+/// Adds a symbol per relocation of `.rela.plt` (or `.rel.plt`), for consecutive entries of `.plt` after its header. As in perf
+/// 6.1, entries of `.plt.sec` and `.plt.got` get no names. No symbols are added if `.plt`, its relocations, or the dynamic
+/// symbols and their names are missing or damaged.
 pub(super) fn add_entries(image: &ElfImage<'_>, builder: &mut TableBuilder) {
     let Some(targets) = targets(image) else {
         return;
@@ -24,7 +24,7 @@ pub(super) fn add_entries(image: &ElfImage<'_>, builder: &mut TableBuilder) {
         EM_SPARCV9 => (128, 32),
         _ => (plt.entry_size, plt.entry_size),
     };
-    // Symbols of ELF files start at file offsets, not addresses.
+    // In a symbol table of this crate, symbols of ELF files start at file offsets, not at the addresses of `st_value`.
     let mut start = plt.offset.wrapping_add(header);
     for name in targets {
         let new = NewSymbol {
@@ -32,6 +32,7 @@ pub(super) fn add_entries(image: &ElfImage<'_>, builder: &mut TableBuilder) {
             size: entry,
             binding: Binding::Global,
             kind: SymbolKind::Function,
+            // `name` is that of the called function; it is shown as `name@plt`.
             form: NameForm::PltTarget,
         };
         builder.push(new, name);

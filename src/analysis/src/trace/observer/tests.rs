@@ -22,6 +22,7 @@ impl TraceSink for Lines {
             CallText::Lost(records) => format!("LOST {records}"),
         };
         self.0.push(format!("{} {text}", line.tid));
+        // More lines can be printed.
         true
     }
 }
@@ -125,6 +126,7 @@ fn event(name: &str) -> TraceRecord {
 fn calls_are_not_joined_across_lost_records() {
     let mut trace = Trace::new(options());
     trace.enter(1, "dup", &[3]);
+    // The lost records belong to no task.
     let at = trace.at(u32::MAX, u32::MAX);
     Observer::lost(&mut trace.observer, &at, Loss { records: 2 });
     trace

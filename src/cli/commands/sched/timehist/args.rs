@@ -99,6 +99,7 @@ impl TimehistRequest {
         let is_set = |id| flag(matches, id) == Some(true);
         let is_summary_only = is_set("summary");
         if is_summary_only && (is_set("wakeups") || is_set("next")) {
+            // perf's message, with its leading blank.
             return Err(CliError::usage(
                 " Error: -s and -[n|w] are mutually exclusive.",
             ));
@@ -124,6 +125,7 @@ impl TimehistRequest {
                 cpu_count: 0,
             },
             columns: TimeColumns {
+                // The picture of the CPUs, not the selection above.
                 cpus: is_set("cpu-visual"),
                 priority: is_set("show-prio"),
                 before_migration: is_set("pre-migrations"),
@@ -131,6 +133,7 @@ impl TimehistRequest {
                 next: is_set("next"),
                 wakeups: is_set("wakeups"),
                 stacks: flag(matches, "call-graph") != Some(false),
+                // For the summary, whereas the option of the same name selects rows.
                 idle_only,
             },
             max_stack,
@@ -140,7 +143,7 @@ impl TimehistRequest {
     }
 }
 
-/// Parses `120,0-99`.
+/// Parses `120,0-99` into ranges, both ends included.
 fn priorities(matches: &ArgMatches) -> Result<Option<Vec<(i32, i32)>>, CliError> {
     let parsed = words(matches, "prio").map(|words| {
         let ranges = words.iter().map(|word| {
@@ -165,6 +168,7 @@ fn time_range(matches: &ArgMatches) -> Result<(u64, u64), CliError> {
         return Ok((0, 0));
     };
     let (start, end) = text.split_once(',').unwrap_or((text, ""));
+    // `parse_seconds` returns 0 for an empty text.
     let bounds = parse_seconds(start).zip(parse_seconds(end));
     bounds
         .filter(|(start, end)| *end == 0 || start <= end)
