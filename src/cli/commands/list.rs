@@ -18,11 +18,11 @@ use crate::cli::shared::event_listing::{MachineEvents, MatchingEvents};
 use crate::cli::vendor::report_problems;
 
 const ABOUT: &str = "\
-Lists the events of this machine that -e accepts, each with its kind, or its description in the vendors' event tables, in brackets: \
+Lists the events of this machine that -e accepts, and the metrics that -M accepts, each with its kind, or its description in the vendors' event tables, in brackets: \
 hardware, software and cache events, PMU events of sysfs and of the event tables, tracepoints, USDT probes of programs in \
-the build-id cache, and metrics. An argument selects a kind (hw, sw, cache, pmu, tracepoint, sdt, metric, metricgroup), tracepoints \
+the build-id cache. An argument selects a kind (hw, sw, cache, pmu, tracepoint, sdt, metric, metricgroup), tracepoints \
 by pattern ('sched:*', 'sch*:*wake*'), or all events that contain it in their name. -v shows the fields and the print \
-format of tracepoints with an example of a filter, and the terms of raw codes (r01d2). Event tables are read from the \
+format of tracepoints with an example of a filter. A raw code (r01d2) is shown with its terms. Event tables are read from the \
 directory that RPERF_EVENTS names, by default /usr/share/rperf/events.";
 
 /// Returns the command with its options.
@@ -94,7 +94,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         descriptions,
         terms: descriptions && (is_set("details") || is_set("long-desc")),
         verbose: descriptions && is_set("long-desc"),
-        // Only for events that were asked for by kind or pattern.
+        // Terms of raw codes, and examples of -e for events with parameters: only with arguments. Those of filters need `verbose`.
         examples: descriptions && !words.is_empty(),
     };
     let events = rows.into_iter().map(|row| details.event_row(row));

@@ -140,8 +140,8 @@ pub struct RecordDetails {
 /// Which tasks are counted, where and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TaskScope {
-    /// The only level of all events. The caller applies it to the given events with [`PrivilegeLevel::restrict_event`]; this
-    /// field also restricts an added side-band event, except with a hardware trace, whose side-band event is always `dummy:u`.
+    /// The level to which events are restricted. The caller restricts the given events with [`PrivilegeLevel::restrict_event`];
+    /// here it only restricts an added side-band event, except with a hardware trace, whose side-band event is always `dummy:u`.
     pub level: Option<PrivilegeLevel>,
     /// Don't inherit events to child tasks (`-i`).
     pub no_inherit: bool,

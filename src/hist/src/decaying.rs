@@ -4,8 +4,8 @@
 //! samples of an interval --histogram--> Histogram --add--> fresh --refresh--> rows, old counts times 7/8
 //! ```
 //!
-//! Rows are identified by their cells, not by ids of processes and objects: a live view removes unused ones from
-//! `rperf_replay::World`, the processes and mappings at a time, and their ids become invalid.
+//! Rows are identified by their cells, not by ids of processes and objects: a live view removes unused processes and objects from
+//! its World (`rperf_replay::World`), and their ids become invalid.
 
 mod graph;
 

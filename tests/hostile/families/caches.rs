@@ -51,8 +51,8 @@ pub(crate) fn with_links(inputs: &mut CaseInputs<'_>) -> Case {
     sandbox.write("perf.data", &random.pick(recordings).bytes);
     let cache = sandbox.working_directory().join("home/.debug");
     let object_folder = "usr/bin/program/1234567890123456789012345678901234567890";
-    // Each relative target is for entries of one depth, and leads elsewhere from others. For instance, `../../../` leads from
-    // links directly in the cache (`home/.debug`) out of the working directory.
+    // Where a target with `../` leads depends on the depth of the link: `../../../` leads out of the working directory from links
+    // directly in the cache (`home/.debug`), and into it from deeper ones.
     let targets = [
         "../../../outside".to_owned(),
         "../../../outside/folder".to_owned(),

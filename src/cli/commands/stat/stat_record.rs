@@ -23,8 +23,9 @@ pub(in crate::cli::commands) fn command() -> Command {
         |arg: clap::Arg| arg.help("output file, - for the standard output (default: perf.data)");
     args::options(Command::new("stat record").long_about(ABOUT))
         .mut_arg("output", output)
-        // Refused by `check`.
-        .mut_arg("append", |arg| arg.hide(true))
+        .mut_arg("append", |arg| {
+            arg.help("refused: counts cannot be appended to a recording")
+        })
 }
 
 /// Refuses `-r` and `--append`, which do not apply to stored counts.

@@ -21,8 +21,8 @@ const KERNEL: std::ops::Range<u64> = 0xffff_0000_0000_0000..0xffff_ffff_ffff_f00
 #[derive(Debug, Default)]
 pub(super) struct RawRedaction {
     fields: Vec<RawField>,
-    /// Whether the data begin with the common fields.
-    has_common_fields: bool,
+    /// Whether the format is known. Then the data begin with the common fields, which are copied.
+    is_known: bool,
 }
 
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl RawRedaction {
         });
         Self {
             fields: fields.collect(),
-            has_common_fields: true,
+            is_known: true,
         }
     }
 
@@ -79,7 +79,7 @@ impl RawRedaction {
         replacements: &mut Replacements,
     ) -> Vec<u8> {
         let mut to = vec![0; raw.len()];
-        if self.has_common_fields {
+        if self.is_known {
             copy(raw, &mut to, 0, COMMON);
         }
         for field in &self.fields {
