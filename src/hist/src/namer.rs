@@ -92,7 +92,8 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
 
     /// Resolves the stack `key`, whose samples have the sample key `head` and these `properties`, and adds it with their
     /// `weight`. With `--ignore-callees`, the matched function (the root) and its level (user, kernel, ...) replace those of the
-    /// sampled address.
+    /// sampled address. How samples at an address are treated depends, for example, on a filter by symbol; `head.epoch` is the
+    /// state of the mappings: with an equal one, an address has the same site.
     pub(crate) fn add(
         &mut self,
         head: &SampleKey,
@@ -113,11 +114,9 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
             known,
             sites: &mut stacks.sites,
             at: address_context(head, weight),
-            // The state of the mappings: with an equal one, an address has the same site.
             epoch: head.epoch,
             inlines: self.inlines.get(event) == Some(&true),
         };
-        // The treatment of samples at this address, for example with a filter by symbol.
         let (leaf, treatment) = match self.counts_branches {
             true => finder.target(key.ip),
             false => finder.leaf(mode, key.ip),
