@@ -34,7 +34,7 @@ pub(crate) fn parse(
 ) -> Result<Parsed, CliError> {
     let words = match argv::normalise(&command, words) {
         Ok(ParsedCommand::Run(words)) => words,
-        // `-h`: as in perf, on stderr and with the status of a usage error.
+        // `-h`, with keywords that narrow the summary: as in perf, on stderr and with the status of a usage error.
         Ok(ParsedCommand::Summary(keywords)) => {
             OutputStreams::error(&help::summary(context.program, title, &command, &keywords));
             return Ok(Parsed::Answered(ExitStatus::Usage));
@@ -44,6 +44,7 @@ pub(crate) fn parse(
             help::manual(context, title, &command)?;
             return Ok(Parsed::Answered(ExitStatus::Ok));
         }
+        // `--list-opts`.
         Ok(ParsedCommand::ListOptions) => {
             writeln!(context.stdout(), "{}", help::list_options(&command))?;
             return Ok(Parsed::Answered(ExitStatus::Ok));
@@ -70,7 +71,8 @@ pub(crate) fn parse(
     Ok(Parsed::Matches(matches))
 }
 
-/// Explains why the options cannot be parsed. The leading blanks of the messages, one or two, are those of perf.
+/// Explains why the options cannot be parsed. The leading blanks of the messages, one or two, are those of perf;
+/// [`UsageError::NotYet`] has no counterpart in perf.
 fn usage_error(
     context: &Context,
     title: CommandTitle<'_>,
@@ -91,6 +93,7 @@ fn usage_error(
                 .details(&usage())
                 .hint(hint)
         }
+        // `long` is an option that begins with the word after a single dash, as in `-freq`.
         UsageError::UnknownSwitch(letter, long) => {
             let long = suggestion(long, "did you mean (with two dashes)");
             CliError::usage(format!("  Error: unknown switch '{letter}'{long}"))
@@ -100,6 +103,7 @@ fn usage_error(
         UsageError::Ambiguous {
             given,
             pair: [first, second],
+            // Those of all candidates, of which `pair` has the last two.
             ids,
         } => {
             let candidates = help::option_lines(command, |arg| {
@@ -146,6 +150,7 @@ fn clap_error(context: &Context, title: CommandTitle<'_>, error: &clap::Error) -
     use clap::error::{ContextKind, ErrorKind};
     let part = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
     let argument = part(ContextKind::InvalidArg);
+    // clap also gives the name of the option's value, as in `--freq <n>`.
     let name = argument.split([' ', '=']).next().unwrap_or_default();
     let name = name.trim_start_matches('-');
     let message = match error.kind() {

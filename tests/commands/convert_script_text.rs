@@ -11,7 +11,7 @@ use super::rperf;
 use crate::tidy::root;
 use crate::tools::{Tool, Tools};
 
-/// Fixtures with code, callchains, tracepoints and several events.
+/// Fixtures whose samples have addresses of code, callchains or fields of tracepoints; some have several events.
 const FIXTURES: &[&str] = &[
     "aarch64/cycles",
     "aarch64/dwarf",
@@ -123,6 +123,7 @@ fn functions_and_tracepoints_are_those_of_the_recording() {
     };
     let report = ["report", "-q", "--stdio", "-s", "comm,dso,symbol"];
     let graph = [&report[..], &["-g", "caller"]].concat();
+    // The recordings, each with the commands that read it and the converted file.
     let readers: [(&str, &[&[&str]]); 3] = [
         (
             "chains",
@@ -157,8 +158,9 @@ fn functions_and_tracepoints_are_those_of_the_recording() {
         fs::rename(&program, tools.path().join("moved")).expect("a file");
         let outputs: Vec<String> = readers.iter().map(|words| output_of(words, &new)).collect();
         if file == "sched" {
-            // Rows are only counted: their names can differ, since the text lacks the names of tasks that the recording names
-            // before they run.
+            // These commands accept the new file, but only the number of their rows is tested. The names of tasks can differ:
+            // the recording has the names of all tasks from the start, the text has the name of a task only when it runs.
+            // Titles and totals alone would be at most 10 lines.
             for words in [["sched", "latency"], ["sched", "timehist"]] {
                 let rows = output_of(&words, &new).lines().count();
                 assert!(rows > 10, "{words:?}: {rows}");
@@ -192,6 +194,7 @@ fn functions_and_tracepoints_are_those_of_the_recording() {
     }
 }
 
+/// Conversions that fail, because of the text or because the output exists, create neither the output nor a build-id cache.
 #[test]
 fn broken_text_leaves_nothing() {
     let scratch = Scratch::new();
@@ -204,9 +207,8 @@ fn broken_text_leaves_nothing() {
         ),
         ("empty", "# hostname : there\n".to_owned()),
         ("binary", "\0\0\0".to_owned()),
-        // The time has no microseconds: the line is read neither as a sample nor as another record.
         (
-            // A time has six or nine decimals.
+            // A time has six or nine decimals: with one, the line is read neither as a sample nor as another record.
             "bad-time",
             format!("sh 1 [000] 1.0: a:tick: x=1\n{good}"),
         ),
@@ -235,6 +237,7 @@ fn broken_text_leaves_nothing() {
             255,
             "bad-time: line 1 at offset 0x0: not a sample",
         ),
+        // The output is a file that exists.
         (
             &["-i", "good", "--to-perf", "cut"],
             255,

@@ -1,4 +1,5 @@
-//! Selection of samples: by [`SampleCriteria`], or as users of this crate implement it.
+//! Selection of samples: by [`SampleCriteria`], or by other types for which crates that use this one implement
+//! [`SelectSamples`].
 
 use rperf_replay::{Sample, World};
 use rperf_resolve::{Frame, Resolver, SampleCriteria};
@@ -14,14 +15,15 @@ pub enum SampleTreatment {
     Ignored,
 }
 
-/// Selects samples. The `world` has the processes and mappings, by time.
+/// Selects samples. The `world` has the processes and mappings at each time of the recording.
 pub trait SelectSamples: Sync {
     /// Returns how a sample is treated according to its record. Called for every sample, so it should be fast. Of the recorded
     /// fields, only address, task, time, CPU and period are always decoded.
     fn sample(&self, world: &World, sample: &Sample<'_>) -> SampleTreatment;
 
-    /// Returns how a sample is treated according to its location, or how a branch is treated according to its target. Only called
-    /// for samples that [`SelectSamples::sample`] counts. The result must depend only on the location, since it is cached.
+    /// Returns how a sample is treated according to `frame`, its location; if the histogram counts branches, how a branch is
+    /// treated according to its target. Only called for samples that [`SelectSamples::sample`] counts. The result must depend
+    /// only on the frame, since it is cached.
     fn frame(&self, resolver: &Resolver<'_>, frame: &Frame) -> SampleTreatment;
 }
 

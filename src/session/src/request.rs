@@ -30,7 +30,7 @@ pub enum Target {
     Everyone,
     /// These threads, without children.
     Threads(Vec<u32>),
-    /// Everything on these CPUs; by default, on all online CPUs.
+    /// Everything on these CPUs; with `None`, on all online CPUs.
     Cpus(Option<CpuList>),
 }
 
@@ -120,12 +120,12 @@ pub struct SynthesizedRecords {
 /// Options of hardware traces, which the hardware writes in its own format to AUX areas next to the ring buffers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TraceOptions {
-    /// The number of pages of each AUX area, rounded up to a power of two. By default, an area has the size of a snapshot
-    /// ([`SnapshotOptions::size`]) or, if that is not given, 4 MiB, or 128 KiB if not `privileged`.
+    /// The number of pages of each AUX area, rounded up to a power of two. If not given, an area has the size of a snapshot
+    /// ([`SnapshotOptions::size`]). If that is not given either, it has 4 MiB if `privileged`, otherwise 128 KiB.
     pub pages: Option<usize>,
     /// Whether the user may lock unlimited memory.
     pub privileged: bool,
-    /// Overwrite mode, with copies on request; if `None`, AUX areas are drained.
+    /// AUX areas are in overwrite mode, and snapshots of them are taken on request; if `None`, they are drained.
     pub snapshots: Option<SnapshotOptions>,
 }
 
@@ -172,8 +172,9 @@ pub struct ObserveOptions {
     pub max_stack: u16,
     /// Whether samples of all events have raw data (`-R`); samples of tracepoints always do.
     pub raw_samples: bool,
-    /// Other settings of all events; [`TaskScope::level`](rperf_events::TaskScope::level) only concerns an added side-band
-    /// event, because the caller has already applied it to `events`.
+    /// Other settings of all events. The restriction to user space or the kernel
+    /// ([`TaskScope::level`](rperf_events::TaskScope::level)) only concerns an added side-band event, because the caller has
+    /// already applied it to `events`.
     pub details: RecordDetails,
     /// Options of the hardware trace among `events`, of which there is at most one.
     pub traces: Option<TraceOptions>,
@@ -188,7 +189,8 @@ pub struct ObserveOptions {
     /// The BPF programs that sum up waits of tasks, and write to the event
     /// [`off_cpu_bpf_output`](rperf_events::off_cpu_bpf_output) among `events`.
     pub off_cpu: Option<Arc<OffCpuPrograms>>,
-    /// Sets of programs in the kernel: each set writes the samples of one of the events. Only for recordings.
+    /// Sets of programs in the kernel: each set writes the samples of one of the events. Ignored if samples are observed live
+    /// instead of being recorded.
     pub programs: Vec<Arc<dyn OutputPrograms>>,
 }
 
@@ -256,7 +258,7 @@ impl Default for SynthesisOptions {
 pub struct OutputOptions {
     /// The output file or directory, or the name of the stream in messages.
     pub path: PathBuf,
-    /// Whether the user gave the name.
+    /// Whether the user gave the path, or it is a default.
     pub naming: PathOrigin,
     /// The pipe for pipe mode, instead of a file.
     pub stream: Option<Arc<File>>,

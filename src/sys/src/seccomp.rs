@@ -31,7 +31,8 @@ const fn request(number: u32, size: usize) -> libc::Ioctl {
     (0xc000_0000_u32 | (size as u32) << 16 | 0x2100 | number) as libc::Ioctl
 }
 
-/// The descriptor on which a process receives the `getppid` calls of another thread.
+/// The descriptor on which a process receives the `getppid` calls of another thread. `bench sched seccomp-notify`
+/// measures such calls.
 #[derive(Debug)]
 pub struct GetppidListener(OwnedFd);
 

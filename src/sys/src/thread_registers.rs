@@ -208,6 +208,7 @@ mod tests {
                 panic!("no registers");
             }
             Ok(None) => {}
+            // Tracing is forbidden, as in a sandbox.
             Err(error) => assert_eq!(error.raw_os_error(), Some(libc::EPERM), "{error}"),
         }
         assert_eq!(

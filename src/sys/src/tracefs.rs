@@ -29,8 +29,8 @@ impl Tracefs {
         }
     }
 
-    /// Finds the tracefs in `mounts`, the text of `/proc/self/mounts`. A tracefs at the default mount point is preferred to one
-    /// elsewhere, and this to the folder `tracing` of debugfs. If neither is mounted, the default mount point is assumed.
+    /// Finds the tracefs in `mounts`, the text of `/proc/self/mounts`. In order of preference: a tracefs at the default mount
+    /// point, a tracefs elsewhere, the folder `tracing` of a debugfs. If neither is mounted, the default mount point is assumed.
     #[must_use]
     pub fn find(mounts: &str) -> Self {
         let mounted = |kind: &str| {
@@ -46,7 +46,7 @@ impl Tracefs {
         Self::new(root.unwrap_or_else(|| DEFAULT_MOUNT.into()))
     }
 
-    /// The mount point.
+    /// The mount point, or the folder `tracing` of a debugfs.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root

@@ -14,7 +14,7 @@ use super::run;
 /// `PERF_RECORD_SCHEDSTAT_CPU` and `PERF_RECORD_SCHEDSTAT_DOMAIN`.
 const CPU: u32 = 85;
 const DOMAIN: u32 = 86;
-/// Bytes of the counters of a domain record.
+/// Bytes of the counters of a domain record of any version: 45 counters of version 17, rounded up to a multiple of 8.
 const DOMAIN_SIZE: usize = 184;
 
 /// A recording of scheduler statistics under construction.
@@ -232,6 +232,7 @@ fn averages_of_two_recordings_are_compared() -> std::io::Result<()> {
     Ok(())
 }
 
+/// Also invalid words of the commands.
 #[test]
 fn unusable_statistics_are_refused() -> std::io::Result<()> {
     let scratch = Scratch::new();
@@ -280,6 +281,7 @@ fn unusable_statistics_are_refused() -> std::io::Result<()> {
         (&["diff", "15.data", "absent"], 255, "failed to open absent"),
         (&["diff", "1", "2", "3"], 129, "give two recordings"),
         (&["report", "x"], 129, "unexpected word 'x'"),
+        // Words other than subcommands are a workload.
         (&["reprot"], 255, "for the 'reprot' workload: No such file"),
         (&["diff", "-i", "x"], 129, "give two recordings"),
         (&["report", "-C", "x"], 129, "-C x"),

@@ -151,7 +151,7 @@ fn create(lists: &EventLists, new: &[NewEvent], context: &Context) -> Result<(),
             drop(signals);
             // Returns only if the signal's default action does not end processes.
             rperf_sys::exit_by_signal(signal);
-            // Any status of a failed command would do.
+            // Not reached: the default action of these signals ends processes.
             return Err(CliError::message(FAILED, "interrupted"));
         }
         let Err(error) = lists.write(list_of(event), &event.to_string()) else {
@@ -190,7 +190,8 @@ fn remove(lists: &EventLists, created: &[NewEvent]) -> Vec<String> {
         .collect()
 }
 
-/// The hint for a program whose path can't be used in a uprobe definition; `None` for other paths and the kernel.
+/// The hint for a program whose path can't be used in a uprobe definition; `None` for other paths and the kernel. Byte a0, the
+/// second one of `à` in UTF-8, is a blank to the kernel, which reads definitions as Latin-1.
 fn path_hint(event: &ProbeEvent) -> Option<String> {
     let ProbeTarget::Program { object, .. } = &event.target else {
         return None;

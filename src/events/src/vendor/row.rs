@@ -13,7 +13,7 @@ use crate::number::number;
 #[serde(transparent)]
 pub(super) struct Row(BTreeMap<String, Scalar>);
 
-/// A value that cannot be converted: not a number, or not a list of terms.
+/// A value that cannot be converted: not a number or, for the key `Filter`, not a list of event terms (`NAME=NUMBER`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BadValue {
     pub(super) key: &'static str,

@@ -5,7 +5,7 @@ use super::{CellPadding, Key, KeyDependency, KeyInput, KeyValue};
 pub(super) static CPU: Key = Key {
     name: "cpu",
     title: "CPU",
-    // No wider column for rows whose function is not known.
+    // The column's width does not depend on rows whose function is unknown, unlike that of objects and symbols.
     unresolved_width: 0,
     pads: CellPadding::UnlessLast,
     reads: KeyDependency::Cpu,
