@@ -133,7 +133,8 @@ pub(crate) fn warn_of_symbol_problems(context: &Context, resolver: &Resolver<'_>
     let world = resolver.world();
     let is_replaced = |finding: &rperf_resolve::ObjectFinding<'_>| {
         let is_other = matches!(finding.problem, SymbolFinding::BuildIdMismatch { .. });
-        // Files of a kernel are looked for in many places, so its symbols may come from a file other than the one that differs.
+        // Files of a kernel are looked for in many places, so its symbols may come from something other than the file that
+        // differs, even from kallsyms, which `has_file` does not count.
         is_other && !world.dso(finding.dso).is_kernel() && !resolver.has_file(finding.dso)
     };
     let replaced: Vec<_> = resolver.findings().filter(is_replaced).collect();

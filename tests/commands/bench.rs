@@ -104,7 +104,7 @@ fn text_has_the_shape_of_perfs() {
 
 #[test]
 fn newer_benchmarks_have_the_shape_of_the_others() {
-    let rates = "\nN usecs/op\nN ops/sec";
+    let rates = "\nN usecs/op\nN ops/sec"; // The compared perf has none of these: newer perf does.
     for (words, heading) in [
         ("sched seccomp-notify -l 20", "# ExecutedN system calls\n"),
         (
@@ -136,7 +136,7 @@ fn memory_functions_have_a_speed_each() {
         });
         lines.collect::<Vec<_>>().join("\n")
     };
-    // In a heading, the function's description; after a result, the spread of threads, `( +- N% )`, but not of runs, `(+-N%)`.
+    // Matches a function's description in a heading, and the spread of threads `( +- N% )`, but not that of runs, `(+-N%)`.
     let description = Regex::new(r"\([^+].*\)\n").expect("a pattern");
     let x86 = cfg!(target_arch = "x86_64");
     for (words, functions, unit) in [
@@ -154,7 +154,7 @@ fn memory_functions_have_a_speed_each() {
         ),
         ("mem mmap -s 80KB", &["demand", "populate"], "BB/sec"),
         (
-            "mem mmap -s 80KB -t 2 -r 5",
+            "mem mmap -s 80KB -t 2 -r 5", // `-r`: at random, with this seed.
             &["demand", "populate"],
             "BB/sec/thread (D)",
         ),

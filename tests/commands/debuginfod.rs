@@ -138,13 +138,13 @@ fn servers_provide_names_and_lines() {
             .contains(&program.url_path("executable")),
         "that file is on this machine"
     );
-    // Downloaded files are cached where libdebuginfod looks, too.
+    // Downloaded files are put into the cache that libdebuginfod uses.
     let cached = format!(".cache/debuginfod_client/{}/debuginfo", program.id);
     assert!(program.scratch.path().join(cached).is_file());
     let before = server.requested_paths().len();
     assert_eq!(program.run(&[&REPORT[..], &[&option]].concat()), fetched);
     assert_eq!(server.requested_paths().len(), before);
-    // Without the program, and with the servers given by the environment.
+    // Without the program, and with the servers given by the environment; blanks around a URL are ignored.
     fs::remove_file(program.scratch.path().join("prog")).expect("it is there");
     let words = ["script", "-F", "ip,sym,srcline", "--debuginfod"];
     let cache = program.scratch.path().join("another/cache");
@@ -167,6 +167,7 @@ fn debug_files_of_objects_added_to_the_cache_are_downloaded() {
     };
     let server = program.server();
     let (first, rest) = program.id.split_at(2);
+    // In the build-id cache, not in the cache of downloads.
     let cached = program.scratch.path().join(".debug/.build-id");
     let cached = cached.join(first).join(rest).join("debug");
     let settings = format!("[buildid-cache]\n\tdebuginfod = {}\n", server.url());
@@ -184,6 +185,7 @@ fn debug_files_of_objects_added_to_the_cache_are_downloaded() {
         });
         assert_eq!((&*outcome.stdout, &*outcome.stderr), ("", ""));
         assert!(fs::read(&cached).expect("it is there") == program.debuginfo);
+        // Removes all objects from the build-id cache.
         program.run(&["buildid-cache", "-P"]);
     }
     // One request: the second time, the file is in the cache of downloads, which `-P` does not clear.

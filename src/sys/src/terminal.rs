@@ -23,7 +23,8 @@ impl KeyInput {
     /// `ENOTTY` if `input` is not a terminal; what fcntl(2) and tcsetattr(3) report.
     pub fn begin(input: &impl AsFd) -> io::Result<Self> {
         let fd = input.as_fd().try_clone_to_owned()?;
-        // Key input does not change the screen, so there is no text that restores it.
+        // The text is what the backup writes to its output, the second `fd`, to restore the screen. Key input does not change the
+        // screen, so there is none.
         let restoring_text = Vec::new();
         let backup = TerminalBackup::save(&fd, &fd, restoring_text)?;
         let mut modes = MaybeUninit::<libc::termios>::uninit();

@@ -303,6 +303,7 @@ mod tests {
                 size: 16,
             }
             .encode(&mut Encoder::new(&mut bytes, endian));
+            // One byte more than the body has, so that the last `part` is the whole record.
             bytes.extend_from_slice(&[7; 9]);
             for end in 0..bytes.len() {
                 let part = &bytes[..end];

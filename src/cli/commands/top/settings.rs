@@ -66,7 +66,8 @@ impl TopSettings {
         };
         let resolved = columns.resolve(DEFAULT_KEYS, shares, &mut unknown_key)?;
         check_sort_keys(&resolved.order_by)?;
-        // The one limit is for call graph nodes and rows; without it, all rows are shown.
+        // `--percent-limit` is for call graph nodes and for rows. Without it, nodes have the default threshold, and all rows are
+        // shown.
         let limit = limit_option(matches)?;
         let counting = ChainCounting {
             children,
@@ -82,9 +83,10 @@ impl TopSettings {
             graph_value: GraphValue::Percent,
             graph_limit: None,
             hierarchy,
-            // `top` has no option for colours.
+            // `top` has no option for colours, so the option's name and value are empty.
             colors: color_csi(context, "", None)?,
             escapes: context.output.is_terminal(),
+            // As in perf, which takes the first frame of a call graph for the row's symbol.
             skips_first_frame: columns.begins_with_symbol(),
             // One thread formats rows.
             threads: None,
@@ -133,6 +135,7 @@ impl TopSettings {
                 ..recording_info(metadata, no_inline_option)
             },
             stacks: StackOptions {
+                // As in perf, a kernel part that is too long loses its innermost frames if graphs begin with callers.
                 keeps_outermost: options.direction == Direction::Caller,
                 ..stack_options(metadata, limit)
             },

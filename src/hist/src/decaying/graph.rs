@@ -6,7 +6,8 @@ use super::decay_sum;
 use crate::histogram::Branch;
 use crate::options::{GraphForm, GraphOptions};
 
-/// Adds the branches `more`. Branches with the same first frame are merged; in list forms, branches with equal frames.
+/// Adds the branches `more`. Branches with the same first frame are merged; in list forms (flat and folded), branches with equal
+/// frames.
 pub(super) fn add(branches: &mut Vec<Branch>, more: Vec<Branch>, is_list: bool) {
     for branch in more {
         let is_same = |known: &&mut Branch| match is_list {
@@ -72,7 +73,8 @@ fn join_single_branch(branch: &mut Branch) {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BranchThreshold {
     form: GraphForm,
-    /// The minimum share of a branch, from 0 to 1: of the branch and its siblings in fractal form, otherwise of the total period.
+    /// The minimum share for a branch to be displayed, from 0 to 1. In fractal form, the whole is the period of the branch and its
+    /// siblings; otherwise, it is the total period.
     share: f64,
     /// Minimum period, for all forms but fractal.
     min_period: u64,
@@ -98,6 +100,7 @@ impl BranchThreshold {
             GraphForm::Fractal => (fork_period as f64 * self.share).ceil() as u64,
             _ => self.min_period,
         };
+        // In list forms, `all` of a chain also counts the longer chains that begin with it.
         let weight = |branch: &Branch| match self.form.is_list() {
             true => branch.own.period,
             false => branch.all.period,
@@ -214,7 +217,7 @@ mod tests {
         assert_eq!(text(&threshold.displayed(&list)), "ab:5/5()abc:3/3()");
     }
 
-    /// The largest count does not overflow.
+    /// Also: the largest count does not overflow.
     #[test]
     fn zero_decays_to_zero() {
         let mut none = 0;
@@ -222,6 +225,7 @@ mod tests {
         assert_eq!(none, 0);
         let mut most = u64::MAX;
         decay_count(&mut most);
+        // 7/8 of the count, rounded down: 6 are from its remainder of 7.
         assert_eq!(most, u64::MAX / 8 * 7 + 6);
     }
 }

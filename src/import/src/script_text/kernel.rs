@@ -17,8 +17,9 @@ const UNKNOWN: &str = "[unknown]";
 /// Functions and modules of the kernel.
 #[derive(Debug, Default)]
 pub(super) struct KernelCode<'t> {
-    /// Name and module by start address; without a printed offset, by each sampled address. The kernel itself is the module
-    /// `None`.
+    /// Name and module of each function by its start address. If the text has no offset in the function, the address of the frame
+    /// takes the place of the start address. The module is `None` for the kernel itself and for unknown objects, which are taken
+    /// for it.
     functions: BTreeMap<u64, (&'t str, Option<&'t str>)>,
     /// First and last address of each module and of the kernel itself (`None`).
     ranges: BTreeMap<Option<&'t str>, (u64, u64)>,
@@ -54,7 +55,7 @@ impl<'t> KernelCode<'t> {
             *last = (*last | (PAGE - 1)).max(*first);
         }
         match self.ranges.is_empty() {
-            // The text has no kernel frames but inlined ones: they keep their addresses in the text.
+            // All kernel frames of the text are inlined functions: these keep the addresses that they have in the text.
             true => self.inlined.clear(),
             false if self.inlined.is_empty() => {}
             false => self.place_inlined(),
@@ -94,8 +95,8 @@ impl<'t> KernelCode<'t> {
         *last = (*last).max(next | (PAGE - 1));
     }
 
-    /// The first address after the kernel itself, or after the modules if the text has no frame of the kernel itself, from which
-    /// `size` bytes are in no module.
+    /// The first address after the kernel itself at which `size` bytes are in no module. If the text has no frame of the kernel
+    /// itself: the address after the last module.
     fn free_start(&self, size: u64) -> u64 {
         let core = self.ranges.get(&None).map(|(_, last)| *last);
         let mut end = core.unwrap_or_default();

@@ -31,7 +31,7 @@ impl PrintkFormats {
 fn parse_line(line: &str) -> Option<(u64, String)> {
     let (address, text) = line.split_once(':')?;
     let address = address.trim().trim_start_matches("0x");
-    // The blank after the colon, which is not optional.
+    // Skips the blank after the colon. As in perf, any other character at this place is skipped, too.
     let text = text.get(1..)?;
     let text = text.strip_prefix('"').unwrap_or(text);
     let text = text.strip_suffix('"').unwrap_or(text);
