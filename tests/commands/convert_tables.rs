@@ -112,7 +112,7 @@ fn tables_describe_threads_mappings_and_sums() {
             "{event}"
         );
     }
-    // The shell that was recorded, and ls, which it started.
+    // `recorded` runs a shell (`sh -c`) that starts `ls` as its last command.
     let task = |comm: &str| {
         let mut tasks = tables["tasks"].iter();
         tasks
@@ -194,8 +194,8 @@ fn each_table_is_a_file_and_without_force_all_or_none_are_written() {
     );
     ran(&scratch, &[&convert[..], &["--force"]].concat());
     assert_eq!(files(&folder), written);
-    // If one of the files is missing, the others are still not replaced, and the new one is removed again. `recordings` is the
-    // table that is written first.
+    // Without `--force` and with only one of the files missing: that file is written, but as the next file exists, the command
+    // fails and removes what it wrote. `recordings` is the table that is written first.
     let recordings_file = written
         .iter()
         .find(|path| path.to_string_lossy().contains("recordings"))
@@ -232,6 +232,7 @@ fn a_file_is_not_replaced_by_a_folder() {
         let words = [&["data", "convert", "--to-parquet", "file"], force].concat();
         let refused = rperf(&words).within(scratch.path()).finish();
         let refused = refused.expect("rperf starts");
+        // The first `file` is the name of the file.
         let message = "file is a file; --to-parquet writes a directory\nhint: give another path, or remove the file\n";
         assert_eq!((refused.status, &*refused.stderr), (255, message));
     }

@@ -61,7 +61,7 @@ fn check(bytes: &[u8], words: &[&str]) -> Outcome {
 
 #[test]
 fn faults_are_named_with_their_place() {
-    // The first record is at offset 256.
+    // The first record is at offset 256. Of the three COMM records, the last two end within pid (before their trailer).
     let records = [
         sample(ID, 20),
         comm(b"\x07\0\0\0\x08\0\0\0name\0\0\0\0"),
@@ -95,6 +95,7 @@ fn a_truncated_recording_is_never_complete() {
     let outcome = check(&complete, &[]);
     let line = "perf.data: 2 records, 2 samples of 1 event, 1 header feature: complete\n";
     assert_eq!((outcome.status, &*outcome.stdout), (0, line));
+    // Not every length is tried: each takes one run of rperf.
     for length in (0..complete.len()).step_by(7) {
         let outcome = check(&complete[..length], &[]);
         // Truncated in its header or before the end of its attrs, it is not a recording.

@@ -26,8 +26,9 @@ pub(crate) struct MachineEvents {
 pub(crate) struct MatchingEvents<'m> {
     pub(crate) rows: Vec<ListedEvent>,
     pub(crate) metrics: Vec<&'m VendorMetric>,
+    /// Whether to list the metrics alone, in their groups, or only the names of the groups.
     pub(crate) metric_listing: MetricListing,
-    /// Whether a word that is not a kind of events matched nothing.
+    /// Whether any word matched nothing, except words for a kind of events (`hw`, `sdt`).
     pub(crate) has_unmatched_word: bool,
 }
 
@@ -168,6 +169,7 @@ impl<'m> ChosenMetrics<'m> {
         Self {
             all,
             chosen: Vec::new(),
+            // Without meaning until a metric is chosen.
             metric_listing: MetricListing::Alone,
         }
     }
@@ -187,6 +189,7 @@ impl<'m> ChosenMetrics<'m> {
         if self.all.is_empty() {
             context.note("no metrics: the event tables have none for the PMUs of this machine");
         }
+        // Both `metric` and `metricgroup` are given, or one of them after a word that matched metrics.
         let both = !self.chosen.is_empty() && self.metric_listing != metric_listing;
         self.select_all(if both {
             MetricListing::InGroups

@@ -33,7 +33,7 @@ pub trait EventSources: Debug {
     /// `events/NAME` of a PMU: the terms of an event (`event=0xcd,umask=0x1`).
     fn event(&self, pmu: &str, name: &str) -> Option<String>;
 
-    /// The names of all terms of a PMU, sorted.
+    /// The names of all terms of a PMU (the files in its `format` folder), sorted.
     fn formats(&self, pmu: &str) -> Vec<String>;
 
     /// The names of all events of a PMU, sorted.
@@ -42,7 +42,8 @@ pub trait EventSources: Debug {
     /// The address of a symbol of the running kernel.
     fn kernel_symbol(&self, name: &str) -> Option<u64>;
 
-    /// Whether a PMU belongs to the processor cores. Events of vendor tables that name no PMU (`Unit`) are events of these PMUs.
+    /// Whether a PMU belongs to the processor cores. Events for which the vendor tables name no PMU (`Unit` in their JSON) are
+    /// events of these PMUs.
     fn is_core(&self, pmu: &str) -> bool {
         pmu == "cpu"
     }
@@ -211,8 +212,8 @@ impl Catalogue<'_> {
         })
     }
 
-    /// The name of the PMU of a table's event: as in the table, which has no instance number, or that of the first core PMU if
-    /// the table names none. `None` if the machine has no such PMU.
+    /// The name of the PMU of a table's event: the name in the table (without an instance number), or that of the first core PMU
+    /// if the table names none. `None` if the machine has no such PMU.
     pub(crate) fn pmu_of<'b>(&'b self, event: &'b VendorEvent) -> Option<&'b str> {
         let mut pmus = self.pmus.iter().map(|(pmu, _)| pmu.as_str());
         let found = pmus.find(|pmu| self.is_of(event, pmu))?;

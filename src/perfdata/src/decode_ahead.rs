@@ -67,8 +67,8 @@ impl<'a> DecodeAhead<'a> {
         }
     }
 
-    /// The decoded content of a compressed record; `None` if the caller must decode it. Records must be taken in the order in
-    /// which the files are merged; some may be skipped.
+    /// The decoded content of a compressed record; `None` for other records, and if the caller must decode it. Records must be
+    /// taken in the order in which the files are merged; some may be skipped.
     pub(crate) fn take(&mut self, file: usize, record: &RecordAt<'_>) -> Option<Vec<u8>> {
         if !Decompressor::is_compressed(record.raw.kind) {
             return None;
@@ -121,8 +121,8 @@ impl<'a> DecodeAhead<'a> {
 
 /// Decodes records until the [`DecodeAhead`] is dropped.
 fn work(queue: &Mutex<Receiver<DecodeJob<'_>>>) {
-    // The size of the recording limits the window of its frames. It is not known here: only windows allowed in every recording
-    // are decoded, and frames with larger ones are left to the caller.
+    // The larger the recording, the larger the windows that its frames may have. Its size is not known here: only frames whose
+    // windows are allowed in a recording of any size are decoded, the others are left to the caller.
     let unknown_size = 0;
     let mut frames = CompleteFrames::new(unknown_size);
     loop {

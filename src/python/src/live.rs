@@ -145,7 +145,8 @@ impl LiveRings {
 }
 
 impl LiveDecoder {
-    /// The event of a record; `None` if the record cannot be decoded, or is a sample of an event that is not in the list.
+    /// The Python event object of a record; `None` if the record cannot be decoded, or is a sample of a perf event that is not in
+    /// the list.
     pub(crate) fn event(&self, py: Python<'_>, record: &LiveRecord) -> PyResult<Option<Py<PyAny>>> {
         let raw = RawRecord {
             kind: record.kind,
@@ -157,7 +158,7 @@ impl LiveDecoder {
             let (_, id) = self.table.split(&raw);
             return event_from_record(py, &raw, &id, Endian::NATIVE);
         }
-        // Events are returned in the order of their ring.
+        // The orders are not used: event objects are returned in the order of the ring's records.
         let unused_order = |_time: Option<u64>| Order::default();
         let Ok(Some(sample)) = self.table.sample(&raw, unused_order) else {
             return Ok(None);

@@ -79,9 +79,11 @@ pub(crate) fn finish_file(
     if !build_ids.is_empty() {
         set.build_ids(&build_ids);
     }
+    // With `--threads`, the recording is a directory.
     if closing.request.rings.threads.is_some() {
         set.dir_format(DIRECTORY_VERSION);
     }
+    // Traces are those of hardware, in AUX areas; `tracing_data` above has the formats of tracepoints.
     if closing.request.observe.traces.is_some() {
         set.aux_index(&sink.traces);
     }
@@ -104,6 +106,7 @@ pub(crate) fn finish_file(
         cache_failure,
         ..Summary::default()
     };
+    // The error if the features could not be written; the file is then complete without them.
     let features_lost = sink.output_sink.finish(&set).map_err(write_error)?;
     summary.features_lost = features_lost.map(|error| error.to_string());
     Ok(summary)
@@ -203,6 +206,7 @@ impl FileCompletion<'_> {
             file: &file.path,
             id: &id,
             debug: debug.as_deref(),
+            // No list of probe events (USDT markers): recording does not look for them.
             probes: None,
         };
         let failed = Cache::new(cache).add(&object).err()?;

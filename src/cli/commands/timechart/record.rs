@@ -177,7 +177,7 @@ fn call_events(known: &[String]) -> Vec<String> {
     events
 }
 
-/// Whether `known`, the names of a system's events without the system, has `event`, which is `system:name`.
+/// Whether `known` has the event `event` (`system:name`). `known` has the names of the events of that system, without `system:`.
 fn has(known: &[String], event: &str) -> bool {
     let name = event.split_once(':').map_or(event, |(_, name)| name);
     known.iter().any(|known| known == name)

@@ -65,6 +65,7 @@ pub(crate) fn no_samples(
     recording: &dyn Display,
 ) -> CliError {
     if !functions.has_samples() {
+        // Status and text are perf's.
         return CliError::message(255, format!("The {recording} data has no samples!"));
     }
     let message = format!("{recording}: no samples in functions with symbols");
@@ -165,6 +166,7 @@ impl MissingCode {
             if let Some(id) = object.build_id.as_deref().and_then(BuildId::from_bytes)
                 && *why == NoCode::Missing
             {
+                // The text for kernels is perf's.
                 line.push_str(&match object.is_kernel() {
                     true => format!(": No vmlinux file with build id {id} was found in the path."),
                     false => format!(": no file with build-id {id} was found"),

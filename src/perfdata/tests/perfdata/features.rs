@@ -143,6 +143,7 @@ fn features(endian: Endian) -> FeatureSet {
         .cache(&caches())
         .sample_time(6_400_304_795_000, 6_400_406_808_000)
         .mem_topology(&memory())
+        // The resolution in nanoseconds; `ClockData::clockid` is the clock's id (1 is CLOCK_MONOTONIC).
         .clockid(1)
         .clock_data(&clock());
     set
@@ -151,6 +152,7 @@ fn features(endian: Endian) -> FeatureSet {
 fn file(endian: Endian) -> Vec<u8> {
     generated::file(
         &events(),
+        // The only record: a file without any would be taken for one of a killed recorder.
         &finished_round(endian),
         &features(endian),
         endian,

@@ -66,6 +66,7 @@ pub(crate) fn locate<'w, 'u>(
             reads: Vec::new(),
         });
     }
+    // The holder is the DIE that has the attribute: the variable or its origin.
     let (holder, value) = variable
         .find(gimli::DW_AT_location)
         .ok_or(UnavailableVariable::Absent)?;

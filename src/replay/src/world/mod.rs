@@ -123,7 +123,7 @@ impl World {
         }
     }
 
-    /// Possible boundaries of the mappings that a child of `parent` inherits, ascending.
+    /// Possible boundaries of the mappings that a child inherits from `parent` and its ancestors, ascending.
     fn borders(&self, parent: InheritedMappings) -> Vec<u64> {
         let mut borders = Vec::new();
         let mut link = Some(parent);
@@ -140,7 +140,7 @@ impl World {
     }
 
     /// Returns the bytes that the host kernel's code at `address` had just before `order`; `None` if no TEXT_POKE record modifies
-    /// them. `code` is these bytes as read from its memory at any time.
+    /// them. `code` is the content of the kernel's memory at `address` as read at any time; its length is the number of bytes.
     #[must_use]
     pub fn code_at(&self, order: Order, address: u64, code: &[u8]) -> Option<Vec<u8>> {
         self.pokes.code_at(order, address, code)
@@ -171,8 +171,8 @@ impl World {
     }
 
     /// All DSOs in the order in which they occur first; those with a build-id in the header of the recording's file
-    /// precede the others. [`DsoId`] is the index. In a pruned World, those of [`World::removed_dsos`] have no name, and their
-    /// ids are reused.
+    /// precede the others. [`DsoId`] is the index. In a World from which [`WorldBuilder::forget`] removed DSOs, those of
+    /// [`World::removed_dsos`] have no name, and their ids are reused.
     #[must_use]
     pub fn dsos(&self) -> &[Dso] {
         self.dsos.all()

@@ -18,6 +18,7 @@ pub(super) type LineHits = FxHashMap<(usize, u32), Vec<HitCount>>;
 /// Adds up the counts of each line.
 pub(super) fn line_hits(shown: &Annotated) -> LineHits {
     let code = &shown.code;
+    // A site is the source location of instructions; its `line` is the index of the file and the line number.
     let mut sums = LineHits::default();
     for instruction in &code.instructions {
         let site = instruction.site.and_then(|site| code.sites.get(site));
@@ -70,6 +71,7 @@ impl AnnotateScreen {
                 .line_hits
                 .get(&(file, number))
                 .map_or(&[][..], Vec::as_slice);
+            // The columns of counts; `number` is the line number.
             let mut spans = self.numbers(hits, theme);
             spans.push(Span::styled("│", theme.muted));
             spans.push(Span::styled(format!("{number:>digits$} "), theme.muted));
