@@ -3,6 +3,7 @@
 mod args;
 mod batch_output;
 mod browse;
+// The annotation of one function (`--sym-annotate`, or a key on the screen).
 mod code;
 mod keys;
 mod request;
@@ -151,7 +152,7 @@ fn write_batches(
         batch.write(&mut context.stdout(), session)?;
         left = left.map(|left| left - 1);
         if session.has_ended() {
-            // The reason is that all observed tasks have ended.
+            // After the end, `why_empty` says that all observed tasks have ended, whether the tables are empty or not.
             context.note(session.why_empty());
             break;
         }

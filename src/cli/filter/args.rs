@@ -55,6 +55,9 @@ pub(crate) fn time() -> Arg {
     )
 }
 
+// In the names of the next three functions, a switch is an event that turns the use of samples on or off. The imported `switch`
+// makes a boolean option.
+
 pub(crate) fn switch_on() -> Arg {
     value("switch-on", "event").help("skip samples before the first sample of this event")
 }

@@ -1,4 +1,5 @@
-//! Tests against a naive implementation: samples one by one, all callchains in a tree that is pruned at the end.
+//! Tests of whole recordings (`batches`), and of random samples (`property`) against a naive implementation (`oracle`): samples
+//! one by one, all callchains in a tree that is pruned at the end.
 
 mod batches;
 mod fake;

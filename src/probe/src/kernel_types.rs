@@ -16,7 +16,8 @@ const CHARACTER: u32 = 1 << 25;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BtfShape<'b> {
     btf: &'b Btf<'b>,
-    /// The name of the parameter or member, `$retval` for a return value; `None` for a type.
+    /// The name of the parameter or member, `$retval` for a return value; `None` for a type. (An anonymous member has an empty
+    /// name; the name of a type is in `btf`.)
     name: Option<&'b str>,
     type_id: u32,
     /// The size of a pointer in bytes.
@@ -129,6 +130,7 @@ impl<'b> BtfShape<'b> {
         Some(RecordMember {
             offset: i64::try_from(bit / container_bits * size).ok()?,
             member: self,
+            // The width and the offset are in bits, the size of the containing number in bytes.
             bits: Some((width, bit % container_bits, size)),
         })
     }
@@ -145,7 +147,9 @@ impl TypeShape for BtfShape<'_> {
 
     fn real_type(&self) -> Option<Self> {
         let mut type_id = match self.name {
+            // The type of a parameter, return value or member.
             Some(_) => self.type_id,
+            // The element type of an array type, or the target of a pointer type.
             None => {
                 let btf_type = self.btf_type()?;
                 match btf_type.kind {
@@ -275,6 +279,7 @@ impl BtfShape<'_> {
                 }
             };
         }
+        // More than `MAX_LAYERS` references, which only damaged BTF has.
         "void".to_owned()
     }
 }

@@ -382,6 +382,7 @@ mod tests {
             let address = [&1u16.to_ne_bytes(), path].concat();
             socket_address(&address, is_truncated)
         };
+        // `\10` is the newline, in decimal as in perf. The NUL ends the path, so `...` does not follow.
         let expected = "{ .family: LOCAL, path: /run/x\\10 }";
         assert_eq!(local(b"/run/x\n\0junk").as_deref(), Some(expected));
         let expected = "{ .family: LOCAL, path: @a\\0b... }";

@@ -10,6 +10,8 @@ use crate::{ProgramBuilder, interpreter};
 /// `R1`.
 fn add(wait: u64, end: u64, value: &mut [u8]) {
     let with_registers = |b: &mut ProgramBuilder| {
+        // `add_wait` takes the row's address in `R8`, the wait in `R7` and its end in `R9`. It jumps to `out` if the wait has no
+        // bucket.
         let out = b.label();
         b.set(R8, R1);
         b.set_wide(R7, wait);

@@ -86,6 +86,8 @@ impl Values<'_> {
     /// Returns the field for an argument in assembler syntax; `None` if the kernel cannot fetch it.
     fn fetched(&self, word: &str) -> Option<ProbeField> {
         let operand = operand::parse(self.object.architecture(), word)?;
+        // The `OFFSET` in `@+OFFSET`, the kernel's syntax for memory. It is relative to the mapping of the code, so it depends on
+        // the marker's address, too.
         let symbol_offset = |name: &str| {
             let address = self.object.symbol(name)?;
             self.object.memory_offset(address, self.marker.address)

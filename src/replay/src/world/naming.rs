@@ -43,6 +43,7 @@ impl RecordedName<'_> {
         let fileless = is_anonymous(self.filename)
             || self.flags & MAP_HUGETLB != 0
             || is_special_memory(self.filename);
+        // Process 0, the idle tasks, has no perf map. Callers that know no process pass 0.
         let (name, kind) = if fileless && self.prot & PROT_EXEC != 0 && self.pid != 0 {
             (perf_map_name(self.pid), DsoKind::PerfMap(self.pid))
         } else if fileless {

@@ -45,8 +45,8 @@ pub struct ReportLayout {
     pub hierarchy: bool,
     /// The colour sequences of percentages; `None` without colours.
     pub colors: Option<Csi>,
-    /// Whether control characters in cells are escaped. Output to a terminal is escaped in any case; if the cells already are,
-    /// column widths are those of the escaped text.
+    /// Whether the control characters in cells are escaped before column widths are determined. Output to a terminal is escaped
+    /// in any case, but without this only after that, so the columns may be misaligned.
     pub escapes: bool,
     /// Whether the stem of a call graph starts with its second frame: perf treats the first as the
     /// row's own symbol if `--sort` starts with the symbol.
@@ -66,9 +66,9 @@ impl ReportLayout {
 pub(super) struct TableColumn {
     pub(super) kind: ColumnKind,
     pub(super) title: &'static str,
-    /// The width of cells in characters.
+    /// The width of a cell, or of one number of a cell, in characters.
     pub(super) width: usize,
-    /// The width of the title and of all the numbers below it, in characters.
+    /// The width of the title and of all the numbers below it (one per event of a group), in characters.
     title_width: usize,
     /// The colour sequences of percentages.
     colors: Option<Csi>,
@@ -231,6 +231,7 @@ fn format_rows(
             None => write_padded(&mut text, row, histogram, columns),
         }
         text.push('\n');
+        // As in perf, call-graph percentages relate to `all`, with the samples that have no row, even if `totals` excludes them.
         graph::push(&mut text, row, histogram.all.period, layout);
     }
     text
@@ -313,7 +314,7 @@ pub(super) fn number_cells(
         (cell, value.share())
     });
     let mut cells: Vec<_> = padded.collect();
-    // A narrow number in a wide column is left-aligned.
+    // `push_number` aligns each number within `width`. If `title_width` is larger, the remaining blanks follow the numbers.
     let blanks = column.title_width.saturating_sub(filled);
     if blanks > 0 {
         cells.push((" ".repeat(blanks), None));
@@ -321,8 +322,8 @@ pub(super) fn number_cells(
     cells
 }
 
-/// Appends a blank and a number, right-aligned in the rest of its column. Returns how many bytes it appended: as all are
-/// ASCII, this is also the number of characters.
+/// Appends a blank and a number, right-aligned in the rest of [`TableColumn::width`]. Returns how many bytes it appended: as all
+/// are ASCII, this is also the number of characters.
 fn push_number(line: &mut String, value: Number, column: &TableColumn) -> usize {
     let begin = line.len();
     line.push(' ');

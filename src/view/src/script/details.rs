@@ -77,6 +77,7 @@ impl ScriptLayout {
     ) {
         if self.fields.has(LineField::DataSrc) {
             let text = data_source::text(sample.data_src.unwrap_or_default());
+            // Padded later, when blocks are joined: the column is as wide as its longest text so far.
             block.put_column(text.as_bytes());
         }
         let out = &mut block.text;
@@ -136,7 +137,7 @@ impl ScriptLayout {
                 Self::symbol(end, with_offset, out);
             } else {
                 out.extend_from_slice(b"0x");
-                // Without `brstack` and names, the field is `brstackoff`.
+                // Without `brstack` and names, the field is `brstackoff`: user addresses are shown as offsets in their objects.
                 let is_runtime_address = fields.has(LineField::Brstack);
                 let address = if is_runtime_address {
                     end.ip

@@ -19,7 +19,7 @@ const FIELDS: [(SampleType, &str); 9] = [
 /// Bytes of a field.
 const SIZE: usize = 8;
 
-/// Index of a field that is not decoded: it is absent or not read.
+/// Index of a field that is not decoded: the sample does not have it, or the caller does not need it.
 const NOT_DECODED: u8 = u8::MAX;
 
 /// The indices of the fixed fields in a sample, counting only present fields, and the total size of the present fields.
@@ -51,7 +51,7 @@ struct FieldIndices {
 }
 
 impl FixedFields {
-    /// The fields of samples with `sample_type`, of which those in `reads` are decoded.
+    /// The fields of samples with `sample_type`. Of these, only those in `reads`, which the caller needs, are decoded.
     pub(super) fn new(sample_type: SampleType, reads: SampleType) -> Self {
         let present = FIELDS
             .iter()
@@ -93,8 +93,8 @@ impl FixedFields {
         Some(endian.u64(*word))
     }
 
-    /// Decodes the fields that are read, and leaves the other fields of `sample` unchanged. Returns the bytes after all
-    /// fixed fields; `None` if the body is too short for them.
+    /// Decodes the fields in `reads` (see [`Self::new`]), and leaves the other fields of `sample` unchanged. Returns the bytes
+    /// after all fixed fields; `None` if the body is too short for them.
     #[inline(always)]
     pub(super) fn decode_into<'a>(
         &self,
@@ -109,8 +109,8 @@ impl FixedFields {
 }
 
 impl FieldIndices {
-    /// Decodes the fields that are read. `fields` must hold the fixed fields and nothing after them, so that the index
-    /// [`NOT_DECODED`] is beyond its end.
+    /// Decodes the fields that have an index other than [`NOT_DECODED`]. `fields` must hold the fixed fields and
+    /// nothing after them, so that this index is beyond its end.
     #[inline(always)]
     fn decode(&self, fields: &[u8], endian: Endian, sample: &mut SampleRecord<'_>) {
         let words = fields.as_chunks::<SIZE>().0;

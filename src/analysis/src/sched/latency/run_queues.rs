@@ -21,7 +21,8 @@ pub(super) struct RunQueues {
     queues: FxHashMap<u32, RunQueue>,
     /// The CPU that each task waits for, by [`TaskIndex`].
     waiting: Vec<Option<u32>>,
-    /// The wakeup that was the last event on each CPU: the caller takes it at each event of the CPU.
+    /// The wakeup that was the last event on each CPU, by the CPU that recorded it (not the one that the task waits for). Before
+    /// each event, the caller takes that of the event's CPU, so an older wakeup is never found.
     just_woken: FxHashMap<u32, Wakeup>,
 }
 
@@ -121,9 +122,9 @@ impl RunQueues {
             .unwrap_or_default()
     }
 
-    /// Moves a waiting task to another CPU. `just_woken` is the wakeup that was the event directly before the migration. If it is
-    /// that of the task, the kernel chose the new CPU before the task was in a queue: the task waits for this CPU from the
-    /// beginning.
+    /// Moves a waiting task to another CPU. `just_woken` is the wakeup, if any, that was the event directly before the
+    /// migration on the CPU that recorded both. If it is that of the task, the kernel chose the new CPU before the task was
+    /// in a queue: the task waits for this CPU from the beginning.
     pub(super) fn migrate(
         &mut self,
         task: TaskIndex,
@@ -134,6 +135,7 @@ impl RunQueues {
         let Some(mut wait) = self.dequeue(task, time) else {
             return;
         };
+        // The wakeup that began this wait, if a wakeup did.
         let begin = Wakeup {
             task,
             time: wait.since,

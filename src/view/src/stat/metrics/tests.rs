@@ -56,8 +56,8 @@ fn table() -> CountTable {
     aggregator.table()
 }
 
-/// Writes the metrics of [`table`] and returns the lines. Text and CSV begin with a header if its columns differ from
-/// `header_columns`, those of the previous header, which are then replaced.
+/// Writes the metrics of [`table`] and returns the lines. Text and CSV begin with a header, unless its columns are those of the
+/// previous header, `header_columns`. A new header replaces `header_columns` by its own columns.
 fn written(
     format: StatFormat<'_>,
     prefix: StatPrefix,
@@ -82,6 +82,7 @@ fn each_core_has_a_line_and_each_metric_a_column() {
     let lines = written(text, StatPrefix::None, &mut header_columns);
     let name = "branch-misses of all branches";
     assert_eq!(header_columns, ["insn per cycle", name]);
+    // The core, the number of its CPUs and a blank have 21 characters, a metric has at least 20. The second metric's name has 29.
     assert_eq!(
         lines,
         [
