@@ -1,4 +1,5 @@
-//! `--debuginfod`: the servers that are queried for objects and debug files, time limits, and the progress display.
+//! `--debuginfod`: the servers that are queried for objects and debug files, the cache, the limits of downloads, the
+//! certificates, and the progress display.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -291,6 +291,7 @@ mod tests {
     fn every_declared_option_is_accepted() {
         for arg in crate::cli::options::options(&options()) {
             let long = format!("--{}", arg.get_long().unwrap_or_default());
+            // The value of the option; for an option without a value, the command, which `parse` does not check.
             let value = match long.as_str() {
                 "--debug" => "verbose",
                 _ => "/",
@@ -326,7 +327,7 @@ mod tests {
         Ok(())
     }
 
-    /// The keys are the variables of `--debug`. All others are errors too.
+    /// The keys are the variables of `--debug`. `perf-event-open` and `stderr` are accepted too; an unknown key is an error.
     #[test]
     fn debug_accepts_verbose_and_names_unsupported_keys() -> Result<(), CliError> {
         assert_eq!(read(&["--debug", "verbose=3", "record"])?.0.verbose, 3);

@@ -24,12 +24,13 @@ pub struct GroupMetric {
     pub form: MetricFormat,
     /// Its unit.
     pub unit: String,
-    /// Whether perf starts another line for it. The start of that line, up to `metric:`, then appears twice.
+    /// Whether perf begins a new line before it prints the metric. Every metric has a line of its own, which starts with the
+    /// sample's fields and `metric:`; if this is set, that start is on the line twice.
     pub starts_another_line: bool,
 }
 
 impl GroupMetric {
-    /// Creates a metric on the line of its event.
+    /// Creates a metric before which perf does not begin a new line.
     fn new(value: f64, form: MetricFormat, unit: &str) -> Self {
         Self {
             value,
@@ -62,7 +63,7 @@ struct RecordedEvent {
     excluded: u64,
     /// The index of its group's leader, or its own if it has no group.
     leader: usize,
-    /// For a leader, the indices of its group; empty for a single event.
+    /// For a leader, the indices of its group's events, its own first; empty for a single event.
     group: Range<usize>,
     /// For a leader, the number of samples of its group since its metrics were last reported.
     seen: usize,
@@ -109,6 +110,7 @@ impl GroupMetrics {
         let attrs = recording.events.iter().map(|event| &event.attr);
         let mut events: Vec<_> = attrs.enumerate().map(event).collect();
         for group in recording.features.group_desc().unwrap_or_default() {
+            // The members are all events of the group here, with the leader; in `add` and below, without the leader.
             let (leader, member_count) = (group.leader as usize, group.members as usize);
             let members_range = leader..leader.saturating_add(member_count).min(events.len());
             for event in events.get_mut(members_range.clone()).unwrap_or_default() {
@@ -124,8 +126,8 @@ impl GroupMetrics {
         }
     }
 
-    /// Adds a sample of the event with index `event`. After as many samples as the group has events, calls `report` with the
-    /// metrics of its members; those of its leader are omitted, as in perf.
+    /// Adds a sample of the event with index `event`. After as many samples as the group has events, of whichever of its events,
+    /// calls `report` with the metrics of its events; those of its leader are omitted, as in perf.
     pub fn add(
         &mut self,
         event: usize,
@@ -223,7 +225,7 @@ impl GroupEvent<'_> {
         }
     }
 
-    /// Returns misses in percent of all accesses.
+    /// Returns misses in percent of all accesses or branches, which are counted by events with the role `all`.
     fn misses(&self, all: Role, unit: &str) -> Option<GroupMetric> {
         let form = match self.event.role {
             Role::CacheMisses => MetricFormat::FinePercent,
@@ -281,7 +283,8 @@ impl GroupEvent<'_> {
         }
     }
 
-    /// Returns stalled cycles per instruction.
+    /// Returns stalled cycles per instruction, for an event that counts instructions: the cycles of the frontend or of the
+    /// backend, whichever are more.
     fn stalls(&self) -> Option<GroupMetric> {
         let instructions = self.event.value;
         if self.event.role != Role::Instructions || instructions == 0.0 {
@@ -348,6 +351,7 @@ mod tests {
         reported
     }
 
+    /// [`GroupMetrics::add`] only counts the samples of a group; here they are of each event in turn.
     #[test]
     fn metrics_are_reported_after_a_sample_of_each_event() {
         let mut metrics = group(&[Role::Cycles, Role::Instructions]);

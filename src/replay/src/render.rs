@@ -18,7 +18,8 @@ use crate::{BadRecord, FoldControl, Order, Render, Sample, Take, World};
 
 /// Access to samples and other records of a file or a stream by their position.
 pub(crate) trait OrderedSamples: Sync {
-    /// The processes and mappings that the samples refer to. For a stream, the World grows from batch to batch.
+    /// The processes and mappings that the samples refer to. For a stream, the World grows from batch to batch: the samples that
+    /// are ready at a time.
     fn world(&self) -> &World;
 
     /// Returns the bytes of the recording from a position on.
@@ -27,7 +28,7 @@ pub(crate) trait OrderedSamples: Sync {
     /// The events, with which records are decoded.
     fn events(&self) -> &EventTable;
 
-    /// The shares of samples that belong to several events.
+    /// The shares of samples that belong to several events (`:S`): for each event, the period of its own derived sample.
     fn group_samples(&self) -> &GroupSamples;
 
     /// The user callchains that were recorded after their samples.
@@ -62,9 +63,9 @@ struct RenderQueue<Out> {
 /// Blocks in flight per worker: enough to keep it busy, few enough to limit memory.
 const BLOCKS_PER_WORKER: usize = 4;
 
-/// Renders the blocks until they end or `take` stops, with at most one worker per scratch. The calling thread passes the outputs
-/// to `take` in the order of the blocks. With one scratch, the calling thread also renders; without a scratch, nothing is
-/// rendered.
+/// Renders the blocks until they end or `take` stops, with at most one worker per scratch, the worker's [`Render::Scratch`]. The
+/// calling thread passes the outputs to `take` in the order of the blocks. With one scratch, the calling thread also renders;
+/// without a scratch, nothing is rendered.
 ///
 /// # Panics
 /// With the payload of the first worker that panics.
@@ -93,7 +94,7 @@ pub(crate) fn render_blocks<S: OrderedSamples, R: Render, T: Take<R::Out>>(
         // Returns the number of workers so far.
         let mut start = |scratch| {
             let work = move || renderer.work(scratch, shared);
-            // If a thread cannot be started, the others process its share.
+            // If a thread cannot be started, the other workers process its blocks.
             workers.extend(thread::Builder::new().spawn_scoped(scope, work));
             workers.len()
         };
@@ -245,6 +246,7 @@ impl<'s, S: OrderedSamples, R: Render> BlockRenderer<'s, S, R> {
                 render.record(world, &events.non_sample(raw, *order), scratch, out);
                 continue;
             }
+            // The position and time are known, so the time in the sample (`_`) is not needed.
             match events.sample_into(&raw, endian, |_| *order, &mut sample) {
                 Ok(true) => recorded.deliver(&sample, |sample| {
                     render.render(world, sample, scratch, out);

@@ -90,7 +90,7 @@ impl CallArguments<'_> {
     }
 
     /// Returns the socket address among the arguments, without braces: `10.0.0.1:80`, a path, or the family. `None` if there is
-    /// none, its memory was not captured or is too short, or it is a local address without a path.
+    /// none, its memory was not captured or is too short, or it is an AF_LOCAL (AF_UNIX) address without a path.
     #[must_use]
     pub fn peer(&self) -> Option<String> {
         let arguments = self.syscall?.arguments.as_deref()?;
@@ -248,7 +248,8 @@ fn zero_is_meaningful(call: &CallArguments<'_>, kind: ArgumentKind) -> bool {
     }
 }
 
-/// Whether an argument is not printed, since it has no meaning for this operation.
+/// Whether an argument is not printed, since it has no meaning for this operation, or its value stands for none: the default
+/// protocol of a socket, no file for mmap(2).
 fn is_unused(call: &CallArguments<'_>, argument: &str) -> bool {
     match (call.name(), argument) {
         ("socket" | "socketpair", "protocol") => call.named("protocol") == 0,
@@ -262,7 +263,8 @@ fn is_unused(call: &CallArguments<'_>, argument: &str) -> bool {
         ("futex" | "futex_time64", "utime") => {
             matches!(call.named("op") & 0x7f, 1 | 2 | 7 | 8 | 10)
         }
-        // FUTEX_REQUEUE, FUTEX_CMP_REQUEUE, FUTEX_WAKE_OP, FUTEX_WAIT_REQUEUE_PI and FUTEX_CMP_REQUEUE_PI have a second address.
+        // Only FUTEX_REQUEUE, FUTEX_CMP_REQUEUE, FUTEX_WAKE_OP, FUTEX_WAIT_REQUEUE_PI and FUTEX_CMP_REQUEUE_PI have a second
+        // address.
         ("futex" | "futex_time64", "uaddr2") => {
             !matches!(call.named("op") & 0x7f, 3 | 4 | 5 | 11 | 12)
         }

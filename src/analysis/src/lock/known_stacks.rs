@@ -11,8 +11,9 @@ use super::rows::LockDetail;
 /// The number of maps, each with its own mutex, so that threads seldom wait for each other.
 const SHARDS: usize = 16;
 
-/// A cache of the details computed from recorded callchains. Waits have few different stacks, and a look-up by the recorded
-/// bytes is cheaper than evaluating a stack. Memory grows with the number of different stacks.
+/// A cache of the details computed from recorded callchains, such as the caller of the functions of locks. Waits have few
+/// different stacks, and a look-up by the recorded bytes is cheaper than evaluating a stack. Memory grows with the number of
+/// different stacks.
 #[derive(Debug)]
 pub struct KnownStacks([Mutex<Details>; SHARDS]);
 

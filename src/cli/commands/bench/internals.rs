@@ -23,7 +23,8 @@ use super::runner::{RunOutput, Runner};
 use crate::cli::error::CliError;
 use crate::cli::pmus::machine_pmus;
 
-/// The benchmarks of the collection.
+/// The benchmarks of the collection `internals`. Their commands all have its name, too; help and messages show the
+/// name of the benchmark instead, which the caller passes.
 pub(super) const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         name: "synthesize",
@@ -216,6 +217,7 @@ fn kallsyms_parse(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
     runner.measure(
         || {
             let parse = || {
+                // The running kernel's addresses are not moved to those of a recorded kernel.
                 let relocation = None;
                 black_box(kallsyms::parse(&read_pseudo_file(KALLSYMS)?, relocation));
                 Ok(())

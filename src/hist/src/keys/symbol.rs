@@ -25,7 +25,7 @@ pub(super) static SYMBOL_OFFSET: Key = Key {
     pads: CellPadding::UnlessLast,
     reads: KeyDependency::Site,
     identity: function_at,
-    // By name, then by address.
+    // By name, then by address: the order of `KeyValue::Named`, here also for functions that their names do not identify.
     rank: |input, names| match input.site.symbol {
         Some(symbol) => KeyValue::Named {
             name: names.symbol(symbol),
@@ -67,7 +67,8 @@ pub(crate) static FUNCTION_NAME: Key = Key {
 };
 
 /// A location is identified by object and address; in a function that [`identity`] identifies by its name, by that name and the
-/// address; without a function, by the address. `shown_address` has the address in a function, `address` that without one.
+/// address; without a function, by the address. The address is [`CodeSite::shown_address`](super::CodeSite) in a function, and
+/// `CodeSite::address` without one.
 fn function_at<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
     let (site, at) = (input.site, input.site.shown_address.cast_signed());
     match identity(input, names) {

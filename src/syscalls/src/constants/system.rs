@@ -49,6 +49,7 @@ flags!(MEMORY_POLICY_FLAGS, None, 0x2000 "NUMA_BALANCING", 0x4000 "RELATIVE_NODE
 flags!(MEMORY_MOVE, None, 1 "STRICT", 2 "MOVE", 4 "MOVE_ALL");
 flags!(GET_POLICY, None, 1 "NODE", 2 "ADDR", 4 "MEMS_ALLOWED");
 flags!(SHADOW_STACK, None, 1 "SET_TOKEN", 2 "SET_MARKER");
+// The size is a number in the lowest two bits (0: 8 bits, without a name), so 3 is tried before 2 and 1.
 flags!(FUTEX2, None, 3 "SIZE_U64", 2 "SIZE_U32", 1 "SIZE_U16", 4 "NUMA", 8 "MPOL", 0x80 "PRIVATE");
 
 flags!(SHMAT, None, 0o10000 "RDONLY", 0o20000 "RND", 0o40000 "REMAP", 0o100000 "EXEC");

@@ -17,6 +17,7 @@ pub(super) fn attr_sizes(data: &PerfData<'_>, file: &[u8]) -> Vec<u32> {
             .map(|record| size(record.raw.body, header.endian))
             .collect();
     }
+    // The distance of two attrs in the file, each followed by the place of its ids; not the `size` of an attr.
     let attr_size = usize::try_from(header.attr_size).unwrap_or(usize::MAX);
     let attrs = header.attrs.of(file).unwrap_or_default();
     attrs

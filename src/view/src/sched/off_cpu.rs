@@ -121,6 +121,7 @@ impl OffCpuView<'_> {
         for OffCpuWaker { comm, stack } in &row.wakers {
             match comm {
                 Some(comm) => writeln!(out, "  woken by {}", text(comm))?,
+                // Or by an idle task: its wakeups count as those of an interrupt.
                 None => writeln!(out, "  woken by an interrupt")?,
             }
             self.write_stack(out, *stack)?;
@@ -129,7 +130,7 @@ impl OffCpuView<'_> {
     }
 
     /// Writes the functions of a stack, innermost first, up to the limit of frames; nothing for an empty stack. `stack` is its
-    /// index in `stacks`.
+    /// index in `stacks`, and `self.frames` the limit.
     fn write_stack(&self, out: &mut dyn Write, stack: usize) -> io::Result<()> {
         let frames = self.stacks.frames(stack).take(self.frames);
         let names: Vec<&str> = frames.map(|frame| frame.name.as_str()).collect();
