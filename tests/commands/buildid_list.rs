@@ -73,6 +73,7 @@ fn entry(misc: u16, id: &[u8], size: Option<u8>, name: &str) -> Vec<u8> {
     const HAS_SIZE: u16 = 1 << 15;
     let mut padded_id = id.to_vec();
     padded_id.resize(20, 0);
+    // The pid is -1: the entry is for the host, not for a guest.
     let body = Bytes::new().u32(u32::MAX).raw(padded_id);
     let body = body.raw([size.unwrap_or_default(), 0, 0, 0]).text(name, 64);
     let misc = misc | if size.is_some() { HAS_SIZE } else { 0 };
@@ -160,6 +161,7 @@ fn ids_of_16_and_20_bytes_are_listed_and_objects_without_one_are_named() {
 fn a_recording_without_ids_has_a_message() {
     let none = list(&recording(), &[]);
     assert_eq!((none.status, &*none.stdout, &*none.stderr), (0, "", NONE));
+    // If the header lists no objects, only those with samples are listed, as with -H.
     let output = list(&recording(), &["-v"]);
     assert_eq!(
         output.stderr,

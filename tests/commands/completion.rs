@@ -45,7 +45,7 @@ fn bash_words(line: &str) -> Vec<String> {
     words
 }
 
-/// The candidates of bash's function for the end of a line.
+/// The candidates at the end of a line, from `_rperf`, the function that the script defines for bash.
 fn bash(line: &str) -> Vec<String> {
     let script = outcome(&["completion", "bash"]).stdout;
     let ask = r#"
@@ -70,6 +70,7 @@ fn every_visible_option_is_offered_by_bash() {
         for option in visible_options(&command) {
             assert!(offered.contains(&option), "{command} {option}: {offered:?}");
         }
+        // The help ends its list of perf's options that are recognised but not supported with a full stop. They are not offered.
         let help = outcome(&["help", &command]).stdout;
         let refused = help
             .split_once("refused by name:")
@@ -142,6 +143,7 @@ fn tracepoints_are_completed_system_by_system() {
         return;
     }
     assert_eq!(bash("rperf record -e sche"), ["sched:"]);
+    // Without the system: for bash, `:` ends a word.
     assert_eq!(bash("rperf record -e sched:sched_switc"), ["sched_switch"]);
     assert_eq!(
         bash("rperf record --event=cs,sched:sched_switc"),
@@ -149,8 +151,10 @@ fn tracepoints_are_completed_system_by_system() {
     );
 }
 
-/// The first line of `completion words` is for the shell: the names that it adds to the candidates. After `files` and
-/// `directories` follows the part of the typed word before the name, after `command` the index of the command's first word.
+/// The first line of `completion words` tells the shell which candidates of its own it adds to those on the other lines: names of
+/// `files` or `directories`, those for the command line of another program (`command`), or `none`. After `files` and
+/// `directories` follows the part of the typed word before the name; after `command`, the index of that program's name among the
+/// words.
 #[test]
 fn completions_name_the_kind_of_word_to_complete() {
     let first_line = |line: &str| {

@@ -54,6 +54,7 @@ fn folded_script(text: &str) -> Folded {
             .replace(' ', "_");
         let frames = lines.map(|line| {
             let (symbol, object) = line.trim().rsplit_once(" (").expect("symbol and object");
+            // `symbol` still begins with the address.
             let object = object.trim_end_matches(')');
             let name = object.rsplit('/').next().unwrap_or(object);
             match symbol.split_once(' ').expect("address and symbol").1 {
@@ -77,6 +78,7 @@ fn folded_stacks_match_script() {
     let script = ran(&scratch, &["script", "-F", "comm,ip,sym,dso"]).stdout;
     let folded = ran(&scratch, &["flamegraph", "--folded"]).stdout;
     let expected = folded_script(&script);
+    // BUSY runs for about 50 ms, at 1999 samples per second.
     assert!(expected.values().sum::<u64>() > 20, "{script}");
     assert_eq!(parse(&folded), expected);
     // With --max-stack, both commands keep the innermost frames.
@@ -204,6 +206,7 @@ fn processes_live_unwound_stacks_and_off_cpu_time_are_recorded() {
     if crate::kernel::is_root() {
         let waits = ["flamegraph", "--folded", "--off-cpu", "--", "sleep", "0.1"];
         let outcome = ran(&scratch, &waits);
+        // A note says which of the recorded events is drawn: off-CPU time, although there are samples of another event.
         assert!(
             outcome.stderr.contains("using the ") && outcome.stderr.contains(" of offcpu-time"),
             "{outcome:?}"
@@ -330,7 +333,8 @@ pub(super) fn shown<'t>(page: &'t str, id: &str) -> &'t str {
     from.split('<').next().expect("its text")
 }
 
-/// The classes of the first frame of that name and depth.
+/// The classes of the first frame of that name and depth: `f` for every frame, `hit` if the search matches it, `above` if it is a
+/// caller of the zoomed frame, `off` if it is hidden.
 fn classes<'t>(page: &'t str, name: &str, depth: usize) -> &'t str {
     let mut frames = page.split("<g class=\"").skip(1);
     let depth = format!("data-d=\"{depth}\"");
@@ -401,6 +405,7 @@ fn stacks_are_weighted_by_a_field_of_a_tracepoint() {
         let words = [&["flamegraph", "--folded", "--root", "process"], words].concat();
         rperf_in(&scratch, &words).finish().expect("rperf starts")
     };
+    // `count` is a field of the tracepoint: the number of bytes to write.
     let writes = run(&[
         "-e",
         "syscalls:sys_enter_write",

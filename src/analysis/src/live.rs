@@ -76,6 +76,8 @@ impl LiveFeed {
         observer: &mut O,
     ) -> DeliveredCounts {
         let mut delivered = DeliveredCounts::default();
+        // Before the records are decoded: the World keeps the mappings of earlier times, so each record still gets those of its
+        // own time.
         self.live_world.apply_complete();
         self.waiting.sort_unstable();
         // Records up to this time are complete.
@@ -103,7 +105,8 @@ impl LiveFeed {
         delivered
     }
 
-    /// Decodes the record with this time and position into `to`, if it is selected.
+    /// Decodes the record with this time and position into `to`, if its kind is selected, or if it is a sample that the pass's
+    /// preparation accepts.
     fn decode<P: PrepareSamples>(
         &self,
         order: Order,
@@ -118,8 +121,8 @@ impl LiveFeed {
             return;
         };
         let world = self.live_world.world();
-        // Unlike in recordings, no total of lost samples repeats the losses of other records, and samples are not preselected by
-        // their event.
+        // A recording may end with LOST_SAMPLES totals, which repeat the losses of its LOST records. Ring buffers have no such
+        // totals, so none are dropped. Samples of all events are decoded.
         let decoder = Decoder {
             pass,
             with_loss_totals: true,

@@ -10,7 +10,7 @@ use rperf_testkit::{Outcome, Scratch, may_trace, skip, write_program};
 use super::owners::compile;
 use super::run;
 
-/// How often `locks` waits.
+/// How often `locks` waits (`ROUNDS` in its source): 4 to 12 ms each time.
 const WAITS: u64 = 110;
 
 /// The program `locks`, whose thread `waiter` waits for a mutex of its main thread `holder`.
@@ -91,7 +91,7 @@ fn owners_of_mutexes_are_shown() {
         );
         rows(NAME, &outcome)
     };
-    // A script for each kind keeps what the program prints out of the JSON.
+    // A script for each kind redirects the program's output to a file: the JSON is on the same stdout.
     for kind in ["mutex", "cond"] {
         let text = format!("#!/bin/sh\nexec ./locks {kind} > measured\n");
         write_program(scratch.path().join(kind), &text);
@@ -115,7 +115,8 @@ fn owners_of_mutexes_are_shown() {
         return;
     };
     assert_eq!(count(&locks, "mutex"), WAITS, "{locks:?}");
-    // -Y mutex selects mutexes of the kernel, not that of the program: there may be waits for those, but fewer.
+    // -Y mutex selects mutexes of the kernel, not that of the program: the thread may also wait for kernel mutexes, but less
+    // often.
     let Some(threads) = rows_of("mutex", "-b -t -Y mutex") else {
         return;
     };
@@ -161,7 +162,8 @@ fn processes_threads_cpus_and_functions_are_selected() {
     else {
         return;
     };
-    // The waits of the thread `waiter`; in the rows of a CPU, other programs wait, too.
+    // The waits of the thread `waiter`; in the rows of a CPU, other programs wait, too. More than 10 is a low bound: even in
+    // 0.5 s the thread waits about 60 times, but some waits end before the measurement begins.
     let tid = tid.parse().ok();
     let waits = |rows: &[Row]| {
         let of_waiter = rows.iter().filter(|row| row.tid == tid);
@@ -171,6 +173,7 @@ fn processes_threads_cpus_and_functions_are_selected() {
         assert!(waits(rows) > 10, "{what}: {rows_by_options:?}");
     }
     assert_eq!(thread.len(), 1, "{rows_by_options:?}");
+    // -S gives rows by caller, with names of the form function+0xOFFSET.
     let is_caller = |row: &Row| row.name.contains("+0x") && row.waits > 10;
     assert!(function.iter().any(is_caller), "{rows_by_options:?}");
     assert!(none.is_empty(), "{rows_by_options:?}");

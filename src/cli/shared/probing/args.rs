@@ -43,6 +43,7 @@ pub(crate) fn command() -> Command {
 }
 
 fn first_options() -> Vec<Arg> {
+    // Only the name of a value in the help; `--definition` is an option.
     let definition = "definition";
     vec![
         counter("verbose").short('v').help("be verbose"),
@@ -121,7 +122,7 @@ fn last_options() -> Vec<Arg> {
     ]
 }
 
-/// A definition and its target.
+/// A definition and its target: the object (kernel, module, program or library) that it refers to.
 #[derive(Debug, Clone)]
 pub(crate) struct ProbeSpec {
     pub(crate) target: ProbedObject,
@@ -144,6 +145,7 @@ pub(crate) fn definitions(matches: &ArgMatches, option: &str) -> Vec<ProbeSpec> 
             words.remove(0);
         }
         if !words.is_empty() {
+            // They count as given after all options: the last `-x` or `-m` applies.
             definitions.push((usize::MAX, words.join(" ")));
         }
     }

@@ -9,8 +9,9 @@ use super::program::{
 use super::spec::TextSpec;
 use crate::value::read_number;
 
-/// Padding and truncation, applied as in perf: to each name of `__print_flags` by itself, and not to hexadecimal numbers in place
-/// of names, addresses, `__print_hex` and `__print_array`.
+/// Padding and truncation. As in perf, they are applied to each name of `__print_flags` by itself. They are not applied to
+/// addresses (or the kernel strings at them), to the output of `__print_hex` and `__print_array`, and to the hexadecimal number
+/// that is printed for a value without a name.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TextShape {
     pub(super) spec: TextSpec,
@@ -162,7 +163,8 @@ impl PrintFmt {
         let count = usize::try_from(self.number(count, raw) as i32).unwrap_or(0);
         let mut size = self.number(element_size, raw) as i32;
         for index in 0..count {
-            // Ends with the record. Perf would read beyond it, which gives meaningless numbers.
+            // The output ends with the record. Perf would read beyond it, which gives meaningless numbers. An element of which
+            // the record has only the first bytes is printed as 0.
             let Some(&first) = raw.get(at) else { return };
             if index > 0 {
                 out.push(b' ');
@@ -207,7 +209,7 @@ fn put_c_string(out: &mut Vec<u8>, bytes: &[u8], size: usize, shape: TextShape) 
     let field = bytes.get(..size).unwrap_or(bytes);
     let text = field.get(..nul_position(field)).unwrap_or(field);
     if shape.spec == TextSpec::default() {
-        // All of `bytes`, which begins with `text`, allows a faster copy.
+        // `bytes` begins with `text`, and usually has further bytes: then a block of fixed size is copied, which is faster.
         put_bytes(out, text, bytes);
     } else {
         put_text(out, text, shape.spec, shape.star);

@@ -17,6 +17,8 @@ pub(super) fn write(
     annotation: &Annotation<'_>,
     options: &AnnotateOptions,
 ) -> io::Result<()> {
+    // By path and number of the source line: a sum for each event. `line` is first an instruction's line in the listing;
+    // `site.line` and `lines` are source lines.
     let mut sums: BTreeMap<(&str, u32), Vec<HitCount>> = BTreeMap::new();
     for line in &annotation.listing.lines {
         let Some(place) = line.site.and_then(|site| site.line) else {

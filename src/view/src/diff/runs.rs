@@ -23,9 +23,9 @@ const MARK: &str = "Sig";
 pub struct RunsEvent<'a> {
     /// The event's name.
     pub name: &'a str,
-    /// The rows of all runs, with their keys.
+    /// The rows of all runs, with their keys, before the runs are compared as two groups: used for the keys and totals.
     pub comparison: &'a Comparison,
-    /// The comparison of the two groups of runs.
+    /// The comparison of the two groups of runs; each of its rows contains a row of `comparison` (hence `row.row`).
     pub runs: &'a RunComparison,
     /// Whether rows without a significant difference are shown, too.
     pub shows_all: bool,
@@ -192,6 +192,7 @@ pub fn write_runs_json(
     writeln!(out)
 }
 
+/// Returns one event's table as JSON.
 fn table(event: &RunsEvent<'_>) -> Value {
     let object = |row: &ComparedRuns| {
         json!({

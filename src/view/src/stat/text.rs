@@ -8,6 +8,8 @@ use super::number::{decimals, grouped, padded};
 use super::{StatLine, StatPrefix, StatStyle, seconds};
 use crate::table::Align;
 
+// Widths and indents are those of perf, also where they do not add up (INDENT is less than NUMBER and NAME together).
+
 /// The width of the column of counts.
 const NUMBER: usize = 18;
 /// The width of an event's name after a count.
@@ -93,7 +95,7 @@ pub(super) fn leading_columns(line: &StatLine<'_>) -> String {
     let unit = line.unit();
     let unit_columns = match (line.row.unit, line.merged()) {
         (AggregationUnit::All, _) => String::new(),
-        // A core without a number: a row of an event counted per core, in a table by CPU.
+        // A core without a number of counters: the row of an event that is counted per core, in a table by CPU.
         (AggregationUnit::Cpu(_), _) | (AggregationUnit::Core { .. }, None) => {
             format!("{unit:10} ")
         }

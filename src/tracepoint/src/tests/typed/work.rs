@@ -143,7 +143,8 @@ const WORK: [(&str, Content<'static>); 2] =
 #[test]
 fn queue_work_events_name_the_workqueue_except_old_ones() {
     let name = "workqueue:workqueue_queue_work";
-    // A number in place of the address. It has 4 bytes, as the usual field, whose size `variants_with` keeps.
+    // Old kernels have the workqueue's address in place of its name. Here it is a number of 4 bytes: `variants_with` keeps the
+    // size of the usual field, a `__data_loc` word.
     let replaced = [("__data_loc char[] workqueue", "unsigned int workqueue")];
     let old = variants_with(name, &replaced, NO_PRINT_FMT);
     for tracepoint in variants(name).into_iter().chain(old) {
