@@ -33,6 +33,7 @@ pub(super) fn notes(resolver: &Resolver<'_>) -> Vec<String> {
             false => reason(finding),
         });
         match last_reason {
+            // All kernel code (the kernel, modules and BPF programs) has one note, with the reason of the last such object.
             Some(reason) if dso.is_kernel() => kernel_reason = Some(reason),
             Some(reason) => objects.push(format!("{} ({reason})", name(dso))),
             None => {}

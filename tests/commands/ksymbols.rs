@@ -61,6 +61,7 @@ fn recording(steps: &[Step]) -> Vec<u8> {
     for (time, step) in (10..).zip(steps) {
         records.extend(match *step {
             Announced(start, len, name) => symbol(time, start, len, 0, name),
+            // The code is found by its address: the length (1) and the name are not used.
             Gone(start) => symbol(time, start, 1, UNREGISTER, ""),
             Sampled(ip) => {
                 let body = Bytes::new().u64(ip).u32(0).u32(0).u64(time);

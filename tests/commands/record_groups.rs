@@ -1,4 +1,5 @@
-//! Leader-sampled groups (`{a,b}:S`), read back: samples of the members, as in perf.
+//! Leader-sampled groups (`{a,b}:S`), read back: each recorded sample is shown as one sample for each member whose count has
+//! grown since the previous one; its period is that growth (the delta), as in perf.
 
 use rperf_testkit::{Run, Scratch, real_perf, skip};
 
@@ -26,6 +27,7 @@ fn group_members_have_samples_of_their_deltas() {
             skip(test, "system-wide recording needs root");
             continue;
         }
+        // `-`: stdout, thus pipe mode, read back from stdin. For a file, stdout is empty, and stdin is not read.
         for output in ["perf.data", "-"] {
             let target: &[&str] = if is_system_wide { &["-a"] } else { &[] };
             let options = ["-q", "-N", "-o", output, "-e", events];
@@ -41,6 +43,7 @@ fn group_members_have_samples_of_their_deltas() {
             let theirs = theirs.expect("perf starts").stdout;
             let ours = rperf_in(&scratch, &script).stdin(recorded.stdout);
             let ours = ours.finish().expect("rperf starts").stdout;
+            // Far fewer than `BUSY` causes: only to be sure that there is something to compare.
             assert!(theirs.lines().count() > 20, "{words:?} {theirs}");
             assert_eq!(ours, theirs, "{words:?}");
         }

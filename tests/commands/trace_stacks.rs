@@ -1,4 +1,4 @@
-//! `rperf trace`: stacks and page faults, compared with perf's.
+//! `rperf trace`: stacks, the innermost frame of which is compared with perf's, and page faults.
 
 use rperf_testkit::{Run, Scratch, real_perf, skip};
 
@@ -68,6 +68,7 @@ fn stacks_are_limited() {
     };
     let lines = limited(&["--max-stack", "2"]);
     assert_eq!(frames(&lines).len(), 2, "{lines}");
+    // The stack of the exec has fewer than 120 frames: the event is not shown.
     assert_eq!(limited(&["--min-stack", "120"]), "");
     let lines = limited(&["--json", "--max-stack", "1"]);
     let object: serde_json::Value = serde_json::from_str(&lines).expect("one object");
@@ -120,6 +121,7 @@ fn page_faults_are_shown_and_counted() {
             .filter(|line| line.contains(&kind))
             .count()
     };
+    // The summary (`-S`) has a title for each thread with its counts; a count of 0 is not in it.
     let title = ran.stderr.lines().find(|line| line.contains(" events, "));
     let title = title.expect("a thread with events");
     for (kind, count) in [("min", faults("min")), ("maj", faults("maj"))] {
@@ -127,6 +129,8 @@ fn page_faults_are_shown_and_counted() {
         assert_eq!(title.contains(&text), count > 0, "{title}: {text}");
     }
     assert!(faults("min") > 10, "{}", ran.stderr);
+    // The first instruction of the process, in the dynamic linker, faults since its page is not present: the target is that code.
+    // `d`: the target is in a mapping; `.`: a fault of user code.
     let start = ran
         .stderr
         .lines()

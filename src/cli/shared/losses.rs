@@ -14,8 +14,8 @@ use crate::cli::error::{CliError, ExitStatus};
 /// The maximum number of stretches that are listed without `-v`.
 const MAX_LISTED: usize = 5;
 
-/// Warns, after all passes, about skipped samples and stretches of time with lost records, then calls [`Analysis::conclude`].
-/// `doubtful` names the numbers that may be wrong in these stretches.
+/// Warns, after all passes over the recording, about skipped samples and stretches of time with lost records, then calls
+/// [`Analysis::conclude`]. `doubtful` names the numbers that may be wrong in these stretches.
 ///
 /// # Errors
 ///
@@ -74,6 +74,7 @@ fn warn_of_stretches(
             counted(hidden as u64, "more stretch")
         ));
     }
+    // Even `-v` does not list these: the analysis stores only a limited number of stretches.
     if lost.is_incomplete() {
         context.warn("there are more stretches with lost records than are listed");
     }
@@ -85,6 +86,7 @@ pub(crate) fn losses(analysis: &Analysis<'_>) -> RecordLosses {
     RecordLosses {
         records: diagnostics.records,
         lost: diagnostics.lost_records,
+        // LOST records, each for one or more lost records: perf's "chunks".
         chunks: diagnostics.lost_chunks,
     }
 }

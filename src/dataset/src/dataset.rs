@@ -34,7 +34,8 @@ pub struct RecordingInfo {
     pub recorder: String,
     /// Time of the first sample in nanoseconds since 1970.
     pub start: i64,
-    /// Whether the recording has a clock reference. Otherwise `start` is estimated from the file's modification time.
+    /// Whether the recording has a clock reference (CLOCK_DATA: one moment on its clock and as time of day). Otherwise `start` is
+    /// estimated from the file's modification time.
     pub has_clock: bool,
 }
 

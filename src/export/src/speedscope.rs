@@ -1,4 +1,6 @@
 //! The format of speedscope (<https://www.speedscope.app/file-format-schema.json>): a profile for each thread and event.
+//!
+//! [`Profile`] is the whole recording; speedscope's profile is one of its tracks (the samples of one event in one thread).
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -68,7 +70,8 @@ struct SharedFrame<'p> {
     file: Option<&'p str>,
 }
 
-/// Returns the frame of a function. Speedscope's frames have no addresses, so a function has only one.
+/// Returns the frame of a function. Speedscope's frames have no addresses, so a function has only one, with
+/// the function's index.
 fn shared_frame<'p>(profile: &'p Profile, function: &'p ProfileFunction) -> SharedFrame<'p> {
     let object = function.object;
     let object = object.and_then(|object| profile.objects.get(object as usize));
@@ -129,7 +132,7 @@ fn functions(profile: &Profile, frames: &[u32]) -> Vec<u32> {
     frames.map(|frame| frame.function).collect()
 }
 
-/// Returns the sum of the periods.
+/// Returns the weight of a track: the sum of its periods, which are speedscope's weights of the samples.
 fn weight(track: &Track) -> u64 {
     let periods = track.samples.iter().map(|row| row.period);
     periods.fold(0, u64::saturating_add)

@@ -1,6 +1,7 @@
 //! Executed code between the branches of a sample, by instruction: `brstackinsn`.
 //!
-//! A branch stack has sources and targets; between two branches the code is executed sequentially.
+//! A branch stack has sources and targets; between two branches the code is executed sequentially. This code, from the target of
+//! one branch to the source of the next, is a block.
 
 use std::borrow::Cow;
 
@@ -15,8 +16,8 @@ use crate::{LineBuilder, ResolvedAddress, SourceFileLine, SourceFiles};
 /// Maximum distance from the start of a block to the instruction at its end, in bytes. With this instruction, a block has at most
 /// 16 KiB.
 const MAX_CODE_RANGE: u64 = 16384 - MAX_LEN as u64;
-/// Maximum number of bytes searched for the next branch, from the target of the newest branch on, if the sample is before this
-/// target: then a later branch was not recorded.
+/// If the sample is before the target of the newest branch, a later branch was not recorded. Maximum distance from this target,
+/// in bytes, up to which instructions are then shown in search of that branch.
 const MAX_SEARCHED_BYTES: u64 = 128;
 /// Bit of [`BranchEntry::flags`]: the branch is the abort of a transaction.
 const ABORTED: u64 = 1 << 3;
@@ -83,7 +84,7 @@ pub struct BranchFlow<'a, 'r, 'w> {
     disassembler: Disassembler<'a, 'r, 'w>,
     /// Machine, process and time of the sample, for lookups of addresses.
     at: AddressContext,
-    /// The mode of the start of the block last read.
+    /// The mode of the start of the block last read, or tried to be read.
     mode: CpuMode,
     /// Start and end of the function last passed to `step`, as addresses in its object. As in perf, the object itself is not
     /// compared.

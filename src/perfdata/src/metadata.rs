@@ -16,8 +16,8 @@ pub struct Metadata<'d> {
     pub events: &'d [EventDesc],
     /// The header features.
     pub features: &'d Features<'d>,
-    /// Whether the recording is in pipe mode. perf report chooses its defaults for a pipe before it knows the events, so these
-    /// defaults differ from those for a file.
+    /// Whether the recording is in pipe mode: a stream, or a file into which a stream was written. perf report chooses its
+    /// defaults for a pipe before it knows the events, so these defaults differ from those for a file.
     pub is_pipe: bool,
 }
 

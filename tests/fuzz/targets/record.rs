@@ -1,4 +1,4 @@
-//! Records of every kind: any bytes are decoded or refused, and a re-encoded record is decoded to the same value.
+//! Records of every kind except samples: any bytes are decoded or refused, and a re-encoded record is decoded to the same value.
 
 #![no_main]
 
@@ -13,6 +13,7 @@ const FIRST_OF_SIMPLEPERF: u32 = 240;
 fuzz_target!(|input: (u8, u16, bool, u64, &[u8])| {
     let (kind, misc, big, sample_type, body) = input;
     let endian = if big { Endian::Big } else { Endian::Little };
+    // The fields of the record, without the trailer of `sample_id_all`.
     let (fields, _id) = SampleIdLayout::new(SampleType(sample_type)).split(body, endian);
     let kind = match u32::from(kind) {
         number @ FIRST_OF_SIMPLEPERF.. => {
@@ -32,7 +33,7 @@ fuzz_target!(|input: (u8, u16, bool, u64, &[u8])| {
             body: &again,
             ..raw
         };
-        // Of other kinds no field is decoded: there is nothing to compare.
+        // Of the kinds that are `Other` (samples among them) no field is decoded: there is nothing to compare.
         if !matches!(record, Record::Other(_)) {
             assert_eq!(Record::decode(&raw, endian), Ok(record));
         }

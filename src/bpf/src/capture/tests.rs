@@ -19,8 +19,9 @@ fn plans_are_encoded_for_the_programs() {
         let number = table.number(name).unwrap();
         table.get(number).unwrap().capture_plan()
     };
-    // An entry has 16 bytes (`layout::entry`): the kind of memory, its argument, the kind of its length, the argument of the
-    // length, then the factor of the length and the limit. 32 is the limit of strings that are not paths.
+    // An entry of a plan has 16 bytes (`layout::entry`; in `at_entry`, the word means the begin of the call): the kind of memory,
+    // its argument, the kind of its length, the argument of the length, then the factor of the length and the limit. 32 is the
+    // limit of strings that are not paths.
     let opened = encode(&plan("openat").at_entry, 32);
     assert_eq!(opened.len(), 64);
     // A text at argument 1, up to 4098 bytes (`PATH_MAX` and 2, so that a longer text is recognized); then nothing.
@@ -76,7 +77,8 @@ fn the_programs_pass_the_verifier() {
         TaskSet::All,
         TaskSet::Threads {
             threads: vec![1],
-            // Any offset of `task_struct::pid`: the thread waits for its exec, so no child of it is followed.
+            // The offset of `task_struct::pid`, with which children are followed. Any value will do: `from_exec` lets thread 1
+            // wait for an exec that does not come, so no child of it is followed.
             follow: Some(1000),
             from_exec: true,
         },

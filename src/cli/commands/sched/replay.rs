@@ -52,6 +52,7 @@ pub(in crate::cli::commands) fn run(
     let repetitions = repetitions(matches)?;
     let plan = plan(matches, context)?;
     let mut out = context.stdout();
+    // The extra time that runs (loops that use CPU time) and sleeps take on this machine.
     let precision = measure_precision();
     write_precision(&mut out, &precision)?;
     write_plan(&mut out, &plan)?;

@@ -1,9 +1,11 @@
-//! Options for showing annotated code, which `annotate` shares with other commands that can annotate functions.
+//! Options for showing annotated code: `annotate` has them, and so have `report` and `top`, which can annotate functions. There,
+//! `annotate:` in the help tells these options from those of the report.
 
 use clap::Arg;
 
 use crate::cli::options::{number, switch, value};
 
+/// On by default: mainly for its other form, `--no-source`.
 pub(crate) fn source() -> Arg {
     switch("source").help("annotate: interleave source lines (default: on)")
 }

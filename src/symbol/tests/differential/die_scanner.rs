@@ -111,8 +111,10 @@ struct Entry {
     offset: usize,
     tag: DwTag,
     depth: isize,
+    /// Its name and linkage names.
     names: Vec<String>,
-    /// The offset of the origin; `Some(None)` if the origin is in another unit, `None` if there is none.
+    /// The offset of the origin (the entry's abstract origin, otherwise its specification); `Some(None)` if the origin is in
+    /// another unit, `None` if there is none.
     origin: Option<Option<usize>>,
     is_declaration: bool,
     has_abstract_origin: bool,
@@ -145,6 +147,7 @@ fn read_with_gimli(unit: &DebugUnit<'_>) -> Vec<Entry> {
             Some(AttributeValue::FileIndex(index)) => Some(index),
             value => value?.udata_value(),
         };
+        // Here and in `value`, `number` and `any`, a name is that of an attribute.
         let names = [
             gimli::DW_AT_name,
             gimli::DW_AT_linkage_name,
@@ -378,7 +381,8 @@ fn unit_offset(unit: &DebugUnit<'_>) -> Option<usize> {
     unit.line_unit.header.debug_info_offset().map(|at| at.0)
 }
 
-/// Checks that the units at an address include the unit whose ranges contain it, and that later lookups return the same units.
+/// Checks that the units at an address include the unit whose ranges contain it, and that later lookups return the same units:
+/// the first lookup in an opened program reads the ranges without an index, later ones use an index of all addresses.
 fn compare_addresses(program: &Path, info: &DebugInfo) {
     let units_at = |info: &DebugInfo, address| {
         let mut found = Vec::new();
@@ -415,7 +419,8 @@ fn compare_addresses(program: &Path, info: &DebugInfo) {
 }
 
 /// Compares the units with a function called `name`, as found by gimli and by the prefilter. The prefilter is given the complete
-/// name, then only its start, then no start.
+/// name, then only its start, then no start. On both sides, a unit is also selected if only another unit could tell whether it
+/// has the function.
 fn compare(program: &Path, info: &DebugInfo, name: &str) {
     let is_in = |unit: DebugUnit<'_>| defines(&read_with_gimli(&unit), name) != Some(false);
     let mut expected = BTreeSet::new();
@@ -484,7 +489,7 @@ fn damage_does_not_move_the_scan_out_of_the_unit() {
         let start = unit.unit.header.debug_info_offset().map_or(0, |at| at.0);
         let root = start + unit.unit.header.root_offset().0;
         let section = gimli::Section::reader(&bytes).slice().to_vec();
-        // Only some bytes are damaged, to save time.
+        // One byte at a time is damaged, in this unit or a later one; only every seventh, to save time.
         for at in (root..section.len()).step_by(7) {
             let mut damaged = section.clone();
             damaged[at] ^= 0xff;

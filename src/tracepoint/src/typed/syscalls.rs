@@ -25,7 +25,7 @@ typed_event! {
 }
 
 typed_event! {
-    /// Entry of a system call that reads, writes, sends, receives, synchronizes or polls.
+    /// Entry of a system call that reads, writes, sends, receives, synchronizes or polls: one of those that `timechart` shows.
     SysEnterIo(SysEnterIoLayout) = "syscalls:sys_enter_read"
         | "syscalls:sys_enter_pread64"
         | "syscalls:sys_enter_readv"
