@@ -38,8 +38,7 @@ impl Baseline {
     }
 
     /// Returns the text of the comparison, and whether it is a failure: a result is worse, a benchmark failed that did not fail
-    /// before, or there are
-    /// benchmarks but none of their results could be compared.
+    /// before, or there are benchmarks but none of their results could be compared.
     pub(super) fn compare(&self, report: &Report) -> (String, bool) {
         let mut text = format!("\n# Compared with {}:\n", self.path);
         let current = (&report.kernel, &report.machine, report.cpus);

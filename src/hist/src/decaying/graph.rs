@@ -73,8 +73,8 @@ fn join_single_branch(branch: &mut Branch) {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BranchThreshold {
     form: GraphForm,
-    /// The minimum share for a branch to be displayed, from 0 to 1. In fractal form, the whole is the period of the branch and its
-    /// siblings; otherwise, it is the total period.
+    /// The minimum share for a branch to be displayed, from 0 to 1. In fractal form, the whole is the period of the branch and
+    /// its siblings; otherwise, it is the total period.
     share: f64,
     /// Minimum period, for all forms but fractal.
     min_period: u64,
