@@ -10,10 +10,11 @@ use crate::kernel::rperf_in;
 
 /// The beginning of every planted text.
 const PLANTED: &str = "PLANTED";
-/// The address of a breakpoint, and the event's id.
+/// The address of a breakpoint, and the event's id; that it equals [`TRACEPOINT`] has no meaning.
 const BREAKPOINT: u64 = 0x5a5b_5c5d_5e58;
 const BREAKPOINT_ID: u64 = 77;
-/// An address of a program that is loaded at a fixed address, and one of a 32-bit program.
+/// An address of a program that is loaded at a fixed address, and one of a 32-bit program. Both are low, but are redacted for the
+/// name and the type of their fields: `call_site` and `void * short_pointer`.
 const FIXED_ADDRESS: u64 = 0x0047_a1bc;
 const SHORT_ADDRESS: u32 = 0xf7e6_a1bc;
 /// Ids of cpu-clock and of the tracepoint.
@@ -151,6 +152,7 @@ impl Recorded {
         file.finish()
     }
 
+    /// Appends the task records of a process: COMM and MMAP.
     fn tasks(&self, file: &mut PerfFile, index: usize, process: &Process) {
         let pid = Self::pid(index);
         let comm = file.bytes().u32(pid).u32(pid).text(&process.name, 8);
@@ -207,7 +209,8 @@ impl Recorded {
         raw.raw(vec![0; padding]).done()
     }
 
-    /// Appends records with names, code and addresses that no sample refers to.
+    /// Appends records with names, code and addresses that no sample refers to. Of these, the addresses in the kernel are not
+    /// among the secrets.
     fn others(&self, file: &mut PerfFile) {
         let [cgroup, symbol, unknown, thread, event_cgroup, ..] = &self.texts[..] else {
             panic!("{} texts", self.texts.len());
@@ -340,6 +343,7 @@ fn shares(scratch: &Scratch, file: &str, key: &str) -> Vec<String> {
     rows.map(str::to_owned).collect()
 }
 
+/// Also: the shares of processes, objects and CPUs are the same as before.
 #[test]
 fn nothing_planted_is_left_in_generated_recordings() {
     let config = Config {

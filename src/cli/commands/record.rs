@@ -55,6 +55,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     if flag(matches, "dry-run") == Some(true) {
         return Ok(ExitStatus::Ok);
     }
+    // For `lock record`: programs that capture who holds a lock that a thread waits for.
     wait_capture::start(matches, context, &mut request);
     feedback::warn(context, &request);
     let mut reporter = RecordReporter::new(context, matches);
@@ -86,7 +87,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     })
 }
 
-/// Chains the rewriters of records; `None` if there are none.
+/// Chains the builders of rewriters, which change or drop records before they are written; `None` if there are none.
 fn rewriters(
     unwinding: Option<Arc<LiveUnwinding>>,
     filters: Option<Arc<SampleFilters>>,
@@ -95,6 +96,7 @@ fn rewriters(
     // Unwinding precedes --off-cpu, which moves the sample of a switch to the time at which the task runs again: a stack must be
     // unwound with the mappings at the time of the switch.
     let unwinding = unwinding.map(|unwinding| unwinding as Arc<dyn BuildRewriter>);
+    // Filters that BPF programs apply in the kernel need no rewriter.
     let filters = filters.filter(|filters| filters.drops_before_writing());
     let filters = filters.map(|filters| filters as Arc<dyn BuildRewriter>);
     let off_cpu = off_cpu.map(|off_cpu| off_cpu as Arc<dyn BuildRewriter>);

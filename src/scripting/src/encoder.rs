@@ -47,8 +47,8 @@ pub struct EventEncoder<'r, 'w> {
     pub(crate) endian: Endian,
     max_stack: usize,
     pub(crate) inlines: Option<bool>,
-    /// The end of the last symbol of the host's and guests' kernels that were needed. Scripts get it as the end of the kernel's
-    /// mapping if the recorded end is lower.
+    /// The end of the last symbol of each kernel (of the host or a guest), determined when first needed. Scripts get it as the
+    /// end of the kernel's mapping if the recorded end is lower.
     pub(crate) ends_of_kernels: Mutex<FxHashMap<DsoId, u64>>,
     /// The source files for `perf_sample_srccode`.
     sources: &'r SourceFiles<'r>,
@@ -338,9 +338,10 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         callers
     }
 
-    /// Writes a tuple: the values for `perf_trace_context`, if the script uses any, then the arguments of a call. The event's
-    /// name and the context, the first arguments of [`CallKind::Handler`] and [`CallKind::Unhandled`], are not among them: the
-    /// shim, rperf's program in the interpreter, adds them.
+    /// Writes a tuple: the values for `perf_trace_context` (by [`Self::context`]), if the script uses any, then the arguments of
+    /// a call. The event's name and the context object, the first arguments of [`CallKind::Handler`] and
+    /// [`CallKind::Unhandled`], are not among them: the shim, rperf's program in the interpreter, adds them. Not
+    /// called for [`CallKind::Database`].
     fn arguments(&self, call: &EventCall, input: &ArgumentSample<'_>, writer: &mut MarshalWriter) {
         let ArgumentSample {
             sample,

@@ -99,8 +99,8 @@ impl RowLayout {
             let TemplatePart::Member(name) = part else {
                 continue;
             };
-            // These members come from frames or the sampled address. All of them request `ip`, and also `sym`, although only the
-            // names and offsets of functions need `sym`.
+            // These members come from the frames of the callchain or, without a callchain, from the sampled instruction. All of
+            // them request `ip`, and also `sym`, although only the names and offsets of functions need `sym`.
             let of_frames = ["symbol", "offset", "dso", "dsoff", CALLCHAIN].contains(name);
             let field = MEMBERS.iter().find(|(member, _)| member == name);
             let named = field.map(|(_, field)| field.name());
@@ -239,7 +239,7 @@ fn parse(template: &str) -> Result<Vec<TemplatePart>, CliError> {
     Ok(parts)
 }
 
-/// The member of that name.
+/// The member of that name, which messages call a field.
 fn find_member(name: &str) -> Result<&'static str, CliError> {
     let names = || MEMBERS.iter().map(|(member, _)| *member);
     names().find(|member| *member == name).ok_or_else(|| {

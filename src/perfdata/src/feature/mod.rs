@@ -1,6 +1,7 @@
 //! The header's feature sections: metadata about the machine and the run.
 //!
-//! One file per family of features, with decoder and encoder; `id`, `sections`, `set` and `text` serve all features.
+//! One file per family of features, with decoder and encoder (`pmu` also has event groups and compression); `id`, `sections`,
+//! `set` and `text` serve all features.
 
 mod aux_index;
 mod bpf;

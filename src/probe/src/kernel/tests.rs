@@ -56,6 +56,7 @@ fn places_and_parameters_are_resolved() {
     assert_eq!(start.as_deref(), Ok("veth:start+4"));
 }
 
+/// If the kernel hides its addresses (all are 0), probes are relative to the function's name instead of `_text`.
 #[test]
 fn hidden_addresses_leave_the_names() {
     let hidden = b"0 T _text\n0 T vfs_read\n0 T vfs_write\n";
@@ -65,7 +66,7 @@ fn hidden_addresses_leave_the_names() {
 
 #[test]
 fn any_offset_from_the_last_symbol_is_accepted() {
-    // The size of the last symbol is unknown.
+    // The size of the last symbol is unknown. Without `_text`, probes are relative to the function's name.
     let last = b"ffffffff81000000 T vfs_read\nffffffff81000000 T alias\n";
     let target = resolved("vfs_read+0xffffffffffffffff", None, last);
     assert_eq!(target.as_deref(), Ok("vfs_read+18446744073709551615"));

@@ -50,7 +50,8 @@ impl WorldBuilder {
             .map(|(machine, space)| (*machine, pruned.copy_space(*space)))
             .collect();
         let kept = world.processes.iter().filter(|((machine, pid), _)| {
-            // The threads are those of the host. Its process 0 never exits, and `u32::MAX` is an unknown process.
+            // A World only has the threads of the host: exits of a guest's processes are not known. The host's process 0 never
+            // exits, and `u32::MAX` is an unknown process.
             let has_no_exit = *machine != Machine::Host || *pid == 0 || *pid == u32::MAX;
             has_no_exit || alive.contains(pid)
         });
@@ -74,6 +75,7 @@ impl WorldBuilder {
         world.kernels = kernels;
         world.mappings = mappings;
         world.spaces = spaces;
+        // For caches of results from the World, which are invalid now.
         world.version += 1;
     }
 }
@@ -165,7 +167,7 @@ mod tests {
         })
     }
 
-    /// The name of the DSO at an address of a process, after pruning.
+    /// The name of the DSO at an address of a process, after pruning: what remains then applies at any time, so also at 1.
     fn dso_name(world: &World, pid: u32, address: u64) -> Option<&str> {
         dso_name_at(world, pid, at(1), address)
     }
@@ -294,7 +296,8 @@ mod tests {
         // Without pruning, it would be about 400.
         assert!(world.size() < 8, "{}", world.size());
         assert_eq!(world.namespaces_at(7, at(1)), [link(199)]);
-        // After all modifications: their time is kept.
+        // Time 900 is after all modifications, which keep their time. The last argument is the code as read, not JIT-compiled
+        // code (`code` of the World).
         assert_eq!(world.code_at(at(900), 0x40, b"\x90"), Some(vec![0xcc]));
     }
 

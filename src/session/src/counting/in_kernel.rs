@@ -55,7 +55,8 @@ impl KernelSums {
         let mut cgroups = Vec::new();
         let (mut sources, mut events) = (Vec::new(), Vec::new());
         for (index, event) in summed {
-            // Of several equal events, such as those for several cgroups, only the first has counters. `sources` are such events.
+            // Of several equal events, such as those for several cgroups, only the first has counters: the source of all of them,
+            // also of itself. `summed_from` is always given here.
             let source = event.summed_from.unwrap_or(index);
             let requested = request.events.get(index);
             let cgroup = requested.and_then(|event| event.cgroup.as_deref());
@@ -90,6 +91,7 @@ impl KernelSums {
         {
             let sums = sums_by_cgroup.get(*cgroup);
             let sums = sums.and_then(|by_counters| by_counters.get(*counters_index));
+            // By CPU number.
             let sums = sums.map(Vec::as_slice).unwrap_or_default();
             // The readings of the event: one for each CPU, or only one.
             let Some(cells) = readings.cells.get_mut(*event) else {
@@ -117,7 +119,7 @@ impl KernelSums {
     }
 }
 
-/// Returns the index of a value, which is added if it is new.
+/// Returns the index of a value in `values`, to which it is added if it is new.
 fn index_of<T: PartialEq>(values: &mut Vec<T>, value: T) -> usize {
     if let Some(index) = values.iter().position(|other| *other == value) {
         return index;
@@ -154,6 +156,7 @@ fn scope(
         let places = cgroups.iter().map(|name| cgroup_place(name, &request.proc));
         return Ok(CountedScope::Cgroups(places.collect::<Result<_, _>>()?));
     }
+    // Without programs and cgroups, only events of given tasks are summed up: there is no -1, which means all tasks.
     let threads = cpu_tasks.tasks.iter();
     Ok(CountedScope::Tasks(TaskSet::Threads {
         threads: threads.map(|task| task.unsigned_abs()).collect(),

@@ -73,6 +73,7 @@ impl FlameScreen {
         if stacks.is_empty() {
             return None;
         }
+        // The outermost frames of the stacks are the first ones of the call graph, also if it begins with the innermost function.
         let reverse = false;
         Some(Self {
             name: row.cells.join("  "),
@@ -139,7 +140,7 @@ impl FlameScreen {
                 && self.columns(*number).is_some()
         };
         let next = match key.code {
-            // The frame above: callers precede their callees, so it is the nearest one of a smaller depth.
+            // The frame above: a frame precedes all frames below it, so it is the nearest preceding one of a smaller depth.
             KeyCode::Up => (0..self.cursor)
                 .rev()
                 .find(|number| frames.get(*number).is_some_and(|frame| frame.depth < depth)),
@@ -261,7 +262,7 @@ impl Screen<ReaderMessage> for FlameScreen {
     }
 }
 
-/// Adds the stacks of a branch, whose frames follow those of `path`.
+/// Adds the stacks of a branch. The frames of the branch follow those of `path`, which is the same again afterwards.
 fn add(stacks: &mut Stacks, path: &mut Vec<u32>, branch: &Branch) {
     let len = path.len();
     for frame in &branch.frames {
@@ -271,6 +272,7 @@ fn add(stacks: &mut Stacks, path: &mut Vec<u32>, branch: &Branch) {
     let below: u64 = branch.branches.iter().map(|branch| branch.all.period).sum();
     // The samples that end in this branch, and those of sub-branches that are missing because they are below the threshold.
     let rest = branch.all.period.saturating_sub(below);
+    // A branch without sub-branches is added even if its weight is 0: otherwise a graph of such branches would count as none.
     if rest > 0 || branch.branches.is_empty() {
         stacks.add(path, rest);
     }

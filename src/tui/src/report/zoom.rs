@@ -27,7 +27,7 @@ pub(super) enum ZoomKind {
 }
 
 impl ZoomKind {
-    /// Returns the sort keys whose columns have the value, preferred ones first.
+    /// Returns the sort keys whose columns have the value to match, preferred ones first.
     pub(super) fn keys(self) -> &'static [&'static str] {
         match self {
             Self::Thread => &["tid", "pid", "comm"],

@@ -1,4 +1,4 @@
-//! Reports: a report that replaces another, and an answer that arrives while a popup is open.
+//! Reports: a report that replaces another, the lines of the event menu, and an answer that arrives while a popup is open.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -13,6 +13,7 @@ use crate::{
 
 fn screen() -> (ReportScreen, Receiver<BrowserRequest>) {
     let (sender, requests) = channel();
+    // What the screen asks for when it is closed, such as another recording; not read here.
     let end = SharedSessionEnd::default();
     let (is_verbose, has_colors) = (false, true);
     let screen = ReportScreen::new(sender, end, is_verbose, Theme::new(has_colors));
@@ -40,6 +41,7 @@ fn press(screen: &mut ReportScreen, code: KeyCode) -> InputResult<ReaderMessage>
     screen.input(Input::Key(key(code)))
 }
 
+/// If the new report lacks the table that is shown, its only table is shown.
 #[test]
 fn a_single_table_replaces_the_last_of_several() {
     let (mut screen, _requests) = screen();
