@@ -68,7 +68,7 @@ impl GroupSamples {
 /// The last value of each counter, by id.
 pub(crate) type LastValues = FxHashMap<u64, u64>;
 
-/// Counter values in file order, collected by pass 1.
+/// Counter values in file order, collected by pass 1 over a file, or from the ready samples of a part of a stream.
 #[derive(Debug, Default)]
 pub(crate) struct GroupCounts {
     /// Time and file offset of each sample, and the end index of its values.

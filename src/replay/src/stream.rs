@@ -166,8 +166,8 @@ impl<R: StreamInput> Stream<R> {
     }
 
     /// Drops the ready samples, and reads until further samples, other records to deliver, or records for
-    /// [`Stream::stat_records`] are ready. Returns `false` at the end of the stream; a damaged stream ends at the damage, with
-    /// [`Diagnostics::end`].
+    /// [`Stream::stat_records`] are ready. Returns `false` at the end of the stream; a damaged stream ends at the damage, which
+    /// [`Diagnostics::end`] then describes.
     ///
     /// # Errors
     /// [`Error::Compressed`] for a recording with compressed records, and [`Error::OutOfMemory`].
@@ -278,7 +278,8 @@ impl<R: StreamInput> Stream<R> {
         self.passed_build_ids = ids.len();
     }
 
-    /// Applies records to the World up to the flush limit, and makes samples up to there ready.
+    /// Applies records to the World up to the flush limit (the time up to which all rings have been read, see
+    /// [`Rounds`]), and makes samples and other records to deliver up to there ready.
     fn complete(&mut self) {
         let limit = self.buffer.order.limit();
         let changes = take_up_to(&mut self.buffer.unapplied, limit, |order| *order);
@@ -332,8 +333,8 @@ impl<R: StreamInput> Stream<R> {
         self.deferred = std::mem::take(&mut self.deferred).sorted();
     }
 
-    /// Makes the samples ready that waited for a deferred callchain. They get the time `arrival` of the CALLCHAIN_DEFERRED record
-    /// instead of their own.
+    /// Makes the samples ready that waited for a deferred callchain. They get the time of `arrival`, the place of the
+    /// CALLCHAIN_DEFERRED record in the order, instead of their own.
     fn release_samples(&mut self, key: DeferredKey, arrival: Order) {
         for sample in self.held.release(key) {
             self.deferred.add(key, arrival);
@@ -398,11 +399,13 @@ impl RecordBuffer {
         let (raw, position) = (&at.raw, at.position);
         self.tally.count(raw.kind);
         if STAT_RECORD_KINDS.contains(&raw.kind) {
+            // The argument is the name in the error message; counts take the place of samples here.
             push(&mut self.counts, position).map_err(Error::no_room(SAMPLE_INDEX))?;
         }
         if self.delivered_kinds.contains(&raw.kind) {
-            // Not by `Rounds::add_record`: kernel records are passed to it below, and a second call would count a late record
-            // twice; user records are never counted as late.
+            // The place in the order is not computed by `Rounds::add_record`: kernel records are passed to it below, and a
+            // second call would count a late record twice; user records are never counted as late. As there, a record without
+            // a time gets the limit, so it is delivered with what is complete next.
             let time = self.events.record_time(raw);
             let limit = self.order.limit();
             let time = time.unwrap_or(limit);

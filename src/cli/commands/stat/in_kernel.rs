@@ -24,11 +24,13 @@ pub(super) fn target(matches: &ArgMatches, target: Target) -> Result<Target, Cli
     }
     Ok(match target {
         Target::Cpus(cpus) => Target::Cpus(cpus),
+        // All online CPUs.
         _ => Target::Cpus(None),
     })
 }
 
-/// Marks the events that BPF programs count, dissolves their groups, and returns the settings for these programs.
+/// Marks the events that BPF programs count, dissolves their groups, and returns the settings for these counting programs.
+/// The programs of `--bpf-prog` are others: those that are observed.
 pub(super) fn set_up_counting(
     matches: &ArgMatches,
     context: &Context,
@@ -64,7 +66,8 @@ pub(super) fn set_up_counting(
         ));
     }
     ungroup(row_events);
-    // Children of tasks are found by it. If it is unknown, tasks can only be counted without their children.
+    // The counting programs find children of tasks by the `pid` at this offset. If the offset is unknown, tasks can only be
+    // counted without their children.
     let pid_offset = match target {
         Target::Cpus(_) => None,
         _ => member_offsets([("task_struct", "pid")]).ok(),

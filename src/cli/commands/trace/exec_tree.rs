@@ -237,7 +237,7 @@ struct PendingProcess {
 }
 
 impl Process {
-    /// Whether a call was made by a later process with the same pid. Not every call after the end was: other threads of this
+    /// Whether a call was made by a later process with the same pid. A call after the end is not enough: other threads of this
     /// process may return from calls and exit after its exit_group(2).
     fn is_followed_by(&self, line: &TraceLine<'_>, details: &LineDetails) -> bool {
         let Some(end) = self.end else { return false };
@@ -330,6 +330,7 @@ fn exit_status(details: &LineDetails) -> String {
 
 /// Whether a call of clone(2) or clone3(2) created a thread, not a process.
 fn is_thread(details: &LineDetails) -> bool {
+    // The trace saw the new thread begin; otherwise only the flags tell.
     if details.starts_thread {
         return true;
     }
@@ -394,7 +395,7 @@ mod tests {
         };
         add(&mut tree, 10, 2, thread);
         add(&mut tree, 10, 3, call("exit_group", 0, None, ("", "")));
-        // Another thread exits, too.
+        // An exit(2) after exit_group(2) belongs to the same process, whichever thread makes it (here the main thread).
         add(&mut tree, 10, 4, call("exit", 0, None, ("", "")));
         // The pid is used again.
         add(&mut tree, 10, 6, call("execve", 0, Some(0), word));
@@ -464,7 +465,7 @@ mod tests {
             1,
             call("execve", 0, Some(0), ("argv", "[\"sh\"]")),
         );
-        // The child's first call may precede the return of its parent.
+        // The first call of the child may be seen before its parent returns from vfork(2).
         add(
             &mut tree,
             11,

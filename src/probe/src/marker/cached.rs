@@ -15,7 +15,8 @@ use crate::object::ProbeObject;
 pub fn marker_cache_text(object: &ProbeObject<'_>, path: &Path) -> String {
     let mut listed: Vec<(String, BTreeSet<String>)> = Vec::new();
     for marker in markers(object) {
-        // Without requested arguments, there are no errors. `None` means that the marker's address is not in the file.
+        // Without requested arguments, the probe has all arguments that can be recorded, and there are no errors. `None` means
+        // that the marker's address is not in the file.
         let no_requested_arguments = &[];
         let Ok(Some(probe)) = probe(object, &marker, no_requested_arguments) else {
             continue;

@@ -85,6 +85,7 @@ pub fn write(
         live,
         rates,
     } = distributions;
+    // Not `SummarizedValues::of`: the percentiles of the sizes are exact.
     let sizes = SummarizedValues {
         values: sizes,
         percentiles: *size_percentiles,
@@ -135,6 +136,7 @@ fn write_histogram(
     // The empty lines before the lowest value are omitted.
     let first_used = counts.iter().position(|count| *count > 0);
     let mut from = 0;
+    // `line_count` is the number of values that a line stands for.
     for (line, (power, line_count)) in (quantity.first_power..).zip(&counts).enumerate() {
         let to = 1_u64.checked_shl(power).unwrap_or(u64::MAX);
         if Some(line) >= first_used {

@@ -94,7 +94,8 @@ impl BlockJoiner {
         self.joined.clear();
         self.parts.clear();
         let mut consumed = 0;
-        // Whether the current part is shown; if parts are marked, the first one begins at the start of the block.
+        // Whether the current part is shown. A block without marked parts is shown completely; in one with marked parts, the
+        // first begins at the start of the block and replaces this value.
         let mut is_shown = true;
         for gap in &block.gaps {
             if is_shown {
@@ -127,6 +128,7 @@ impl BlockJoiner {
                 self.time(at);
                 0
             }
+            // `length` is that of the text before the gap, not the number of blanks.
             LateField::Blanks(length) => {
                 self.column_width = self.column_width.max(length);
                 digits::blanks(&mut self.joined, self.column_width - length);
