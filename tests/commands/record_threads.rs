@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rperf_testkit::{Outcome, Scratch, real_perf, skip};
 
 use super::record::start;
-// It asserts that the output of perf and rperf is equal.
+// Runs perf and rperf, asserts that their output is equal, and returns its lines; `None` without perf.
 use super::record_faults::lines;
 use crate::kernel::{BUSY, Running, is_root, perf_in, rperf_in};
 
@@ -202,7 +202,8 @@ fn masks_share_out_all_rings() {
         );
     }
     let scratch = Scratch::new();
-    // Each thread has two masks: the CPUs whose rings it drains, and after the slash the CPUs on which it runs.
+    // Each thread has two masks: the CPUs whose rings it drains, and after the slash the CPUs on which it runs. CPUs 7 and 4000
+    // do not exist here. A CPU that is not recorded is ignored in the first mask if the mask has others.
     for masks in ["0/1:1/0", "0-1/0", "1,0,7/0-1"] {
         let option = format!("--threads={masks}");
         let outcome = succeed(&scratch, &[&option], &["sh", "-c", BUSY]);

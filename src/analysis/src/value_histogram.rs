@@ -217,7 +217,7 @@ pub struct ValueFold<'f> {
 
 impl Fold for ValueFold<'_> {
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
-        // The filter does not read the tracepoint's decoded fields.
+        // The sample's decoded raw data, not needed: filters do not read them, and `SampleValue` decodes its field by itself.
         let typed_event = None;
         if sample.event != self.event || self.filter.prepare(world, sample, typed_event).is_none() {
             return;

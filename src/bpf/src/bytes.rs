@@ -1,5 +1,5 @@
-//! Numbers in the keys and values of maps, in the byte order of this machine. Offsets are mostly `i16`, as in the instructions of
-//! the programs that write them; negative ones are outside the bytes.
+//! Numbers in the keys and values of maps, in the byte order of this machine. Offsets are mostly `i16`, as in the BPF
+//! instructions that write the keys and values; a negative offset is outside the bytes.
 
 /// Returns the 64-bit number at an offset in bytes; 0 if it is not entirely within `bytes`.
 pub(crate) fn number(bytes: &[u8], at: i16) -> u64 {

@@ -18,7 +18,7 @@ pub struct SampleFilter {
     groups: Vec<Vec<Comparison>>,
 }
 
-/// One comparison.
+/// One comparison; variables for one are named `test`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Comparison {
     field: ComparedField,
@@ -231,6 +231,7 @@ impl Comparison {
         let field = ComparedField::named(name).ok_or_else(|| unknown(name, text))?;
         let rest = rest.trim_start();
         let mut operators = OPERATORS.iter();
+        // The operator, and the text after it.
         let comparison =
             operators.find_map(|(sign, operator)| Some((operator, rest.strip_prefix(sign)?)));
         let wrong = |reason: String, hint: &str| SampleFilterError {

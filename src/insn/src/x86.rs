@@ -167,7 +167,7 @@ mod tests {
         }
     }
 
-    /// Code of 32 and of 64 bits, and an instruction that is too long.
+    /// Code of 32 and of 64 bits, an instruction that is too long, and instructions of 32-bit mode in 64-bit code.
     #[test]
     fn modes_differ() {
         // 0x48 is a prefix in 64-bit mode, but an instruction in 32-bit mode.

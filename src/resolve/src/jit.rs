@@ -48,7 +48,7 @@ impl JitObject {
             Some(Box::new(DumpedFunction {
                 image,
                 module: module(),
-                // The cause is that of a file that cannot be read.
+                // An image that cannot be parsed is reported like a file that cannot be read.
                 frame_info: frame_info.map_err(|_| TruncationCause::LostFile),
             }))
         };

@@ -352,7 +352,8 @@ impl Opener<'_> {
         let paranoid = self.sysctl.perf_event_paranoid();
         if is_denied(&refused.cause) && paranoid.is_none_or(|level| level > 1) {
             let on_cpus = self.options.target == rperf_events::SamplingTarget::Cpus;
-            // At these levels (already from 1 on), unprivileged users may not observe whole CPUs, not even only user space.
+            // Above 1 (in fact already at 1), unprivileged users may not observe whole CPUs, not even only user space: a
+            // restriction to it does not help there.
             let instead = user_only(spec).filter(|_| !on_cpus)?;
             // The restriction of the side-band event to user space does not change its records.
             if !is_side_band {
@@ -372,6 +373,7 @@ impl Opener<'_> {
         let flags = refused.event.attr.flags;
         let on_cpus = self.options.target == rperf_events::SamplingTarget::Cpus;
         let leader = None;
+        // `refused_part` calls this to find the part of the attr without which the kernel accepts the event.
         let opens = |attr: &Attr| Counter::open(attr, trial_task(on_cpus), leader).is_ok();
         Error::from(Box::new(NotOpened {
             refused: refused_part(&refused.event.attr, &refused.cause, &opens),

@@ -13,7 +13,7 @@ use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::options::flag;
 use crate::cli::shared::temporary_folder::TemporaryFolder;
 
-/// Options with a value that only matter for recording.
+/// Options with a value that only matter for recording. `event` is not one of them: it also selects the event to draw.
 const VALUES: [&str; 4] = ["freq", "call-graph", "unwind", "keep"];
 
 /// A finished recording.

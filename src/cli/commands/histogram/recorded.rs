@@ -23,7 +23,8 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// Records the events of `source` if a workload, a number of seconds, `-p` or `-a` is given; otherwise returns `None`.
+    /// Records the events of `source` if a workload, a number of seconds (which `source` has, too), `-p` or `-a` is given;
+    /// otherwise returns `None`. With `-p`, `-a` is ignored.
     ///
     /// # Errors
     ///

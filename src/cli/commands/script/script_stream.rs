@@ -24,10 +24,11 @@ use rperf_input::DiskFiles;
 /// [`Stream::advance`] reads at once.
 struct StreamCalls<'a> {
     reading: &'a ScriptReading<'a>,
+    /// The functions that the script defines.
     functions: ScriptFunctions,
     counts: ScriptCounts,
-    /// The functions to call for each event, with the revision of the head (the metadata of the pipe so far) for which they were
-    /// looked up.
+    /// Which of the functions to call for each event, with the revision of the head (the metadata of the pipe so far) for which
+    /// they were looked up.
     calls: Option<(u64, ScriptCalls)>,
     exporter: Option<DatabaseExporter>,
     loaded: Option<LoadedObjects>,
@@ -54,7 +55,7 @@ impl ScriptReading<'_> {
         let formats = stream.head().metadata().formats();
         let formats = formats.map_err(|error| CliError::failure(255, error))?;
         let hello = self.hello(&formats, stream.head().events());
-        // Otherwise the recording is the standard input, and the script must not read it.
+        // Whether the script may read the standard input: not if that is the recording.
         let has_input = path.as_os_str() != "-";
         let mut interpreter = self.start(matches, &hello, has_input)?;
         // SIGINT reaches the recorder, too, which then ends the stream. Events are sent up to that end.
@@ -92,7 +93,8 @@ impl ScriptReading<'_> {
 }
 
 impl StreamCalls<'_> {
-    /// Sends the samples of complete rounds, or the counts of ended intervals. Returns whether the interpreter still reads.
+    /// Sends the samples of complete rounds (the recorder's passes over all rings), or the counts of ended intervals.
+    /// Returns whether the interpreter still reads.
     fn send(
         &mut self,
         stream: &Stream<impl StreamInput>,

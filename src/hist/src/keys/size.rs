@@ -5,7 +5,8 @@ use super::{CellPadding, Key, KeyDependency, KeyInput, KeyValue, Property, label
 use crate::names::RecordingNames;
 
 // The first function of a key returns the value by which rows are distinguished and sorted, the second the text of a cell.
-// `Site` is the code at a frame: its symbol and mapping.
+// `Site` is the code at a frame: its symbol and mapping. `names` has not only the names that belong to the ids in `input`, but
+// also other facts: ranges of symbols and properties of samples.
 
 pub(super) static SYMBOL_SIZE: Key = Key::plain(
     label("symbol_size", "Symbol size"),
@@ -32,7 +33,7 @@ pub(super) static CODE_PAGE_SIZE: Key = Key::plain(
     |input, names| page_size_text(names.properties(input).code_page_size),
 );
 
-/// `None` if the frame has no symbol; an unknown size is sorted as 0.
+/// The size of the frame's function; `None`, which is sorted as 0, if the frame has no symbol.
 fn symbol_size(input: &KeyInput<'_>, names: &dyn RecordingNames) -> Option<u64> {
     let (start, end) = names.range(input.site.symbol?);
     Some(end.wrapping_sub(start))

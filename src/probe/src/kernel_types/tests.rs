@@ -10,6 +10,7 @@ const POINTER_SIZE: u64 = 8;
 
 #[test]
 fn functions_have_parameters_with_members() {
+    // Has the function `vfs_read` with its types.
     let bytes = kernel().bytes();
     let btf = Btf::parse(&bytes).unwrap();
     let prototype = *btf.prototypes("vfs_read").first().unwrap();
@@ -115,7 +116,8 @@ fn exercise(bytes: &[u8]) {
 fn recursive_types_terminate() {
     let mut blob = Blob::new();
     let name = blob.text("self");
-    // An array of itself, which is also a parameter.
+    // An array of itself: the type of its elements and that of its index are type 1, the array. It is also what the prototype
+    // returns, and its parameter.
     let array = blob.add("", ARRAY, 0, &[1, 1, u32::MAX]);
     blob.add("", PROTOTYPE | 1, array, &[name, array]);
     exercise(&blob.bytes());

@@ -14,12 +14,13 @@ const CHAIN: usize = 16;
 
 impl ChunkScanner<'_, '_> {
     /// Guesses the file offset of the first record at or after `from`; `None` if no record is found. Stack copies and trace data
-    /// may contain anything, so the guess has to be verified.
+    /// may contain anything, so the guess has to be verified: by the end of the records before it (see [`super::join`]).
     pub(super) fn first_record(&self, from: u64) -> Option<u64> {
         let start = self.data.data_offset();
         if from == start {
             return Some(start);
         }
+        // The first position where a record may begin.
         let first = start + (from - start).next_multiple_of(ALIGNMENT as u64);
         let rest = self.data.data_from(first);
         let mut candidates = (0..SEARCHED.min(rest.len())).step_by(ALIGNMENT);

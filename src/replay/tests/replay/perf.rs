@@ -91,7 +91,7 @@ fn rperf_lines(file: &[u8], samples: &[(u64, (u32, u64))]) -> Vec<String> {
     let data = PerfData::parse(file).expect("a valid file");
     let replay = Replay::open(&data).expect("a valid recording");
     let mut lines = Vec::new();
-    // `ordered` delivers the samples in blocks.
+    // `ordered` delivers the samples in blocks: `Look` makes of each sample what is seen, with its position in the file.
     let mut take = |block: &mut Vec<Seen>| {
         for seen in block {
             let seen_at = seen.0;
@@ -198,6 +198,7 @@ const NAMED_MAPPINGS: [NamedMapping; 23] = [
 fn named_recording() -> (Vec<u8>, Vec<u64>) {
     const PID: u32 = 4_000_000;
     let sample_type = SampleType::IP | SampleType::TID | SampleType::TIME;
+    // One event, number 0 below, with the id 1.
     let mut file = FileBuilder::new(Endian::Little, &[(attr(sample_type), vec![1])]);
     let mut addresses = Vec::new();
     for (number, named) in (1..).zip(&NAMED_MAPPINGS) {

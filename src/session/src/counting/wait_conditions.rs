@@ -64,6 +64,7 @@ impl WaitConditions<'_> {
                 return Ok(WaitEnd::Control(commands));
             }
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                // A signal that arrived while waiting takes precedence over the deadline.
                 return Ok(self.signalled()?.unwrap_or(WaitEnd::Time));
             }
         }

@@ -296,6 +296,7 @@ mod tests {
         );
     }
 
+    /// Also a record of which only the name is shown.
     #[test]
     fn kernel_symbols_and_programs() {
         let symbol = Record::Ksymbol(Ksymbol {
