@@ -33,6 +33,7 @@ pub(crate) struct SymbolSources {
     servers: Option<Arc<dyn Servers>>,
     demangle: bool,
     demangle_kernel: bool,
+    /// Whether truncated stacks end in a marker with the cause.
     mark_truncated: bool,
     files: SystemFiles,
 }
@@ -97,6 +98,7 @@ impl SymbolSources {
         world: &'w World,
         features: &Features<'_>,
     ) -> Resolver<'w> {
+        // The inner call is to the function, which returns the default paths; the method applies the options to them.
         let paths = self.search_paths(search_paths(context, features));
         // With `--symfs` the files are of another machine, which has another vdso.
         let vdso = match self.symfs {

@@ -1,4 +1,5 @@
-//! `rperf evlist`: recordings of both tools, compared with perf; refused words; and a generated file that is truncated.
+//! `rperf evlist`: recordings of both tools, compared with perf; a stream (pipe format), compared with a file; refused words; and
+//! a generated file that is truncated.
 
 use std::fs;
 
@@ -106,6 +107,7 @@ fn a_pipe_and_a_file_have_the_same_events() {
         let file = tools.outcome(Tool::Rperf, &command(&recording));
         assert_eq!(file.status, 0, "{words:?}: {file:?}");
         assert!(!file.stdout.is_empty(), "{words:?}: {file:?}");
+        // The stream in a file, and below through a pipe.
         let stored = tools.outcome(Tool::Rperf, &command("stream"));
         assert_eq!(file, stored, "{words:?}");
         let piped = tools.run(Tool::Rperf, &command("-")).stdin(bytes.clone());
@@ -159,7 +161,8 @@ fn truncated_files_are_reported() {
         &root().join("tests/golden/evlist/attr.txt"),
         &outcome.stdout,
     );
-    // Wherever a file is truncated, the command lists its events or fails, and always reports the damage.
+    // Wherever a file is truncated, the command lists its events or fails, and always reports the damage. Each ninth length is
+    // enough: 9 is odd, so fields are truncated at each of their bytes.
     for length in (0..complete.len()).step_by(9) {
         let outcome = list(&complete[..length]);
         assert!(matches!(outcome.status, 0 | 255), "{length}: {outcome:?}");

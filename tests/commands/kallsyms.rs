@@ -8,6 +8,8 @@ use rperf_testkit::skip;
 use super::assert_refused;
 use crate::tools::{Tool, Tools};
 
+/// Compares about 100 functions, without those of modules. perf must find most of them; the limits are rough, since the functions
+/// depend on the kernel.
 #[test]
 fn kernel_functions_match_perf() {
     const TEST: &str = "kernel_functions_match_perf";
@@ -30,7 +32,7 @@ fn kernel_functions_match_perf() {
     for (name, _) in &lines {
         *count.entry(name).or_default() += 1;
     }
-    // If several functions have the same name, perf prints an arbitrary one. Those of modules are `NAME\t[MODULE]`.
+    // If a name is not unique, perf prints an arbitrary function. Functions of modules (`NAME\t[MODULE]`) are removed below.
     let unique = count.into_iter().filter(|(_, count)| *count == 1);
     let unique: Vec<&str> = unique.map(|(name, _)| name).collect();
     let step = unique.len() / 100 + 1;

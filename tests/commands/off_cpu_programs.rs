@@ -57,7 +57,8 @@ fn this_thread() -> u32 {
 
 /// Returns the sums of waits of this thread and of threads that it starts, while `work` runs; no wait may be lost.
 fn waits(programs: &OffCpuPrograms, work: impl FnOnce()) -> Vec<OffCpuWait> {
-    // The thread is observed at once, and there are no `bpf-output` events: long waits are summed, too.
+    // `from_exec`: the thread is observed at once, not from its next exec on. The empty list: no CPU has a `bpf-output` event, so
+    // long waits are summed, too.
     let from_exec = false;
     programs.begin(&[], &[this_thread()], from_exec).unwrap();
     work();
@@ -110,12 +111,14 @@ fn waits_of_new_threads_and_waits_in_progress_count() {
     for thread in [own, child] {
         let of_thread = found.iter().filter(|wait| wait.place.thread == thread);
         let nanos: u64 = of_thread.map(|wait| wait.nanos).sum();
+        // Less than the 50 ms, since the child begins to sleep later. Its wait is still in progress at the end.
         assert!(nanos >= 40 * MILLI, "{found:?}");
     }
 }
 
 #[test]
 fn long_waits_without_an_event_are_summed_too() {
+    // With this threshold, each wait is long.
     let Some(programs) = load(0) else {
         return;
     };
@@ -134,13 +137,14 @@ fn waits_without_room_for_a_sum_are_counted_as_lost() {
     programs.begin(&[], &[this_thread()], from_exec).unwrap();
     // On a busy machine, a short sleep can end before the thread is switched out.
     std::thread::sleep(Duration::from_millis(20));
-    // A wait in another place, for which there is no room.
+    // A wait in another place, for which there is no room. It lasts the whole timeout, since `send` is neither used nor dropped.
     let late = receive.recv_timeout(Duration::from_millis(30));
     assert!(late.is_err());
     programs.end();
     drop(send);
     let losses = programs.losses().unwrap();
     assert!(losses.waits >= 1, "{losses:?}");
+    // About 30 ms: a bit less, since the timeout starts before the thread is switched out, or more on a busy machine.
     assert!(
         (25 * MILLI..1000 * MILLI).contains(&losses.nanos),
         "{losses:?}"

@@ -25,6 +25,7 @@ fn record(scratch: &Scratch, settings: &str, options: &[&str]) -> io::Result<()>
     Ok(())
 }
 
+/// `config` reports such a setting when it sets it.
 #[test]
 fn settings_without_effect_are_reported_by_the_commands_that_read_them_in_perf() -> io::Result<()> {
     let scratch = Scratch::new();
@@ -61,7 +62,7 @@ fn build_ids_are_recorded_and_cached_as_set() -> io::Result<()> {
         ("no-cache", &[], true, false, false),
         ("skip", &[], false, false, false),
         ("mmap", &[], true, true, true),
-        // Options take precedence.
+        // Options take precedence. `-B` is `--no-buildid`, and `--no-no-buildid` its opposite.
         ("skip", &["--no-no-buildid"], true, true, false),
         ("cache", &["-B"], false, false, false),
     ] {

@@ -20,6 +20,7 @@ fn truncation_is_reported_without_a_crash() -> io::Result<()> {
         sample_type: SAMPLE_TYPE,
         ..Attr::default()
     };
+    // Process and thread 7.
     let sample = |index: u64| {
         let (ip, time) = (0x1000 + index, 1 + index);
         let body = Bytes::new().u64(ip).u32(7).u32(7).u64(time);
@@ -43,6 +44,7 @@ fn truncation_is_reported_without_a_crash() -> io::Result<()> {
     lines.read_exact(&mut first_lines)?;
     let path = scratch.path().join("perf.data");
     let recording = File::options().write(true).open(path)?;
+    // The second pass has not read this far.
     recording.set_len(complete.len() as u64 / 4)?;
     let mut rest = Vec::new();
     lines.read_to_end(&mut rest)?;

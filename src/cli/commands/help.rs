@@ -44,6 +44,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         return Ok(ExitStatus::Ok);
     };
     if topic == "examples" {
+        // "help" is the command whose pager setting applies.
         help::print_paged(context, "help", &examples::page(context.program))?;
         return Ok(ExitStatus::Ok);
     }

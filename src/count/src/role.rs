@@ -27,8 +27,8 @@ pub enum Role {
     Loads(u8),
     /// Load misses of the cache or TLB that has this number.
     LoadMisses(u8),
-    /// An elapsed time, for which no rate makes sense. Callers set it for
-    /// tool events, such as `duration_time`; [`Role::of`] never returns it.
+    /// A time that `stat` itself measures, for which no rate makes sense. Callers set it for tool events (`duration_time`,
+    /// `user_time`, `system_time`); [`Role::of`] never returns it.
     Time,
     /// No special role.
     #[default]
@@ -87,7 +87,8 @@ impl Role {
     }
 
     /// Decodes a cache event: cache in the first byte, operation (0 is a load) in the second,
-    /// result (0 is an access, 1 a miss) in the third.
+    /// result (`outcome`; 0 is an access, 1 a miss) in the third. `rest`, the fourth byte, must be 0. The caller cleared the
+    /// upper four.
     fn of_cache(config: u64) -> Self {
         let [cache, operation, outcome, rest, ..] = config.to_le_bytes();
         match (cache, operation, outcome, rest) {
@@ -98,8 +99,8 @@ impl Role {
     }
 }
 
-/// The `exclude_user`, `_kernel`, `_hv`, `_host` and `_idle` bits of an event, and its PMU on hybrid machines. A ratio of two
-/// counts makes sense only if their modes are equal.
+/// The `exclude_user`, `_kernel`, `_hv`, `_host` and `_idle` bits of an event (as in perf, without `exclude_guest`), and its PMU
+/// on hybrid machines. A ratio of two counts makes sense only if their modes are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CountingMode {
     excluded: [bool; 5],

@@ -27,6 +27,7 @@ pub(crate) fn known_event(name: &str) -> Option<(EventType, u64)> {
         .iter()
         .find(|(alias, _)| *alias == name)
         .map_or(name, |(_, stands_for)| stands_for);
+    // The index of a name in its list is the config.
     let index = |names: &[&str]| {
         let at = names.iter().position(|known| *known == name)?;
         u64::try_from(at).ok()

@@ -23,6 +23,7 @@ pub(crate) struct NamedSymbol {
 pub(crate) struct NamedDso {
     /// The name shown by `script`.
     pub(crate) name: Py<PyString>,
+    /// The path; the name if there is no file.
     pub(crate) long_name: Py<PyString>,
     /// The build-id in hexadecimal digits; empty if unknown.
     pub(crate) build_id: Py<PyString>,
@@ -39,7 +40,8 @@ pub(crate) struct NamedAddress {
     pub(crate) dso: Option<Arc<NamedDso>>,
 }
 
-/// The names of one recording so far.
+/// The names of one recording that were needed so far. Ids can be keys, since a recording's World (the processes and mappings at
+/// a time) never reuses them; only that of a live session does.
 #[derive(Default)]
 pub(crate) struct PythonNames {
     symbols: FxHashMap<SymbolId, Arc<NamedSymbol>>,

@@ -54,11 +54,11 @@ pub struct Dso {
     pub code_len: u64,
     /// The first process that mapped it; 0 if unknown.
     pub pid: u32,
-    /// Some other processes that mapped it, including the last: they may run longer, or see other
-    /// files.
+    /// Some other processes that mapped it, including the last: they may run longer, or see other files (in another mount
+    /// namespace).
     pub other_pids: Vec<u32>,
-    /// Whether [`crate::World::add_functions`] added mappings of JIT-compiled functions, each identified by
-    /// [`Mapping::function`].
+    /// Whether [`crate::World::add_functions`] added mappings of JIT-compiled functions; [`Mapping::function`] of such a mapping
+    /// says which one.
     pub has_functions: bool,
 }
 
@@ -80,7 +80,8 @@ impl Dso {
         }
     }
 
-    /// Adds a process that maps it. Only a few are kept, since one that still runs is enough.
+    /// Adds a process that maps it. Only a few are kept, since one that still runs is enough; if there is no room, the process
+    /// replaces the last one.
     pub(crate) fn add_process(&mut self, pid: u32) {
         const MAX_OTHER_PIDS: usize = 7;
         if self.pid == 0 {

@@ -25,6 +25,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .args(filter_args::common())
         .args(display_options())
         .args(symbol_and_job_options())
+        // A second word is accepted here, to be refused with a message of its own.
         .arg(Arg::new("word").num_args(0..).value_name("symbol"))
 }
 
@@ -87,7 +88,7 @@ fn display_options() -> Vec<Arg> {
             "data-type",
             "'report --mem-mode -s symbol_daddr' shows variables",
         ),
-        // Empty: there is nothing to use instead.
+        // Empty: the message has no hint, since there is nothing to use instead.
         unsupported("type-stat", ""),
         unsupported("code-with-type", ""),
         unsupported("itrace", "report and script have it"),

@@ -38,6 +38,7 @@ pub(super) fn rotation(
 }
 
 fn parse(word: &str) -> Option<RotationTrigger> {
+    // Empty: `--switch-output` without a value.
     if matches!(word, "" | "signal") {
         return Some(RotationTrigger::Signal);
     }

@@ -33,6 +33,7 @@ impl Comms {
                 id
             }
             None => {
+                // In practice there are far fewer than 2^31 names.
                 let id = u32::try_from(self.names.len()).unwrap_or(UNNAMED - 1);
                 self.names.push(name.into());
                 id
@@ -62,9 +63,9 @@ impl Comms {
         });
     }
 
-    /// The name id of a thread without a name: the lower 31 bits of `tid`, and [`UNNAMED`] as the top bit. The text has the
-    /// number that these 31 bits are in two's complement. That is `tid`: thread ids have at most 22 bits on Linux, and special
-    /// ones, such as -1, are small negative numbers.
+    /// The name id of a thread without a name: the lower 31 bits of `tid`, and [`UNNAMED`] as the top bit. The id's text shows
+    /// these 31 bits as a signed number. That is `tid`, as if it was signed: thread ids have at most 22 bits on Linux, and
+    /// special ones, such as -1, are small negative numbers.
     pub(crate) fn unnamed(tid: u32) -> CommId {
         CommId(tid | UNNAMED)
     }
@@ -108,6 +109,7 @@ impl UnnamedThreads {
             .map(OnceLock::get_or_init_default);
         let slot = fourth_level.and_then(|table| table.0.get(d));
         let text = || {
+            // Bit 30 is the sign: it is copied to bit 31, where `UNNAMED` was.
             let tid = (bits << 1).cast_signed() >> 1;
             format!(":{tid}").into_boxed_str()
         };

@@ -12,9 +12,9 @@ use super::time;
 pub struct HolderSum {
     /// What the holders did.
     pub state: HolderState,
-    /// The function.
+    /// The function; if unknown, its object in brackets or `[unknown]`; `Unknown` without a stack.
     pub name: String,
-    /// The number of samples if the holders ran, otherwise of intervals.
+    /// If the holders ran: the number of samples. If they slept or were in the run queue: how often.
     pub count: u64,
     /// For how long the holders were in this state and function while others waited for them, in ns.
     pub nanos: u64,
