@@ -35,7 +35,7 @@ pub(crate) fn stack_options(recording: Metadata<'_>, limit: Option<usize>) -> St
             .to_string(),
         endian: recording.endian,
         limit,
-        // [`fold`] sets it if graphs begin with callers.
+        // Which kernel frames are kept if there are more than `limit`: [`fold`] sets it if graphs begin with callers.
         keeps_outermost: false,
         has_lbr_call_stacks: recording
             .events
@@ -74,7 +74,8 @@ pub(crate) trait WeighSamples: Sync {
     fn weight(&self, sample: &Sample<'_>) -> u64;
 }
 
-/// Folds samples with the weights of a [`WeighSamples`], if given, instead of their periods.
+/// Folds samples with the weights of a [`WeighSamples`], if given, instead of their periods. The [`World`], the processes and
+/// mappings at a time, is only passed on.
 struct WeightedFold<'f, F> {
     inner: F,
     weight: Option<&'f dyn WeighSamples>,

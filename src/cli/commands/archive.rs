@@ -70,12 +70,13 @@ fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<ExitSt
     let file = given.map_or(DEFAULT, String::as_str);
     let input_name = InputName {
         given: given.map(PathBuf::from),
+        // Without a name, stdin is not read even if it is a pipe. The name `-` still means stdin.
         may_be_stdin: false,
         force: flag(matches, "force") == Some(true),
         // For the advice to record first, if there is no perf.data.
         recorder: "record",
     };
-    // If the recording is a pipe, `complete` reads it to its end.
+    // If the recording is a pipe (`-` or a FIFO), `complete` reads it to its end.
     let input = OpenedInput::of(input_name, context)?.complete(context)?;
     let data = input.parse(context)?;
     let Objects {

@@ -13,7 +13,7 @@ pub(crate) const WORKLOAD: Workload = Workload {
     body,
 };
 
-/// Number of additions in a turn.
+/// Number of steps of the loop in a turn; each adds 1 to a counter.
 const ADDITIONS: u32 = 1000;
 
 /// The pipe ends of a process: the turn is passed from one process to the other as a byte.
@@ -38,6 +38,7 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
     let rounds = arguments.number("<rounds>", 100, &(1..=u32::MAX))?;
     arguments.end()?;
     let failure = "cannot create a pipe";
+    // Two pipes, one for each direction. What is written to the end `to_second` is read from the end `from_first`.
     let (from_first, to_second) = pipe().map_err(failed(failure))?;
     let (from_second, to_first) = pipe().map_err(failed(failure))?;
     let mut first = PipeEnds {

@@ -24,6 +24,7 @@ fn files_colors_and_options_without_effect_show_the_same_code() {
     );
     assert_eq!(run(&["-q", "-s", "burn_deep"]).stderr, "");
 
+    // Object `stacks` is the recorded program; a file is written for each of its functions with samples.
     let written = run(&["-o", "listings", "-d", "stacks"]);
     assert_eq!(
         (written.status, written.stdout.as_str()),
@@ -113,7 +114,7 @@ fn invalid_and_unsupported_options_are_refused() {
 }
 
 /// Hot functions are those above `--percent-limit`; `--hot` is not used. With `--percent-limit`, objects that cannot contain such
-/// a function are not read. The listings of the hot functions must be the same as without the option.
+/// a function are not read. The listings of the hot functions must be the same as without a limit (0).
 #[test]
 fn hot_functions_are_selected_by_total_percentage() {
     let test = "commands::annotate::options::hot_functions_are_selected_by_total_percentage";
@@ -135,6 +136,7 @@ fn hot_functions_are_selected_by_total_percentage() {
         outcome.stdout
     };
     let (all, hot) = (run("0"), run("5"));
+    // More than 10 lines: a listing, and not only its title.
     assert!(hot.lines().count() > 10 && hot.len() < all.len(), "{hot}");
     assert!(all.starts_with(&hot), "{hot}");
     assert_eq!(run("100"), "");

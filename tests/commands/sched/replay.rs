@@ -93,6 +93,7 @@ fn recorded_loads_are_repeated() -> std::io::Result<()> {
 fn an_endless_replay_is_printed_as_it_goes() -> std::io::Result<()> {
     let scratch = Scratch::new();
     let mut file = SchedFile::new();
+    // Two tasks that run for 0.2 ms in all: a repetition is short.
     waits(&mut file);
     let path = scratch.write("perf.data", file.finish())?;
     let mut child = Command::new(env!("CARGO_BIN_EXE_rperf"))

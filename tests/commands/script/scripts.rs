@@ -1,4 +1,4 @@
-//! `script -s`: scripts in Python, mostly on recordings of the repository.
+//! `script -s` and `-g`: scripts, mostly in Python, on recordings of the repository. `own` is rperf, or the test's own script.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -137,6 +137,7 @@ fn scripts_end_with_their_own_status() {
     if !has_python() {
         return skip("scripts_end_with_their_own_status", "there is no Python");
     }
+    // Besides its own status: 255 if it cannot be loaded; 134, as after abort(3) in perf, if one of its functions fails.
     for (script, status, stdout, stderr) in [
         ("import sys; print('x'); sys.exit(3)", 3, "x\n", ""),
         ("def trace_begin(): raise SystemExit", 0, "", ""),
@@ -553,6 +554,7 @@ fn wait_until_interrupts_are_blocked(pid: u32) {
     }
 }
 
+/// rperf blocks and ignores SIGINT: in a pipeline, Ctrl-C also reaches the recorder, which then ends the stream.
 #[test]
 fn an_interrupt_before_a_stream_begins_does_not_stop_the_script() {
     let test =

@@ -146,8 +146,8 @@ proptest! {
         for lane in whole.tasks.iter().filter(|lane| lane.tid > 0) {
             let sums = expected.get(&lane.tid.cast_unsigned()).copied().unwrap_or_default();
             prop_assert_eq!(lane.nanos, sums, "task {}", lane.tid);
-            // The pieces have the same sums. Their number is bounded: the grid has at most `2 * cells` cells, and at most two
-            // pieces begin in each.
+            // The pieces (single states, or short ones merged) have the same sums. Their number is bounded: the chart's time
+            // is divided into at most `2 * cells` cells, and at most two pieces begin in each. The 1 is slack.
             let mut pieces = [0; TASK_STATES];
             for piece in lane.states.pieces() {
                 for (sum, nanos) in pieces.iter_mut().zip(piece.sums().nanos) {
@@ -159,7 +159,7 @@ proptest! {
             busy += lane.run_time();
         }
         prop_assert_eq!(whole.cpus.values().map(|cpu| cpu.busy).sum::<u64>(), busy);
-        // The run times before and after an event add up to the whole.
+        // The run times before and after an event, which is at 1 to 4 fifths of the list, add up to the whole.
         let middle = events[events.len() * fifths / 5].time();
         let parts = [(0, middle), (middle, u64::MAX)].map(|(first, last)| {
             let range = ChartRange { first, last };

@@ -48,6 +48,7 @@ pub(crate) fn note(note: &SearchNote) -> Vec<String> {
         SearchNote::Indirect { name, variants } => {
             let which = match variants.as_slice() {
                 [] => String::new(),
+                // The note has only some of the implementations, hence the ellipsis.
                 variants => format!(" ({}, …)", variants.join(", ")),
             };
             format!(

@@ -19,7 +19,8 @@ pub(super) fn keys(files: &[Option<&Histogram>]) -> Vec<&'static Key> {
     keys.filter(|key| **key != FUNCTION_NAME).collect()
 }
 
-/// The rows of all files, in order of their first appearance.
+/// The rows of all files, in order of their first appearance. Rows with the same names are one row, also those of one file, for
+/// example those of a function at several addresses: their periods are added. A file is `None` if it does not have the event.
 pub(super) fn pair_rows(files: &[Option<&Histogram>]) -> Vec<ComparedRow> {
     let mut rows: Vec<ComparedRow> = Vec::new();
     let mut indices: FxHashMap<RowNames, usize> = FxHashMap::default();
@@ -54,7 +55,7 @@ pub(super) fn pair_rows(files: &[Option<&Histogram>]) -> Vec<ComparedRow> {
     rows
 }
 
-/// A row without periods.
+/// A row without periods; `files` is the number of files.
 fn unpaired(row: &HistogramRow, keys: &[&Key], files: usize) -> ComparedRow {
     ComparedRow {
         cells: cells(row, keys).to_vec(),

@@ -128,6 +128,7 @@ fn listed_point<'w, 'u>(
         let Some(name) = die.name().filter(is_wanted) else {
             return;
         };
+        // Where the value is, not a place in code. An external variable needs no location.
         let place = locate(die, access_point).ok().filter(|_| !is_external);
         let unreadable = (place.as_ref()).and_then(|place| unreadable_at(object, place));
         let is_available = is_external || (is_meant && place.is_some() && unreadable.is_none());
@@ -181,6 +182,7 @@ fn marker_points(
                 offset: probe.file_offset - function.offset,
                 function: function.name,
             },
+            // Without a symbol, the marker stands for the function: `%` and its name.
             None => ShownPlace {
                 function: probe.symbol,
                 offset: 0,

@@ -140,7 +140,7 @@ fn script_text(
     })
 }
 
-/// Returns the file of `-i`.
+/// Returns the path of `-i`.
 ///
 /// # Errors
 ///
@@ -195,6 +195,7 @@ fn write<T>(
     let written = folder.write_atomic(name, 0o600, |out: &mut BufWriter<File>| {
         convert(out).map_err(|error| {
             failure = Some(error);
+            // Only makes `write_atomic` fail; `failure` is reported instead.
             io::Error::other("the conversion failed")
         })
     });
@@ -206,6 +207,7 @@ fn write<T>(
 
 /// Adds files with symbols to the build-id cache, where 'report' finds them.
 fn keep_symbols(files: &[SymbolFile], context: &Context) {
+    // Without files there is nothing to keep; with `NO_CACHE` (/dev/null) as its directory, the cache is off.
     let root = context.buildid_dir().filter(|_| !files.is_empty());
     let Some(root) = root.filter(|root| root != Path::new(NO_CACHE)) else {
         return;
