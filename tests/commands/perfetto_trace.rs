@@ -14,7 +14,7 @@ pub(super) const PACKET: u64 = 1;
 pub(super) struct Trace {
     /// Names of processes by id.
     pub(super) processes: BTreeMap<u64, String>,
-    /// Last names of threads by id.
+    /// The name that each thread had last, by thread id.
     pub(super) threads: BTreeMap<u64, String>,
     /// Numbers of samples by stack, without names of threads.
     pub(super) stacks: Folded,
@@ -58,6 +58,9 @@ impl Sequence {
 ///
 /// Fields of a packet: `process_tree` is 2, `trusted_packet_sequence_id` 10, `interned_data` 12, `trace_packet_defaults` 59 and
 /// `perf_sample` 66. Fields of a sample: `callstack_iid` is 4 and `timebase_count` 6.
+///
+/// Fields of a `process_tree`: processes are 1 (in each, pid 1 and command line 3), threads 2 (thread id 1 and name 2). In
+/// `trace_packet_defaults`, `perf_sample_defaults` is 12, of which the timebase is 1; its name is 10.
 pub(super) fn decode(bytes: &[u8]) -> Trace {
     let mut trace = Trace::default();
     let mut sequences: BTreeMap<u64, Sequence> = BTreeMap::new();
@@ -74,7 +77,7 @@ pub(super) fn decode(bytes: &[u8]) -> Trace {
         }
         let sequence = sequences.entry(number(packet, 10)).or_default();
         for defaults in messages(packet, 59) {
-            // The name of the timebase in `perf_sample_defaults`.
+            // The name of the timebase is that of the event.
             let timebase = messages(messages(defaults, 12)[0], 1)[0];
             sequence.event = text(timebase, 10);
         }

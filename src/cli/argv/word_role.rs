@@ -52,8 +52,8 @@ impl<'a> WordRole<'a> {
                     continue;
                 }
             };
-            // The option took the last word as its value. Errors in earlier words are ignored here, and reported when the
-            // command runs.
+            // The option, the last one of `out`, took the last word as its value. Errors in earlier words are ignored here, and
+            // reported when the command runs.
             if parsed.is_ok() && pass.next > last {
                 let (arg, _) = pass.out.last()?;
                 return Some(Self::Value { arg, start: 0 });
@@ -75,6 +75,7 @@ fn option<'a>(command: &'a Command, long: &[u8]) -> Option<WordRole<'a>> {
     };
     let name = String::from_utf8_lossy(long.get(..equals)?);
     let arg = resolve(command, &name).ok()?.arg;
+    // `NotYet`: a perf option that rperf does not support yet; no value of it is completed.
     let takes_value = !matches!(
         OptionShape::of(arg),
         OptionShape::Switch | OptionShape::Counter | OptionShape::NotYet

@@ -160,6 +160,7 @@ impl PmuEvent {
             None => return Ok(false),
             Some(CommonTerm::Stored) => {}
             Some(CommonTerm::Name(name)) => self.name = Some(name),
+            // `number` is not the function here, but the number of the `config` word: 3 for `config3`.
             Some(CommonTerm::Config(number, value)) => {
                 if let Some(config) = config_word(&mut self.attr, number) {
                     *config = value;
@@ -170,7 +171,7 @@ impl PmuEvent {
     }
 
     /// Applies `definition`: the terms, in sysfs or a vendor table, of the event that the term `event` names. A period in the
-    /// definition is only a default: one that the user gives is used instead.
+    /// definition is only a default: one that the user gives, which is kept in `settings`, replaces it later.
     fn apply_definition(
         &mut self,
         definition: &str,

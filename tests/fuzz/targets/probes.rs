@@ -64,6 +64,7 @@ fn run_queries(object: &ProbeObject<'_>, parts: &Parts<'_>) {
     } else {
         &text
     };
+    // As for the image of the running kernel itself: targets are relative to `_text` if the object has that symbol.
     let (module, is_running) = (None, true);
     for line in definitions.lines().take(MAX_DEFINITIONS) {
         if let Ok(range) = LineRange::parse(line) {

@@ -75,6 +75,7 @@ impl DumpConverter for JitDumpFiles<'_> {
                 "{name}: the last record is incomplete; the functions before it are used"
             ));
         }
+        // Values of a CPU counter, not times of `CLOCK_MONOTONIC`.
         if dump.has_counter_times {
             self.unrelated_clock(path);
             return None;
@@ -92,6 +93,7 @@ impl DumpConverter for JitDumpFiles<'_> {
         }
     }
 
+    /// Warns of a dump whose clock can't be related to the recording's.
     fn unrelated_clock(&mut self, path: &Path) {
         self.context.warn(format_args!(
             "{}: its times come from another clock than the recording's; its functions are missing",

@@ -41,7 +41,7 @@ pub(super) struct InjectPlan<'c> {
 enum BuildIdForm {
     /// Into separate build-id records.
     Records(InjectedObjects),
-    /// Into the mappings of objects that samples hit; the host's mappings of other objects are dropped.
+    /// Into the mappings of objects that samples hit; the host's mappings of other objects are dropped, those of guests kept.
     UsedMappings,
     /// Into the mappings of all objects.
     Mappings,
@@ -107,7 +107,7 @@ impl<'c> InjectPlan<'c> {
     }
 
     /// Returns the transforms of a recording, and changes `events` to those of the copy. `data` is the complete recording; `None`
-    /// for a stream.
+    /// for a stream that is copied while it is read.
     pub(super) fn pipeline(
         &self,
         metadata: Metadata<'_>,
@@ -214,7 +214,7 @@ impl<'c> InjectPlan<'c> {
         let objects = match form {
             BuildIdForm::Records(objects) => objects,
             BuildIdForm::UsedMappings | BuildIdForm::Mappings => {
-                // `None` keeps the mappings of all objects.
+                // `None` keeps the mappings of all objects. For `UsedMappings`, `data` is given, see `needs_whole_input`.
                 let used = match data.filter(|_| form == BuildIdForm::UsedMappings) {
                     Some(data) => Some(used_objects(&Replay::open(data)?, threads())),
                     None => None,

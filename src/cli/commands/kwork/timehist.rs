@@ -64,7 +64,7 @@ pub(in crate::cli::commands) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    // `Runtime`: irq is accepted as the only class, unlike for delays.
+    // Not `Delay`, although delays are printed, too: it would refuse irq as the only class, since interrupts have no delays.
     let requested = checked_classes(matches, KworkColumns::Runtime)?;
     let symbols = SymbolSources::for_recording(matches, context)?;
     let input = Input::open(matches, context)?;
@@ -134,7 +134,7 @@ struct PrintedRows<'a> {
 }
 
 impl KworkSink for PrintedRows<'_> {
-    /// Writes the row of a run. The number of `work` is not printed.
+    /// Writes the row of a run: here, each span is a run, with its delay if known. The number of `work` is not printed.
     fn span(&mut self, _: usize, work: &Kwork, span: KworkSpan) -> FoldControl {
         self.line.clear();
         self.result =

@@ -62,8 +62,9 @@ pub(in crate::cli::commands) fn run(
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let analysis = Analysis::open_for_rows(&input, &data, jobs(matches, context)?, context)?;
+    // The dump is that of `-D`, if given.
     let recording = check_and_dump(&analysis, matches)?;
-    // The number of the machine's CPUs, not a list of CPUs as below.
+    // The number of the machine's CPUs, not a list of CPUs as below. 0 if unknown: a row of a higher CPU increases it.
     let cpus = data.features().nr_cpus();
     columns.cpu_count = cpus.map_or(0, |cpus| cpus.available.min(MAX_CPUS));
     context.paginate("sched")?;

@@ -15,7 +15,7 @@ use crate::cli::options::flag;
 use crate::cli::record_dump::{self, DumpedRecord};
 use crate::cli::shared::analysis::Analysis;
 
-/// Whether a dump is requested, in the order of delivery or of the file.
+/// Whether a dump is requested: in the order of delivery, or in that of the file.
 pub(super) fn is_wanted(matches: &ArgMatches) -> bool {
     record_dump::is_wanted(matches) || is_unsorted(matches)
 }
@@ -48,6 +48,7 @@ pub(super) fn print(
     let events = replay.data().events();
     // The counts of a recording of `stat record`: none of its events is sampled.
     let mut counts = are_counted(events).then(CountTable::default);
+    // The World: the processes and mappings at a time.
     let world = replay.world();
     let out = &mut context.stdout();
     dump.write_start(out)?;
@@ -71,7 +72,7 @@ pub(super) fn print(
                 }
             }
         }
-        // Fills in times, which may depend on earlier records.
+        // The block's text has gaps, such as times, which may depend on earlier records: `join` fills them.
         out.write_all(join.join(&block))
     })?;
     Ok(())

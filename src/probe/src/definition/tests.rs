@@ -52,6 +52,7 @@ fn points_are_parsed() {
             is_return: false
         }
     );
+    // SDT probes. The marker of `with_marker` is another thing: the `^` below an error.
     let marker = |provider: Option<&str>| Point::Marker {
         provider: provider.map(str::to_owned),
         name: "tick".to_owned(),
@@ -75,13 +76,13 @@ impl Point {
     }
 }
 
-/// The names of the group and of the event precede the probe point.
+/// The names of the group and of the event precede the probe point, as a whole: not only its place in the function.
 #[test]
 fn names_precede_the_place() {
     let definition = parse("grp:ev=f@a.c:3 x").unwrap();
     assert_eq!(definition.group.as_deref(), Some("grp"));
     assert_eq!(definition.event.as_deref(), Some("ev"));
-    // A point is displayed as in perf's output, with the line before the file, which parses as the same point.
+    // A point is displayed as in perf's output: the line is before the file. That text, too, parses as the same point.
     assert_eq!(definition.point.to_string(), "f:3@a.c");
     assert_eq!(parse("ev=f").unwrap().group, None);
 }

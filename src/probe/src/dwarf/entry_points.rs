@@ -37,7 +37,7 @@ struct Declaration {
 /// An iterator over the entry points of a unit whose declaration or call is in a wanted file, in the order of their DIEs.
 pub(crate) struct EntryPoints<'p, 'w, 'u> {
     compile_unit: &'w CompileUnit<'u>,
-    /// `None` if the unit is damaged.
+    /// The DIEs of functions and instances: in this type, an entry is a DIE, not an entry point. `None` if the unit is damaged.
     entries: Option<DieScanner<'u, 'u>>,
     is_wanted_file: &'p dyn Fn(u64) -> bool,
     is_wanted_path: &'p dyn Fn(&str) -> bool,
@@ -115,7 +115,7 @@ impl<'p, 'w, 'u> EntryPoints<'p, 'w, 'u> {
         let line = entry
             .declared_line
             .and_then(|line| u32::try_from(line).ok());
-        // The scanner reads only the attributes of the DIE itself. What it lacks is that of its origin.
+        // The scanner reads only the attributes of the DIE itself. Those that the DIE lacks are taken from its origin.
         let declaration = match (entry.declared_file, line, entry.origin) {
             (Some(file), Some(line), _) => Declaration {
                 is_wanted: (self.is_wanted_file)(file),

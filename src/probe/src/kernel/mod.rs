@@ -115,6 +115,7 @@ impl Kernel<'_> {
                     size,
                 });
             }
+            // An address of 0 is hidden: then aliases cannot be told from other functions.
             let is_alias =
                 |probe: &Probe| address != 0 && probe.file_offset == address.wrapping_add(offset);
             // Aliases have one address, which is probed once.

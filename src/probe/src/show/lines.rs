@@ -12,8 +12,8 @@ use crate::search::{SearchOptions, SourceText, UnitQuery, is_path_end, is_wanted
 /// Lines shown after the end of a function.
 const LINES_AFTER_END: u32 = 3;
 
-/// Lines to show: `FUNC[@SRC][:FIRST[-LAST|+COUNT]]`, `SRC[:FIRST[-LAST|+COUNT]]`. A name with a `.` or `/` but without `::` is a SRC,
-/// unless it is that of a C++ operator.
+/// Lines to show: `FUNC[@SRC][:FIRST[-LAST|+COUNT]]`, `SRC[:FIRST[-LAST|+COUNT]]`. A name with a `.` or `/` but without `::` is a
+/// SRC, unless it is that of a C++ operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineRange {
     function: Option<String>,
@@ -152,6 +152,7 @@ pub fn lines(
             (Some(matched), Some(other)) if matched.file == other.file => {
                 matched.probed.extend(other.probed);
             }
+            // Here, `first` is the range in the first unit that has it, not a line.
             (None, first) => matched = first,
             _ => {}
         }
@@ -219,6 +220,7 @@ fn in_unit(compile_unit: &CompileUnit<'_>, range: &LineRange) -> Option<MatchedR
     let file = function.declared_file()?;
     let base = function.declared_line()?;
     let instances = instances(compile_unit, &function);
+    // A line before the declaration, such as that of a function inlined here, has no number relative to it.
     let is_inside = |line, address| {
         let covers = |instance: &Die<'_, '_>| instance.covers(address);
         line >= base && instances.iter().any(covers)

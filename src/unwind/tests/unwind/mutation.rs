@@ -41,7 +41,7 @@ proptest! {
         apply(&mut sampled.stack, &stack_damage);
         sampled.stack.truncate(stack_size.index(sampled.stack.len() + 1));
         if let Ok(object) = FrameInfo::parse(FileBytes::from(program.file), None) {
-            // Damaged tables may describe endless stacks: any limit must end them.
+            // Damaged tables may describe endless stacks: any limit must end them, here an arbitrary one.
             let limit = 300;
             let (frames, _) = unwind(object.arch(), &Loaded::new(Ok(&object)), &sampled, limit);
             prop_assert!(frames.len() <= limit);

@@ -47,8 +47,8 @@ fn line(
     }
 }
 
-/// Four instructions of `leaf`, one of them inlined from `twist`. The bytes are not those of the texts: nine bytes are more than
-/// an output line shows.
+/// Four instructions of `leaf`, one of them inlined from `twist`. The bytes are not those of the texts: the nine bytes
+/// of the second instruction are more than one output line shows.
 fn listing() -> Listing<'static> {
     let jump = InstructionLine {
         flow: InsnFlow::Jump,
@@ -235,7 +235,8 @@ fn events_are_side_by_side() {
 #[test]
 fn large_shares_are_red() {
     let options = AnnotateOptions {
-        // With colours: plain is only the start of their escape sequences, ESC and `[` without a mark.
+        // With colours, of any `Csi`: the start of their escape sequences. The plain one is ESC and `[`, without the mark by
+        // which a filter recognises rperf's own sequences.
         colors: Some(Csi::PLAIN),
         ..AnnotateOptions::default()
     };
