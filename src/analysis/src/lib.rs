@@ -9,8 +9,8 @@
 //!
 //! Such an analysis implements [`Observer`], and keeps its state in parts such as [`Spans`]. [`ObserverPass::run`] feeds it
 //! from a recording, [`LiveFeed::deliver`] from live ring buffers; a round is one pass over all of them. Counts that do not
-//! depend on the order of samples ([`Completeness`], [`ValueFold`]) are folds over a recording. The results are plain structs:
-//! this crate does not print or open files.
+//! depend on the order of samples ([`Completeness`], [`ValueFold`]) are folds over a recording ([`rperf_replay::Fold`]: in
+//! parallel, in any order). The results are plain structs: this crate does not print or open files.
 
 mod block;
 mod completeness;

@@ -52,6 +52,7 @@ mod tests {
 
     #[test]
     fn every_symbol_has_its_name() {
+        // Names in perf maps are plain, so they bypass the cache: only the index `after` the table, which has no name, uses it.
         let map: String = (0..40).map(|n| format!("{n:x}0 10 name_{n}\n")).collect();
         let table = perf_map::parse(map.as_bytes()).table;
         let names = DisplayedNames::default();

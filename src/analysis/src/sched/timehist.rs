@@ -228,7 +228,8 @@ impl<R: TimeRows> TimeHistory<R> {
         }
     }
 
-    /// Notes the priority of a task other than the idle task, if tasks are selected by priority.
+    /// Notes the priority of a task other than the idle task, if tasks are selected by priority. If the task is new, it is added
+    /// without a process id.
     fn learn_priority(&mut self, tid: i32, priority: i32) {
         if tid != 0 && self.options.priorities.is_some() {
             let task = self.tasks.find_or_add(super::UNKNOWN_PID, tid);
@@ -421,7 +422,7 @@ impl TimeHistoryOptions {
         let from = if from > 0 { from.max(self.start) } else { 0 };
         match self.end {
             0 => Some((from, to)),
-            // As perf: an unknown start may be after the end.
+            // As in perf, a stretch with an unknown start is outside: the start may be after the end.
             end if from == 0 || from > end => None,
             end => Some((from, to.min(end))),
         }
@@ -470,6 +471,7 @@ fn switched_out_event<'r>(
 /// The detail of each event is its stack as text.
 impl<R: TimeRows> Observer<String> for TimeHistory<R> {
     fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, stack: String) {
+        // Notes the event's time, and is false for a damaged record, which has an impossible CPU number.
         if !self.losses.usable_event(at) {
             return;
         }

@@ -13,7 +13,8 @@ use crate::recording::{Recording, with_replay};
 /// States of a task that is switched out: asleep, runnable, preempted.
 const STATES: [u64; 3] = [1, 0, 0x100];
 
-/// Time, CPU, the task that is switched out or wakes another, the index of its state or `None` for a wakeup, the other task.
+/// Time, CPU, the task that is switched out or wakes another, the index of its state in `STATES` (so `Some(0)` is asleep) or
+/// `None` for a wakeup, the other task: the next or the woken one. Task 0 is the idle task.
 type Event = (u64, u32, u32, Option<usize>, u32);
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
@@ -52,7 +53,8 @@ fn plan(events: &[Event]) -> ReplayPlan {
     })
 }
 
-/// Takes one step of the last ready task at a time, until all tasks are finished or blocked. Returns the number of steps left.
+/// Takes one step at a time, always of the ready task with the highest index in the plan, until all tasks are finished or
+/// blocked. Returns the number of steps left.
 fn left_over(plan: &ReplayPlan) -> usize {
     let mut next = vec![0; plan.tasks.len()];
     let mut woken = vec![false; plan.wakeups as usize];
@@ -160,6 +162,7 @@ fn a_wakeup_by_a_task_is_awaited_and_others_become_sleeps() {
         (150, 0, 1, None, 2),
         (180, 0, 1, Some(0), 2),
         (200, 0, 2, Some(0), 0),
+        // By the idle task, so in an interrupt: no step of a task, and the woken one gets a sleep of the recorded time.
         (260, 0, 0, None, 1),
         (261, 0, 0, Some(0), 1),
         (300, 0, 1, Some(0), 0),

@@ -70,7 +70,7 @@ pub struct TaskWaits {
 /// Counts of data that did not fit into the maps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RunQueueLosses {
-    /// Failed attempts to observe a task.
+    /// Failed attempts to add the state of a task. Later events of the task repeat the attempt, so it may be counted several times.
     pub tasks: u64,
     /// Waits of tasks for whose sums there was no room.
     pub waits: u64,
@@ -169,8 +169,11 @@ fn shapes(rows: u32) -> [NamedShape; 5] {
     let shape = NamedShape::new;
     let size = row::SIZE as u32;
     [
+        // `programs::STATES`.
         shape("tasks", Hash, [4, state::SIZE, tasks::MAX_TASKS]),
+        // The counters of `RunQueueLosses`.
         shape("losses", PerCpuArray, [4, 8, 2]),
+        // `programs::ROWS`.
         shape("waits", Hash, [16, size, rows]),
         shape("template", Array, [4, size, 1]),
         shape("ended tasks", Hash, [16, 4, rows]),

@@ -37,6 +37,7 @@ pub(super) fn finish(gathered: GatheredProfile<'_, '_>) -> Profile {
 /// A profile being created.
 struct Tables<'r, 'w> {
     resolver: &'r Resolver<'w>,
+    /// The names of threads and the DSOs.
     world: &'w World,
     /// Indices in [`Profile::objects`].
     objects: FxHashMap<DsoId, u32>,
@@ -75,6 +76,7 @@ impl Tables<'_, '_> {
             .functions
             .entry((object, kind, name))
             .or_insert_with_key(|(object, kind, name)| {
+                // The symbol of an inlined function has the range of the enclosing function.
                 let symbol = key
                     .symbol
                     .filter(|symbol| !self.resolver.is_inlined(*symbol));
@@ -104,8 +106,8 @@ impl Tables<'_, '_> {
         })
     }
 
-    /// Adds processes, threads and tracks, sorted by process id, thread id, name of the thread, and event. The samples of a track
-    /// are sorted by time.
+    /// Adds processes, threads and tracks, sorted by process id, thread id, name of the thread, and event. `rows` has the samples
+    /// of each track, which are sorted by time here.
     fn add_tracks(&mut self, rows: Vec<(TrackKey, Vec<ProfileSample>)>) {
         let tracks = rows.into_iter().map(|(key, mut samples)| {
             // Stable: samples with equal times stay in file order.
@@ -122,6 +124,7 @@ impl Tables<'_, '_> {
         for (thread, event, samples) in tracks {
             let processes = &mut self.profile.processes;
             if processes.last().map(|process| process.pid) != Some(thread.pid) {
+                // The last name of the process in the whole recording.
                 let name = self.world.comm_last(thread.pid, Order::MAX);
                 processes.push(Process {
                     pid: thread.pid,
@@ -143,6 +146,7 @@ impl Tables<'_, '_> {
 
 fn kind(level: Level, dso: Option<&Dso>) -> CodeKind {
     match (level, dso.map(|dso| dso.kind)) {
+        // Unknown code, even if its address is one of a kernel.
         (_, None) => CodeKind::User,
         (Level::Kernel | Level::GuestKernel, _) => CodeKind::Kernel,
         (_, Some(DsoKind::PerfMap(_))) => CodeKind::Jit,

@@ -72,7 +72,7 @@ impl<'u> LineTable<'u> {
     }
 
     /// Returns the row for `address`: of the rows with the highest address not above `address`, the first that starts a
-    /// statement and does not end a sequence. `None` if there is none, even if a row below this address would do.
+    /// statement and does not end a sequence. `None` if none of them does: rows at lower addresses are not considered.
     pub(crate) fn at(&self, address: u64) -> Option<LineRow> {
         let rows = self.rows();
         let after = rows.partition_point(|row| row.address <= address);

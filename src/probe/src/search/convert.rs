@@ -28,7 +28,7 @@ pub(super) fn field<'w, 'u>(
         Err(cause) => in_other_unit(context, variable, name, cause)?,
     };
     if context.is_return && !matches!(location.base, ValueBase::Address(_)) {
-        // Values are fetched after the function has returned.
+        // Values are fetched after the function has returned. Only variables at fixed addresses can still be read.
         return Err(not_at_return(name));
     }
     let reads = location.reads.iter().map(|offset| Dereference {
@@ -56,8 +56,8 @@ pub(super) fn not_at_return(name: &str) -> Error {
     ))
 }
 
-/// Returns the location of an external variable defined in another unit: the address of its symbol. If there is no symbol, the
-/// error has `cause`.
+/// Returns the location of a variable for which [`locate`] failed with `cause`, if it is an external variable defined in another
+/// unit: the address of its symbol. If it is not external or has no symbol, the error has `cause`.
 fn in_other_unit(
     context: &ProbeContext<'_, '_, '_>,
     variable: &Die<'_, '_>,
@@ -121,6 +121,7 @@ fn base(
         ValueBase::Address(address) => address,
     };
     // `@` already reads the memory: this is the first dereference.
+    // `reads` is not empty: a variable's own address, as a value, is refused by `locate`.
     let first = match reads.is_empty() {
         true => 0,
         false => reads.remove(0).offset,
@@ -131,6 +132,7 @@ fn base(
             .kernel_memory(address)
             .ok_or_else(|| unsupported(format!("no symbol of the kernel is at {name}")));
     }
+    // The kernel computes the address from where the probed code is mapped.
     let offset = object.memory_offset(address, context.address);
     let offset = offset.ok_or_else(|| {
         unsupported(format!(

@@ -62,7 +62,7 @@ impl NameCache {
     }
 }
 
-/// Returns the slot of an offset. Strings are only a few bytes apart, so higher bits are mixed in.
+/// Returns the slot of an offset. The multiplication spreads strings that are only a few bytes apart over all slots.
 fn hash(at: usize) -> usize {
     (at.wrapping_mul(0x9e37_79b9) >> 13) % SLOTS
 }
