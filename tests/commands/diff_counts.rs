@@ -1,4 +1,4 @@
-//! `rperf diff` of files of `stat record`.
+//! `rperf diff` of files of `stat record`. Intervals are those of time (`stat -I`), unless they are confidence intervals.
 
 use std::fs;
 
@@ -45,6 +45,7 @@ fn reported_faults(scratch: &Scratch, file: &str) -> u64 {
     count.expect("a count").parse().expect("a number")
 }
 
+/// The interval is the confidence interval of the difference, in JSON `margin`.
 #[test]
 fn single_counts_are_compared_without_an_interval() {
     let scratch = Scratch::new();
@@ -131,6 +132,7 @@ fn groups_of_counts_have_confidence_intervals() {
         text.starts_with("# Mean counts of 3 and 3 runs; 95% confidence"),
         "{text}"
     );
+    // The `*` marks a significant difference.
     let row = text
         .lines()
         .find(|line| line.contains("faults:u"))
@@ -189,7 +191,8 @@ fn intervals_are_compared_by_rates() {
         .as_array()
         .expect("rates");
     assert!(values.len() > 3, "{json}");
-    // A program on one CPU runs at most 1000 ms per second.
+    // A program on one CPU runs at most 1000 ms per second; 100 more for inexact times of the intervals. A mean in
+    // seconds would be at most 1.
     let mean = json["counts"][0]["baseline"]["mean"]
         .as_f64()
         .expect("a mean");

@@ -121,6 +121,7 @@ pub(crate) fn hot_streams(
     threads: NonZeroUsize,
 ) -> HotStreams {
     let (merged, keys) = (event.merged, options.keys());
+    // One table for which samples share a row, one for the order of rows.
     let views = [KeyView::Identity, KeyView::Rank];
     let [identity, rank] = RankTable::new(&[merged], &keys, names, views, threads);
     let only_event = 0;
@@ -139,7 +140,9 @@ pub(crate) fn hot_streams(
     // By entry, its heaviest streams and the total of all its streams.
     let mut by_entry: Vec<Option<(Vec<Stream>, u64)>> = streams.into_iter().map(Some).collect();
     // The order of rows decides which of equally heavy streams are kept.
-    let direction = None; // The rows that callers have with `options.children` are ordered like other rows.
+    // The direction of the graphs would decide whether callers come before or after their callees, if callers have rows
+    // (`options.children`). `None`: their rows are ordered like others.
+    let direction = None;
     let rows = RowLines::new(vec![entries.list()], &identity).ordered(&rank, options, direction);
     let mut hot = HotStreams::default();
     for row in rows.iter() {

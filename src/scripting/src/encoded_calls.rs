@@ -31,7 +31,7 @@ struct CallGroup {
     columns: Vec<Column>,
 }
 
-/// Calls of functions, encoded.
+/// Calls of functions, encoded. A function that is called for an event has the event's number.
 #[derive(Debug, Default)]
 pub(crate) struct EncodedCalls {
     /// The general calls, and the texts of all calls.
@@ -101,7 +101,7 @@ impl EncodedCalls {
             group.columns.resize_with(column_count, Column::default);
         }
         self.used += 1;
-        // A kernel has fewer tracepoints than `u16::MAX`.
+        // Only functions of events have groups, one each. A kernel has fewer tracepoints than `u16::MAX`.
         let group_number = u16::try_from(self.used).unwrap_or(u16::MAX);
         if self.group_of_function.len() <= number {
             self.group_of_function.resize(number + 1, 0);
@@ -120,8 +120,8 @@ impl EncodedCalls {
         let to = &mut self.message;
         to.clear();
         to.dict();
-        // Values refer to the texts by position. The keys of this dict are plain texts, which have no position: others would
-        // shift those of the texts.
+        // Values refer to a text by its position in `texts`, counted over all texts of this message that are not plain. So the
+        // keys of this dict must be plain: they are not counted.
         to.plain_text(b"texts");
         to.list(self.writer.text_count());
         to.append_texts(&self.writer);

@@ -1,4 +1,4 @@
-//! Finds the part of an attr that the kernel refuses.
+//! Finds the part of an attr that the kernel refuses: a field, a flag, or a bit of a bit mask.
 //!
 //! The kernel usually reports only "invalid argument". So the event is opened for a [`trial_task`], disabled, without one
 //! part at a time, until that succeeds.

@@ -4,7 +4,7 @@ use rperf_wire::Regs;
 
 use crate::Arch;
 
-/// Number of tracked registers: 64-bit Arm has the most.
+/// Number of tracked registers: 64-bit Arm has the most. The last, 32, is its program counter, which samples do not set here.
 const COUNT: usize = 33;
 
 /// The registers of one frame by DWARF number; some may be unknown.

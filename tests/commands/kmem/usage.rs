@@ -31,7 +31,7 @@ fn rows(report: &Value, keys: &[&str]) -> Vec<Value> {
 const WITHOUT_BURST: bool = false;
 const WITH_BURST: bool = true;
 
-/// Returns a recording of `seconds` with cgroups.
+/// Returns a recording of `seconds` with cgroups, and two processes: `leaker` (70) and `worker` (71).
 ///
 /// Each 100 ms `leaking_driver` keeps 64 bytes in a container, and `busy_path` uses 128 bytes for 5 ms outside of it. Within the
 /// first second `leaking_pages` keeps ten blocks of two pages, in a cgroup below that of the container, and the slab allocator
@@ -94,6 +94,8 @@ fn folder(files: &[(&str, Vec<u8>)]) -> Scratch {
     scratch
 }
 
+// The columns of the expected rows of text: bytes, their share (`-` if not counted), allocations, live bytes, live allocations,
+// peak bytes, median lifetime in us (`-` if none was freed), kind of memory, stack.
 #[test]
 fn slab_pages_are_not_counted_twice() {
     let scratch = folder(&[("perf.data", planted(10, WITHOUT_BURST))]);
@@ -261,6 +263,7 @@ fn unknown_keys_and_keys_without_recorded_cgroups_are_refused() {
     );
 }
 
+// Rows are sorted by the absolute difference, so a row that shrank can come first.
 #[test]
 fn recordings_of_different_length_are_compared_by_rates() {
     let scratch = folder(&[
@@ -456,6 +459,7 @@ impl Recomputed {
         *allocations += 1;
         *allocated += allocation.bytes;
         *live += allocation.bytes;
+        // The free of an older allocation at this address is not recorded: it is neither live nor counted as freed.
         if let Some(older) = self.live.insert((is_page, address), allocation) {
             let key = (older.kind, older.caller);
             let [_, _, _, live, _] = self.sums.entry(key).or_default();

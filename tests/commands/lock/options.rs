@@ -187,12 +187,13 @@ fn checks_count_the_selected_rows() {
         line.unwrap_or_default().to_owned()
     };
     // Without -v, checks are shown only if there is a bad row.
-    // The first row has the impossible order; as in perf, `contention` also counts rows that -E hides, `report` does not.
+    // The first row has the impossible order: its wait ends twice. As in perf, `contention` also counts rows that -E hides,
+    // `report` does not.
     assert_eq!(checks("contention"), "bad: 1, total: 3");
     assert_eq!(checks("contention -E 1"), "bad: 1, total: 3");
     assert_eq!(checks("report"), "bad: 1, total: 3");
     assert_eq!(checks("report -E 1"), "bad: 1, total: 1");
-    // One begin in the impossible order has the flags of a mutex.
+    // That wait also begins twice, the second time with the flags of a mutex.
     assert_eq!(checks("contention -Y mutex -v"), "bad: 1, total: 2");
     assert_eq!(checks("contention -Y semaphore -v"), "bad: 0, total: 1");
     // Without a row there are no checks.
@@ -206,6 +207,7 @@ fn checks_count_the_selected_rows() {
     assert_eq!(checks("contention -Y rwsem -v"), "bad: 0, total: 1");
 }
 
+/// Also refused: lists without an item, and a negative number of rows (-E).
 #[test]
 fn columns_are_shown_once_and_unknown_ones_refused() {
     let scratch = folder_with_waits();
@@ -253,6 +255,7 @@ fn columns_are_shown_once_and_unknown_ones_refused() {
         first.contains("option `entries' expects a numerical value: '-1'"),
         "{first}"
     );
+    // Only `report` has the column `acquired`.
     assert!(run(&scratch, "lock report -k acquired").status == 0);
 }
 
@@ -262,6 +265,7 @@ fn truncated_recordings_are_not_said_to_have_no_events() {
     let whole = recording::waits();
     // The magic number of the tracing data, which follow the records.
     let tracing_data = whole.windows(4).position(|bytes| bytes == b"\x17\x08Dt");
+    // 100 bytes before: the last records are missing, too.
     let end = tracing_data.expect("the tracing data") - 100;
     scratch.write("perf.data", &whole[..end]).expect("a file");
     for command in [
@@ -269,6 +273,7 @@ fn truncated_recordings_are_not_said_to_have_no_events() {
         "contention",
         "info",
         "contention --holders",
+        // Without -i or -p, `deadlock` is refused for that.
         "deadlock -i perf.data",
     ] {
         let refused = run(&scratch, &format!("lock {command}"));

@@ -57,7 +57,7 @@ fn topologies() -> impl Strategy<Value = CpuTopology> {
     )
 }
 
-/// Domains with names, as from version 17 on, and without.
+/// Domains with names, as from version 17 of `/proc/schedstat` on, and without.
 fn sched_domains() -> impl Strategy<Value = SchedDomains> {
     let domain = (any::<u32>(), text(), text(), text());
     let cpu = (any::<u32>(), vec(domain, 0..3));
@@ -80,6 +80,7 @@ fn sched_domains() -> impl Strategy<Value = SchedDomains> {
     })
 }
 
+/// Nodes with bitmaps of memory blocks (`blocks`: its words), whose last word need not be full.
 fn memory() -> impl Strategy<Value = MemoryTopology> {
     let node = (any::<u64>(), vec(any::<u64>(), 0..4), 0_u64..64);
     let node = node.prop_map(|(node, blocks, less)| MemoryNode {
@@ -153,8 +154,8 @@ fn file(events: &[EventDesc], features: &FeatureSet, endian: Endian) -> Vec<u8> 
     generated::file(events, &finished_round(endian), features, endian)
 }
 
-/// A file of one event with these features and HOSTNAME: from its bit in a big-endian bitmap of features, the reader knows the
-/// word size of the bitmap.
+/// A file of one event with HOSTNAME and the features that `put` adds. The bit of HOSTNAME shows the reader the word size of a
+/// big-endian bitmap of features.
 fn file_with(endian: Endian, put: impl FnOnce(&mut FeatureSet)) -> Vec<u8> {
     let mut features = FeatureSet::new(endian);
     features.hostname("machine");
@@ -204,6 +205,7 @@ proptest! {
         memory in memory(), nodes in vec((any::<u32>(), any::<[u64; 2]>(), text()), 0..3),
         caps in pmu_caps(), numbers in any::<[u64; 4]>(),
     ) {
+        // The reader takes the number of CPUs of the topology from `available`.
         let cpus = NrCpus { online, available: u32::try_from(topology.cpus.len()).unwrap() };
         let nodes = nodes.into_iter().map(|(node, [total, free], cpus)| NumaNode { node, total, free, cpus });
         let nodes: Vec<NumaNode> = nodes.collect();
@@ -230,6 +232,7 @@ proptest! {
         prop_assert_eq!(decoded.clock_data(), Some(clock));
     }
 
+    /// The formats are those of the compression and of the recording's directory. Other numbers and lists are here, too.
     #[test]
     fn files_programs_and_formats_are_decoded_as_encoded(
         endian in endians(), build_ids in build_ids(), programs in programs(),

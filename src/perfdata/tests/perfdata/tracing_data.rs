@@ -16,6 +16,7 @@ fn perf_section_is_written_again_byte_for_byte() {
     let events = "sched:sched_switch,raw_syscalls:*,irq:softirq_entry";
     let words = ["record", "-q", "-e", events, "-o"];
     let run = Run::new(&perf).args(words).args([path.as_os_str()]);
+    // perf fills its build-id cache in HOME.
     let run = run.args(["--", "true"]).env("HOME", scratch.path());
     let run = run.finish().expect("perf record");
     if run.status != 0 {
@@ -25,6 +26,7 @@ fn perf_section_is_written_again_byte_for_byte() {
     let file = PerfData::parse(&file).expect("perf's file");
     let section = file.features().raw(FeatureId::TRACING_DATA);
     let data = TracingData::parse(section.expect("a section")).expect("perf's section");
+    // raw_syscalls has two.
     assert_eq!(data.events.len(), 4);
     let formats = file.features().formats().expect("perf's section");
     for event in file.events() {

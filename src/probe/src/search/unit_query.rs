@@ -48,6 +48,7 @@ impl UnitQuery<'_> {
                 matches: &is_name,
                 is_in_unit: &has_function,
             }),
+            // Units with the function (all units if none is given) must also have the file.
             keep: self.file.map(|_| &has_file as _),
         };
         info.for_each_unit(object.inputs.files, &prefilter, &mut |unit| {

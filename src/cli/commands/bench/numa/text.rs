@@ -106,7 +106,8 @@ fn rows(result: &NumaResult) -> [Row; 9] {
     let total = result.total_bytes() / GIGA;
     let each = total / result.tasks.len().max(1) as f64;
     let speeds = Speeds::of(result);
-    // As in perf: half the difference, in percent of the longest time.
+    // As in perf: half the difference between the longest and the shortest time, in percent of the longest. perf's text calls it
+    // the difference from the average.
     let spread = 50.0 * (slowest - fastest) / slowest.max(f64::MIN_POSITIVE);
     // Seconds per gigabyte are nanoseconds per byte.
     let nanos = slowest / each.max(f64::MIN_POSITIVE);
