@@ -70,7 +70,7 @@ pub struct TaskWaits {
 /// Counts of data that did not fit into the maps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RunQueueLosses {
-    /// Failed attempts to add the state of a task. Later events of the task repeat the attempt, so it may be counted several times.
+    /// Failed attempts to add the state of a task. Later events of the task repeat the attempt, and each one counts.
     pub tasks: u64,
     /// Waits of tasks for whose sums there was no room.
     pub waits: u64,
