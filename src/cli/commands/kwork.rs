@@ -32,7 +32,7 @@ without that of interrupts; it needs a recording of 'kwork -k sched,irq,softirq 
 const SUBCOMMANDS: &str =
     "use 'kwork record', 'kwork report', 'kwork latency', 'kwork timehist' or 'kwork top'";
 
-/// The numbers that may be wrong where records of a CPU were lost.
+/// The numbers that may be wrong where records of a CPU were lost, for the warning; "its" refers to the CPU.
 const DOUBTFUL: &str = "run times and delays of its work";
 
 /// The command that prints the times of events, for the hint if `--time` is invalid.
@@ -117,6 +117,7 @@ fn classes(matches: &ArgMatches) -> Result<Option<Vec<KworkClass>>, CliError> {
     let mut classes: Vec<KworkClass> = Vec::new();
     for word in list.split([',', ' ']).filter(|word| !word.is_empty()) {
         let class = KworkClass::named(word).ok_or_else(|| {
+            // The text of Linux perf, although the option is -k (`--kwork`), and the word a class.
             let error = CliError::usage(format!("  Error: Unknown --event key: `{word}'"));
             // The hint names --vmlinux for users who gave a kernel image to -k, as in other commands.
             error.hint("-k: the classes are irq, softirq, workqueue and sched; --vmlinux names a kernel image")

@@ -59,6 +59,7 @@ pub struct ObjectInputs<'a> {
 /// A program, a library, or the image of the kernel or of a module.
 pub struct ProbeObject<'a> {
     pub(crate) inputs: ObjectInputs<'a>,
+    /// The call frame information.
     pub(crate) frames: Frames<'a>,
     pub(crate) file: File<'a>,
     isa: Option<Isa>,
@@ -212,8 +213,9 @@ impl<'a> ProbeObject<'a> {
         })
     }
 
-    /// Returns the display names of functions for which `may_be` accepts one of the [`SymbolTable::name_beginnings`], two
-    /// texts: the display name starts with at least one of them. Names of other functions are not demangled.
+    /// Returns the display names of the functions that `may_be` does not rule out; names of the others are not demangled.
+    /// `may_be` gets the two [`SymbolTable::name_beginnings`] of a function, of which at least one is the beginning of its
+    /// display name, and rules the function out if it accepts neither.
     pub(crate) fn function_names(
         &self,
         may_be: &dyn Fn(&str) -> bool,

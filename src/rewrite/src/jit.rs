@@ -216,7 +216,8 @@ fn is_dump(path: &[u8]) -> bool {
 
 impl<S: DumpConverter> Transform for JitInjector<S> {
     fn is_ordered(&self) -> bool {
-        // A later record, even of the next round, may map a dump at an earlier time than a record that is to be dropped.
+        // `note` must get records a round before `rewrite`: a later record, even of the next round, may map a dump at an earlier
+        // time than a record that is to be dropped.
         true
     }
 

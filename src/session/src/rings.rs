@@ -76,6 +76,7 @@ pub(crate) fn map_rings(
         let new_ring = |open_counter: &&OpenCounter| {
             let map = RingMap::new(&open_counter.counter, ring_pages)?;
             let cpu = open_counter.cpu;
+            // AUX areas are mapped later.
             let area = None;
             Ok(Ring { map, area, cpu })
         };
@@ -102,6 +103,7 @@ pub(crate) fn map_rings(
             actual: pages,
         });
     }
+    // In overwrite mode, this is the size of an overwrite ring, and the other rings may be larger.
     observer.on_event(SessionNotice::Mapped {
         bytes: (pages + 1) * page_size(),
     });

@@ -55,6 +55,7 @@ impl FutexWaits {
     /// Adds a call or its return.
     pub fn sample(&mut self, sample: &ScriptSample<'_>) {
         if sample.kind == Some(ENTER) {
+            // The number 1 is `op`, 0 is `uaddr`.
             if sample.number(1) & !FLAGS == WAIT {
                 self.comms.insert(sample.tid, sample.comm.to_owned());
                 let began = (sample.number(0), sample.time);
@@ -62,7 +63,7 @@ impl FutexWaits {
             }
             return;
         }
-        // The return of the call: samples of other events are not delivered.
+        // The return of the call: samples of events that are not in `EVENTS` (`kind` is `None`) do not get here.
         let Some((futex, began)) = self.waiting.remove(&sample.tid) else {
             return;
         };

@@ -38,6 +38,10 @@ const LATE_READ_INTERVAL: Duration = Duration::from_millis(1);
 const NO_INPUT: Option<BorrowedFd<'static>> = None;
 
 /// Traces until the command or all tasks end, a limit of lines is reached, no more can be written, or a signal is received.
+///
+/// If [`kernel_summary::start`] returns no summary (counted by BPF programs), calls cannot be counted by cgroup: their records
+/// have no cgroup. The layouts are empty because `samples` has its own readers of the fields. [`Observation::start`] passes the
+/// synthesized records of running tasks to the feed.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let (mut request, mut settings) = request::build(matches, context)?;
     if let Some(summary) = kernel_summary::start(&request, &settings, matches, context) {
@@ -107,7 +111,8 @@ fn end_command(
 ) -> Result<Option<WaitStatus>, CliError> {
     let is_traced = request.observe.target == Target::Workload;
     if stopped == StopReason::Ended {
-        // The counters of a traced command may end just before the command.
+        // The counters of a traced command may end just before the command. A command that only sets the duration may continue if
+        // the traced tasks ended first: no waiting, and no status.
         let waits = is_traced;
         return Ok(observation.workload_status(waits)?);
     }
@@ -291,13 +296,14 @@ impl LiveTrace<'_> {
     fn read(&mut self, observation: &mut Observation) {
         let feed = &mut self.feed;
         observation.drain(&mut |records| feed.add_records(records));
+        // Each ring was drained once: that is a round. The records of the round before are now in a certain order.
         feed.end_round();
         let delivered = feed.deliver(&self.pass, &mut self.observer);
         // The live World, the processes and mappings by time, was pruned.
         if delivered.invalidates_mapping_ids {
             self.pass.preparation().forget_mappings(self.feed.world());
         }
-        // Shows returns that waited for memory: it cannot follow any more.
+        // Shows the returns of calls that were held back until the record with their memory arrives: it cannot follow any more.
         self.observer.release();
         self.observer.sink_mut().flush();
     }
@@ -334,6 +340,7 @@ fn addresses(
         endian: Endian::NATIVE,
         events: observation.events(),
         features: &features,
+        // There is no recording: it is neither a file nor a pipe, and names do not depend on this.
         is_pipe: false,
     };
     let names = settings

@@ -1,4 +1,6 @@
 //! `srcline` and `srcfile`: the source location of code.
+//!
+//! Their `unresolved_width`, the minimum width of a column if no function is known, is 0: they have no minimum.
 
 use super::{CellPadding, Key, KeyDependency, KeyInput, KeyValue, LocationText};
 use crate::names::RecordingNames;
@@ -30,8 +32,9 @@ pub(super) const UNKNOWN: &str = "??:0";
 
 fn line<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> &'n str {
     match input.site.line {
-        // Without a known line, it is `FUNCTION+OFFSET` or `OBJECT[ADDRESS]` (`Address`), or nothing.
+        // No line, function or object is known.
         LocationText::None => UNKNOWN,
+        // `Address` is code without a known line: `FUNCTION+OFFSET` or `OBJECT[ADDRESS]`.
         LocationText::Known(line) | LocationText::Address(line) => names.line(line),
     }
 }

@@ -11,7 +11,8 @@ use super::die_scanner::{DieReference, DieScanner, ScannedDie};
 use super::name_cache::NameCache;
 use super::sections::Slice;
 
-/// Maximum number of entries, the function's own included, in which the name of a function is searched.
+/// Maximum number of entries, the function's own included, in which the name of a function is searched. Compilers use up to
+/// three: a concrete instance, its abstract origin, and that one's specification (the declaration in a class).
 pub const MAX_ORIGINS: usize = 4;
 
 /// Whether a unit has a function of a wanted name that is not only declared.
@@ -186,8 +187,8 @@ impl<'s> UnitScan<'s> {
     }
 
     /// Handles the entry at `start` by attributes at fixed distances from `at`, the end of its abbreviation code. Returns
-    /// whether that suffices; false if all attributes must be read, because the entry has a wanted name, its own or that of its origin as far as known, or is
-    /// damaged.
+    /// whether that suffices. Otherwise, all attributes must be read: the entry has a wanted name of its own, or is not a
+    /// declaration and its origin is already known to have one, or the entry is damaged.
     fn is_settled(
         &mut self,
         scanner: &DieScanner<'_, '_>,

@@ -8,7 +8,7 @@ const PAIRS: &[u8; 200] =
 40414243444546474849505152535455565758596061626364656667686970717273747576777879\
 8081828384858687888990919293949596979899";
 
-/// Room for the 22 octal digits of 64 bits.
+/// Room for the 22 octal digits of 64 bits, rounded up to whole 8-byte words: [`put_start`] copies all of it.
 const MAX_DIGITS: usize = 24;
 
 /// Appends the first `length` of `bytes`. Copying a fixed number of bytes and truncating is

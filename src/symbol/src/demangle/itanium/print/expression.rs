@@ -81,7 +81,7 @@ impl<'t, 'a> Printer<'t, 'a> {
             self.push("]");
             return Some(());
         }
-        // Without parentheses, > would end the template arguments.
+        // Without parentheses, > would end the template arguments. As in c++filt, other operators that begin with > get none.
         let (open, close) = if symbol == ">" { ("(", ")") } else { ("", "") };
         self.push(open);
         self.subexpression(left)?;
@@ -126,6 +126,8 @@ impl<'t, 'a> Printer<'t, 'a> {
         }
     }
 
+    /// Prints a literal of the type `kind`: `true`, `false`, digits with a suffix, or digits after a cast. The digits of a
+    /// floating-point number are its bytes in hexadecimal, printed in brackets.
     fn literal(&mut self, kind: Id, digits: &str, negative: bool) -> Option<()> {
         let tree = self.tree;
         let sign = if negative { "-" } else { "" };
