@@ -6,8 +6,8 @@
 //! syscalls:sys_enter_*, sys_exit_* -> Spans --+       (short states merged)
 //! ```
 //!
-//! `Spans` joins the entry of each system call with its return. Memory is bounded by tasks, CPUs, the number of cells and a
-//! maximum number of stacks, not by events.
+//! `Spans` joins the entry of each system call with its return. The time is divided into cells of equal length ([`TimeGrid`]).
+//! Memory is bounded by tasks, CPUs, the number of cells and a maximum number of stacks, not by events.
 
 mod calls;
 mod observer;
@@ -100,7 +100,8 @@ impl ChartRange {
 /// Settings of a chart: its resolution, range and details.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimechartOptions {
-    /// The resolution: timelines have from this many to twice as many cells, or fewer if the chart is too short.
+    /// The resolution: timelines have from this many to twice as many cells, or fewer if the time is too short for that many
+    /// cells of the minimum length.
     pub cells: u64,
     /// The times that are drawn.
     pub range: ChartRange,
@@ -130,9 +131,9 @@ pub struct TaskLane {
     pub tid: i32,
     /// Its names in order of time, at most the last eight; empty if unknown.
     pub names: Vec<Vec<u8>>,
-    /// The time of its first event or the start of its first state in the chart, in nanoseconds.
+    /// The earliest time in the chart, in nanoseconds: of its events, and of the starts of its states and system calls.
     pub first: u64,
-    /// The time of its last event or the end of its last state in the chart, in nanoseconds.
+    /// The latest time in the chart, in nanoseconds: of its events, and of the ends of its states and system calls.
     pub last: u64,
     /// Nanoseconds in each [`TaskActivity`].
     pub nanos: [u64; TASK_STATES],
@@ -194,8 +195,8 @@ pub struct Timechart {
     pub cpus: BTreeMap<u32, CpuLane>,
     /// Tasks, by [`TaskIndex`].
     pub tasks: Vec<TaskLane>,
-    /// Wakeups by tasks: of those with the same waker and woken task, the first in each cell, or in each group of cells if there
-    /// are many wakeups.
+    /// Wakeups of tasks by other tasks, in order of time. Of those with the same waker and woken task, only the first in each
+    /// cell is kept, or in each group of cells if there are many wakeups.
     pub wakeups: Vec<Wakeup>,
     /// The stacks with which tasks were switched out, by [`StackId`].
     pub stacks: Vec<StackChain>,

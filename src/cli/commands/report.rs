@@ -64,6 +64,7 @@ fn with_trace(
     context: &Context,
     input: &Input,
 ) -> Result<Option<Input>, CliError> {
+    // Options that print what the file contains, not samples decoded from the trace.
     let without_samples = ["stats", "tasks", "mmaps", "header-only"];
     let is_without_samples = without_samples
         .iter()
@@ -179,9 +180,9 @@ impl<'j> ReportJob<'j> {
     }
 
     /// Counts the samples of a recording, and passes the result to `then`. `is_all` is whether `analysis` covers the complete
-    /// recording; the browser first shows a part. Only for a complete recording, this method reports problems with symbols. It
-    /// reports damage and losses only if it returns an error because there are no samples, or because the filters leave none;
-    /// otherwise the caller reports them.
+    /// recording; the browser first shows a part. Only for a complete recording, this method reports problems with symbols, and
+    /// also damage and losses if it returns an error because there are no samples, or because the filters leave none. In all
+    /// other cases, the caller reports damage and losses.
     fn count<R>(
         &self,
         analysis: &Analysis<'_>,
@@ -277,6 +278,7 @@ fn print_records(matches: &ArgMatches, analysis: &Analysis<'_>) -> Result<bool, 
     let with_mappings = flag(matches, "mmaps") == Some(true);
     if with_mappings || flag(matches, "tasks") == Some(true) {
         context.paginate("report")?;
+        // The World: all processes and mappings of the recording.
         let tasks = task_tree(replay.world(), with_mappings);
         write_tasks(&mut context.stdout(), &tasks)?;
         context.stdout().flush()?;
@@ -294,7 +296,7 @@ fn exit_of(data: &PerfData<'_>) -> ExitStatus {
     }
 }
 
-/// Prints every record after the header or banner; in file order if `--disable-order` is given.
+/// Prints the header or banner, then every record: in order of time, or in file order if `--disable-order` is given.
 fn print_dump(matches: &ArgMatches, analysis: &Analysis<'_>) -> Result<(), CliError> {
     let Analysis {
         context,
@@ -457,7 +459,7 @@ fn count(
             resolver: &resolver,
             limit,
             select,
-            weight: None,
+            weight: None, // Samples are weighted with their periods.
             jobs,
         },
     );
@@ -493,6 +495,7 @@ fn blocks(
 ) -> Result<Vec<BlockTable>, CliError> {
     let events = analysis.data().events();
     let mut branches = events.iter().map(|event| event.attr.branch_sample_type);
+    // Whether branches of all types were recorded: then a block starts at the target of the previous branch.
     let any_branch = branches.any(|branches| branches.contains(BranchSampleType::ANY));
     let blocks = || Blocks::new(resolver, select, any_branch);
     let folded = analysis.replay.fold(analysis.jobs, blocks);
@@ -506,8 +509,9 @@ fn blocks(
     }
 }
 
-/// Whether no event of a table has samples. `all` counts only the leader of a group, but also samples whose rows the filters
-/// hide; `total` counts all members of a group, but with `--percentage relative` not those samples.
+/// Whether no event of a table has samples. Neither sum is enough: `all` has only the leader of a group, and always includes
+/// samples whose rows the filters hide; `total` has all members of a group, but excludes such samples with `--percentage
+/// relative`.
 fn is_empty(histogram: &Histogram) -> bool {
     histogram.all.samples == 0 && histogram.total().samples == 0
 }

@@ -89,6 +89,7 @@ struct SvgWriter<'a> {
 
 impl<'a> SvgWriter<'a> {
     fn new(flame: &'a Flame, options: &'a SvgOptions) -> Self {
+        // At least half of the width is left for the frames between the margins.
         let width = f64::from(options.width.unwrap_or(DEFAULT_WIDTH)).max(4.0 * MARGIN);
         let root_width = flame.frames.first().map_or(0, |root| root.width);
         let scale = (width - 2.0 * MARGIN) / root_width.max(1) as f64;
@@ -129,7 +130,8 @@ impl<'a> SvgWriter<'a> {
         } = self.options;
         let width = self.width;
         let height = HEADER_HEIGHT + self.rows * ROW + FOOTER_HEIGHT;
-        // In a comparison, the widths may be those of the other recording: this is then not the displayed recording's total.
+        // In a comparison, the widths may be weights in the other recording: `root_width` is then not `total()`, which is the
+        // total of the displayed recording.
         let root_width = self.flame.frames.first().map_or(0, |root| root.width);
         writeln!(
             out,

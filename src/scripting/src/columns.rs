@@ -1,4 +1,5 @@
-//! The arguments of a handler in columns: only those that it reads.
+//! The arguments of a handler in columns: only those that it reads. A column has the values of one argument for the calls of the
+//! handler in a block of events; the alternative is a tuple of all arguments for each call.
 
 use rperf_replay::Sample;
 use rperf_resolve::Frame;
@@ -85,7 +86,7 @@ pub(crate) fn columns_of(call: &EventCall) -> Option<Vec<ArgumentColumn>> {
 fn format(field: &CallField) -> FieldFormat {
     match field.size {
         _ if field.is_array => FieldFormat::Array,
-        // Short numbers are zero-extended even if they are signed.
+        // Short numbers are zero-extended even if they are signed, as in perf.
         0..=4 => FieldFormat::Short,
         8 if field.reader.is_signed() => FieldFormat::Signed,
         _ => FieldFormat::Unsigned,

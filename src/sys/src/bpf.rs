@@ -36,6 +36,7 @@ pub fn bpf_program_ids() -> io::Result<Vec<u32>> {
         // SAFETY: the structure has the layout of the union's part for this command, and no pointers.
         if let Err(error) = unsafe { bpf(PROG_GET_NEXT_ID, &mut attr) } {
             return match error.raw_os_error() {
+                // No program has a higher id, or the kernel lacks bpf(2).
                 Some(libc::ENOENT | libc::ENOSYS) => Ok(ids),
                 _ => Err(error),
             };
@@ -120,7 +121,7 @@ impl KprobeProgram {
             .map(|(offset, word)| Instruction::store(offset, i32::from_ne_bytes(*word)))
             .collect();
         program.extend([
-            // R1 = R10 - 16, the address of the text.
+            // R1 = R10 - 16, the address of the text: a move from R10 (the high four bits) to R1, and an addition.
             Instruction::new(0xbf, R10 << 4 | 1, 0),
             Instruction::new(0x07, 1, -16),
             // R2 = 16, the size of the text.

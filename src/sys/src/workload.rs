@@ -427,6 +427,7 @@ mod tests {
         )
     }
 
+    /// Here and in most tests, SIGUSR1 stands for any signal: [`Workload::fork`] needs a [`Signals`] for the mask of its program.
     #[test]
     fn runs_only_after_the_start() {
         let signals = Signals::block(&[libc::SIGUSR1]).unwrap();
@@ -439,7 +440,7 @@ mod tests {
         assert_eq!(child.usage(), None);
         assert_eq!(child.wait().unwrap(), WaitStatus::Exited(7));
         let usage = child.usage().expect("it has ended");
-        // `exit 7` needs milliseconds: a higher number would not be its time.
+        // `exit 7` needs milliseconds: seconds would be the time of other processes, or a wrong unit.
         assert!(
             usage.user + usage.system < Duration::from_secs(5),
             "{usage:?}"
@@ -482,9 +483,8 @@ mod tests {
         assert!(libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGTERM);
     }
 
-    /// Writes a script from another process: while this process has it open for writing, children
-    /// forked by other tests would inherit the descriptor, and a file open for writing can't be
-    /// executed.
+    /// Writes a script from another process. If this process opened it for writing, children that other tests fork at that time
+    /// would inherit the descriptor, and a file that is open for writing can't be executed.
     fn write_script(path: &Path, text: &str) {
         let script = "printf %s \"$2\" >\"$1\" && chmod 755 \"$1\"";
         let mut writer = std::process::Command::new("sh");
@@ -492,7 +492,7 @@ mod tests {
         assert!(writer.status().unwrap().success());
     }
 
-    /// Also a script without `#!`, which execve(2) does not load, but the shell does.
+    /// Also checks the exception: a script without `#!` is no error, since the shell runs what execve(2) does not load.
     #[test]
     fn a_program_that_cannot_be_loaded_is_the_error_of_start() {
         let signals = Signals::block(&[libc::SIGUSR1]).unwrap();

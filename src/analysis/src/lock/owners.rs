@@ -1,4 +1,7 @@
-//! Which threads hold futexes when waits begin, from the captured memory of a recording.
+//! Which threads hold futexes when waits begin, from the memory around each futex: the BPF program of `lock record --user`
+//! captures it in a record for each wait (a "BPF record").
+//!
+//! A recording has two sources for a wait, in any order: this record, and the events of the call, futex(2).
 
 use rustc_hash::FxHashMap;
 
@@ -6,14 +9,14 @@ use super::captured::{CapturedWait, CapturedWaits};
 use super::futex_holder::FutexHolder;
 use crate::EventContext;
 
-/// The captured waits whose calls have not been observed yet, and the threads that may be holders.
+/// The captured waits for whose calls no event has been observed yet, and the threads that may be holders.
 #[derive(Debug, Default)]
 pub(super) struct FutexOwners {
     /// The process of each thread of the recording.
     processes: FxHashMap<u32, u32>,
     /// For threads in PID namespaces other than the recorder's: the id in the recording, by process and by id in the namespace.
     by_namespace_id: FxHashMap<(u32, u32), u32>,
-    /// Waits whose calls have not been observed yet, by thread.
+    /// Waits for whose calls no event has been observed yet, by thread.
     pending: FxHashMap<u32, NewWait>,
 }
 
@@ -36,7 +39,7 @@ impl FutexOwners {
         }
     }
 
-    /// Returns the new wait of a record. If its thread has another id in its own PID namespace, that id is noted.
+    /// Returns the new wait of a BPF record. If its thread has another id in its own PID namespace, that id is noted.
     pub(super) fn new_wait(&mut self, captured: &CapturedWaits) -> Option<NewWait> {
         // The other waits of the record began before.
         let new = captured.waits.first()?;
@@ -51,7 +54,7 @@ impl FutexOwners {
         })
     }
 
-    /// Notes a wait whose call has not been observed yet.
+    /// Notes a wait for whose call no event has been observed yet.
     pub(super) fn add_pending(&mut self, wait: NewWait) {
         self.pending.insert(wait.tid, wait);
     }
@@ -64,6 +67,7 @@ impl FutexOwners {
         let tid = match is_in_recorder_namespace {
             true => {
                 let process = *self.processes.get(&holder.tid)?;
+                // Only a thread of the same process can hold a futex that processes do not share.
                 (process == pid || wait.call.is_shared()).then_some(holder.tid)
             }
             false => self.by_namespace_id.get(&(pid, holder.tid)).copied(),

@@ -150,7 +150,7 @@ impl TaskRun {
 /// Collects the selected runs, and sums up the runs of all threads. Runs of idle tasks are skipped.
 #[derive(Debug, Default)]
 pub struct TaskRuns {
-    /// The times of the switches that are used.
+    /// The range of times whose switches are used.
     pub window: TimeWindow,
     /// Names by thread id, which replace those in the recording.
     pub names: FxHashMap<u32, String>,
@@ -189,7 +189,8 @@ impl TaskRuns {
         }
     }
 
-    /// Ends the run of a thread at the switch away from it, so the sample's process is that of the thread.
+    /// Ends the run of a thread at the switch away from it. The thread itself triggers that event, so the process of the sample
+    /// is the thread's.
     fn end(&mut self, tid: u32, sample: &ScriptSample<'_>) {
         let Some((start, comm)) = self.running.remove(&(tid, sample.cpu)) else {
             return;

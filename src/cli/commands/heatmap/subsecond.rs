@@ -9,7 +9,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::event_lookup::drawn_event;
 
-/// Maximum time from the first to the last sample of a picture, in seconds.
+/// Maximum time from the first to the last sample of a picture, in seconds. Each second is a column.
 const MAX_SECONDS: u64 = 100_000;
 /// Nanoseconds in a second.
 const SECOND: u64 = 1_000_000_000;

@@ -158,6 +158,7 @@ impl Operands<'_> {
         } else if let Some((before, number)) = part.split_once("#")
             && (is_memory || WITH_DECIMALS.contains(&self.name))
         {
+            // The number ends before the first other character (`sign`), such as the `]` of a memory operand.
             let end = number.find(|sign: char| !sign.is_ascii_alphanumeric() && sign != '-');
             let (number, after) = number.split_at(end.unwrap_or(number.len()));
             match signed(number) {

@@ -16,7 +16,7 @@ impl DataConversion<'_> {
         let recording = self.analysis.metadata();
         let features = recording.features;
         let host = features.hostname().unwrap_or_default();
-        // The time of the first sample since 1970, known only if the recording has a clock reference.
+        // When the first sample was taken, in nanoseconds since 1970: known only if the recording has a clock reference.
         let clock_start = start(recording, profile);
         let command = features.cmdline().map(|words| words.join(" "));
         let data = self.analysis.data();
