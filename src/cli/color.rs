@@ -28,7 +28,7 @@ pub(crate) fn color_csi(
         // `auto` as the option's value ignores `NO_COLOR`.
         return Ok(csi(mode.unwrap_or_else(supports)));
     }
-    // A bad value was reported when the file was read. Only without a setting, or with `auto`, `NO_COLOR` is respected.
+    // A bad value was reported when the config file was read. Only without a setting, or with `auto`, `NO_COLOR` is respected.
     let configured = context.config.text("color.ui").and_then(mode).flatten();
     let by_default = || supports() && context.var("NO_COLOR").is_none();
     Ok(csi(configured.unwrap_or_else(by_default)))

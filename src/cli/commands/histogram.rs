@@ -62,7 +62,8 @@ enum HistogramFormat {
 
 /// The options that select ranges and output.
 struct HistogramRequest {
-    /// The lowest value of each range but the first. They are `i128`, since values may be `i64` or `u64`.
+    /// The lowest value of each range but the first, in any order: [`ValueHistogram::new`] sorts them. They are `i128`, since
+    /// values may be `i64` or `u64`.
     edges: Vec<i128>,
     /// Whether empty ranges at the upper end are also shown: if `--edges` or `--max` is given.
     keeps_empty_ranges: bool,

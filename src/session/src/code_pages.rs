@@ -84,6 +84,7 @@ impl CodePages {
             mmap.start.saturating_add(mmap.len) >> PAGE_SHIFT,
         );
         let name = name.clone();
+        // Mappings of the kernel, of pid -1, get pid 1. This does no harm: samples in user space have none of their pages.
         let of_process = self.mappings.entry(mmap.pid.unsigned_abs()).or_default();
         of_process.push(CodeMapping { pages, name });
     }
@@ -219,7 +220,9 @@ mod tests {
         code_pages.add_fork(&fork(5, 6));
         code_pages.add_fork(&fork(6, 5));
         sample(&mut code_pages, USER, 8, 0x2fff);
+        // A page of the kernel, which is not looked up in the process's mapping of `/without_samples`.
         sample(&mut code_pages, KERNEL, 7, 0x8000);
+        // The page after the mapping of `/parent`.
         sample(&mut code_pages, USER, 7, 0x3000);
         sample(&mut code_pages, USER, 5, 0x1000);
         let module = |start| Module {

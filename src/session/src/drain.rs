@@ -66,7 +66,7 @@ pub(crate) struct RingSet {
     lost: Vec<u64>,
     /// Minimum number of bytes in a ring to drain it: that of `--mmap-flush`, but at most a quarter of a ring.
     min_bytes: u64,
-    /// The thread that rewrites records, if any.
+    /// The thread that rewrites records before they are written, for example unwinds copied user stacks, if any.
     pub(crate) rewrite_thread: Option<RewriteThread>,
     /// CPU affinity for draining (`--affinity`).
     affinity: RingAffinity,
@@ -447,7 +447,8 @@ pub(crate) fn counters_to_poll(events: &[OpenEvent]) -> Vec<&OpenCounter> {
     watched
 }
 
-/// Returns the events for control commands. The side-band event, which all other events need, is not disabled with them.
+/// Returns the events for control commands. The side-band event, which all other events need, is not disabled with them. Group
+/// members are switched by their leader.
 fn controlled_counters(events: &[OpenEvent]) -> Vec<ControlledCounters<'_>> {
     fn controlled(open: &OpenEvent) -> ControlledCounters<'_> {
         let is_side_band = open.is_side_band();

@@ -27,6 +27,7 @@ fn line(name: &str, values: &[i64], result: i64, captured: &[CapturedBytes<'_>])
         syscall: table.number(name).and_then(|number| table.get(number)),
         values: registers,
         captured,
+        // The layouts of the kernel's structures are unknown. The crate knows those of common structures itself.
         structures: None,
     };
     let mut text = Vec::new();
@@ -195,6 +196,7 @@ fn words(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
+/// Also: with `captured_only`, only the arguments whose memory was captured are printed.
 #[test]
 fn structures_are_decoded_and_names_may_be_hidden() {
     let time = words(&[1, 500]);
@@ -277,6 +279,8 @@ fn plans_name_the_memory_of_arguments() {
     }
 }
 
+/// The content of buffers is printed without quotes, unlike paths. The length of an address is captured twice: the room for it
+/// when the call begins, and its size when the call returns. The `odd` address is too short: it has one byte.
 #[test]
 fn captured_memory_replaces_addresses() {
     let opened = line("openat", &[-100, 16, 0], 3, &[bytes_of(1, b"/etc/passwd")]);

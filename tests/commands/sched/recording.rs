@@ -9,8 +9,9 @@ const TRACEPOINT: u32 = 2;
 const LOST: u32 = 2;
 /// The header's feature of the number of CPUs.
 const NRCPUS: u32 = 7;
-/// `sample_type`: IDENTIFIER, TID, TIME and RAW, and optionally CPU.
+/// `sample_type`: IDENTIFIER, TID, TIME and RAW. Most recordings also have [`CPU`].
 const FIELDS: u64 = 1 << 16 | 1 << 1 | 1 << 2 | 1 << 10;
+/// `PERF_SAMPLE_CPU`.
 const CPU: u64 = 1 << 7;
 
 /// The numbers of the events: both the sample ids in the file, and the tracepoint ids (`config`).
@@ -116,7 +117,9 @@ impl SchedFile {
         Self::with(PerfFile::new(), Endian::Little, &[WAKING], CPU)
     }
 
-    /// A recording whose `sample_type` has no CPU. It must get no samples: [`SchedFile::sample`] always writes a CPU.
+    /// A recording whose `sample_type` has no CPU. It must get no samples and no records with a time, since
+    /// [`SchedFile::sample`] and [`SchedFile::record`] always write a CPU. In [`SchedFile::comm`], this does no harm: the CPU is
+    /// read as the time, and both are 0.
     pub(super) fn without_cpu() -> Self {
         Self::with(PerfFile::new(), Endian::Little, &[SWITCH], 0)
     }
@@ -213,7 +216,7 @@ impl SchedFile {
         self.file.feature(NRCPUS, counts);
     }
 
-    /// Adds a switch from task 7 to the idle task on CPU `cpu`.
+    /// Adds a switch on CPU `cpu`, from task 7 to the idle task. Not for [`SchedFile::of_old_kernel`].
     pub(super) fn switch_on(&mut self, time: u64, cpu: u32) {
         let raw = self.bytes().raw([0; 24]).u32(7).u32(120).u64(1);
         let raw = raw.raw([0; 16]).u32(0).u32(120).raw([0; 4]).done();

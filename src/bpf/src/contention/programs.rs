@@ -18,11 +18,11 @@ use super::{ContentionKey, ContentionOptions, OwnerLayout};
 
 /// Open waits, by lock and thread.
 pub(super) const WAITS: MapId = MapId(2);
-/// The key of each sum ([`SUM_KEY`]), and the sum, laid out as [`value`].
+/// The sums of ended waits, laid out as [`value`], by the key that is at [`SUM_KEY`].
 pub(super) const SUMS: MapId = MapId(3);
 /// One empty value of `SUMS`, which is too large for the stack.
 pub(super) const TEMPLATE: MapId = MapId(4);
-/// Stacks.
+/// Call stacks of waits.
 pub(super) const STACKS: StackMaps = StackMaps {
     first: MapId(5),
     second: MapId(12),
@@ -66,23 +66,27 @@ pub(super) mod value {
     pub(in super::super) const NAME: i16 = 48;
     /// The time in which the threads waited for a CPU.
     pub(in super::super) const RUN_QUEUE_TIME: i16 = NAME + super::super::lock_names::SIZE;
+    /// The first of [`super::BUCKETS`] buckets of 8 bytes.
     pub(in super::super) const BUCKETS: i16 = RUN_QUEUE_TIME + 8;
     pub(in super::super) const SIZE: usize = BUCKETS as usize + 8 * super::BUCKETS as usize;
 }
 
 /// Indices in the map of losses. Index 0 is [`LOST_TASKS`], which also counts waits without room in [`WAITS`].
 pub(super) mod losses {
+    /// Waits whose stack could not be stored.
     pub(in super::super) const STACKS: i32 = 1;
+    /// Waits that ended before they began.
     pub(in super::super) const TIMES: i32 = 2;
+    /// Waits without room for a new sum.
     pub(in super::super) const SUMS: i32 = 3;
     /// The number of indices.
     pub(in super::super) const COUNT: u32 = 4;
 }
 
-/// The number of a stack if stacks are not kept apart.
+/// The number of a call stack if call stacks are not kept apart.
 pub(super) const NO_STACK: u32 = u32::MAX;
 
-// Offsets on the stack, below those of [`crate::tasks`].
+// Offsets on the stack of the program (512 bytes, its end is in `R10`), below those of [`crate::tasks`].
 /// The key of `WAITS`: address of the lock, thread, and CPU of idle tasks.
 pub(super) const WAIT_KEY: i16 = -64;
 /// A value of `WAITS`, laid out as [`wait`].
@@ -121,7 +125,7 @@ pub(super) fn begin(options: &ContentionOptions) -> Result<ProgramBuilder, Error
     look_up(&mut b, WAITS, WAIT_KEY);
     b.jump_if(NotEqual, R0, 0, out);
     sum_key(&mut b, options.key)?;
-    // The lowest bits of the flags are the number of frames to skip.
+    // The lowest bits of the flags of `bpf_get_stackid` (not of the lock) are the number of frames to skip.
     let flags = i32::from(options.stack_skip);
     stack_number(&mut b, options, flags, out);
     b.store(Double, R10, WAIT + wait::PROCESS_AND_STACK, R1);
@@ -377,7 +381,8 @@ fn add_sum(b: &mut ProgramBuilder, layout: Option<&LockLayout>, out: Label) {
     }
 }
 
-/// Adds the duration `R9` to the sum at `R8`. Other CPUs may do so at the same time.
+/// Adds the duration `R9`, without the time for which the task waited for CPUs if that is summed separately, to the sum at `R8`.
+/// Other CPUs may do so at the same time.
 fn sum(b: &mut ProgramBuilder) {
     b.set(R1, 1);
     b.atomic_add(R8, value::COUNT, R1);

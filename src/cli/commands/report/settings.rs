@@ -196,6 +196,7 @@ impl ReportSettings {
     /// Returns the options except those for columns, the order of rows, parallelism and `parent`: [`Self::plan`] sets these.
     fn options(&self, shape: &ReportShape, recording: Metadata<'_>) -> HistogramOptions {
         let events = recording.events.iter();
+        // By event, whether its weights have parts.
         let parts = events.map(|event| has_weight_parts(event.attr.sample_type));
         HistogramOptions {
             counted: shape.counted,
@@ -293,7 +294,7 @@ impl ReportSettings {
         numbers.filter(is_shown).collect()
     }
 
-    /// The pattern to search callchains for, if `order_by` or a filter needs it.
+    /// The pattern to search callchains for, if `order_by`, which contains all columns, or the filter `exclude_other` needs it.
     fn parent(
         &self,
         order_by: &[ReportField],

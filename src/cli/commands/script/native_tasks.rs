@@ -19,7 +19,7 @@ const OPTIONS: &str = "\
 /// The number of decimals of a time in seconds, down to nanoseconds.
 const DIGITS: usize = 9;
 
-/// Runs of threads, and how they are shown.
+/// Runs of threads (a run is the time from a switch to a thread until the next switch), and how they are shown.
 #[derive(Debug, Default)]
 pub(super) struct TaskAnalyzer {
     pub(super) runs: TaskRuns,

@@ -107,6 +107,7 @@ fn operators_have_their_precedence_and_value() {
     }
 }
 
+/// Also: a simplified formula has no names of the branch that is not chosen.
 #[test]
 fn names_are_unescaped() {
     let formula = r"(topdown\-retiring + cpu_core@MEM_LOAD\,cmask\=0x1@:u) / 3dnow if INST_RETIRED.ANY else 0x";

@@ -25,6 +25,7 @@ pub struct ComparedBlock {
 /// most one line.
 #[must_use]
 pub fn compare_blocks(files: &[Option<Vec<&Block>>]) -> Vec<BlockLine> {
+    // The first file with the function, which replaces a baseline without it.
     let Some(baseline) = files.iter().flatten().next() else {
         return Vec::new();
     };
@@ -48,6 +49,7 @@ fn sorted_by_difference(blocks: &[&Block], baseline: &[&Block]) -> Vec<ComparedB
     let mut compared: Vec<ComparedBlock> = blocks
         .iter()
         .map(|block| {
+            // The same block of the baseline.
             let pair = baseline.iter().find(|pair| pair.offsets == block.offsets);
             let average = |block: &Block| i64::try_from(block.average()).unwrap_or(i64::MAX);
             ComparedBlock {

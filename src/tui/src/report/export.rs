@@ -28,6 +28,7 @@ impl TableView {
     }
 
     fn titles_and_lines(&self, theme: &Theme) -> String {
+        // No columns are scrolled out of view.
         let first_column = 0;
         let heading = self.heading(first_column);
         let mut text = format!("# {}\n#\n# {}\n#\n", self.title(), heading);
@@ -45,7 +46,7 @@ impl TableView {
         match self.entries.get(line)? {
             EntryLine::Chain(_, chain) => Some((chain.frame.to_string(), None)),
             EntryLine::Row(item, _) if !self.has_levels() => {
-                // The cells of the columns that zooms of these kinds compare.
+                // The row's cells in the column of functions and in that of objects, by which zooms of these kinds filter.
                 let symbol = ZoomKind::Symbol.value(histogram, &item.row)?;
                 let dso = ZoomKind::Dso.value(histogram, &item.row);
                 Some((plain_name(&symbol).to_owned(), dso))
