@@ -44,8 +44,8 @@ pub(crate) struct KernelFiles {
 }
 
 impl KernelFiles {
-    /// Reads the kernel files next to `kcore`, which is `/proc/kcore` or a kcore file in a directory with the same files, and
-    /// the build-id in `../sys/kernel/notes`, relative to that directory.
+    /// Reads kallsyms and modules next to `kcore`, which is `/proc/kcore` or a kcore file in a directory with the same files.
+    /// The build-id is read from `sys/kernel/notes` next to that directory (for `/proc/kcore`, `/sys/kernel/notes`).
     ///
     /// # Errors
     ///
@@ -118,8 +118,8 @@ impl KernelFiles {
         Ok(ranges)
     }
 
-    /// Writes kallsyms, modules and a kcore file to an empty folder. Of each range, the kcore file has the bytes before the first
-    /// one that the original kcore lacks.
+    /// Writes kallsyms, modules and a kcore file to an empty folder. If the original kcore lacks some bytes of a range, the range
+    /// ends before the first missing byte.
     ///
     /// # Errors
     ///
@@ -180,7 +180,8 @@ fn address_of(listing: &[u8], name: &[u8]) -> Option<u64> {
     Some(lines.find(|line| line.text == name)?.address)
 }
 
-/// Returns address, size and name of each module: `NAME SIZE COUNT USERS STATE ADDRESS` (proc(5)).
+/// Returns address, size and name of each module, by ascending address. The lines of the file have the form
+/// `NAME SIZE COUNT USERS STATE ADDRESS` (proc(5)).
 fn module_ranges(modules: &[u8]) -> Vec<(u64, u64, String)> {
     let text = String::from_utf8_lossy(modules);
     let mut ranges: Vec<_> = text

@@ -21,6 +21,7 @@ pub(crate) fn write_to(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), CliError> {
     if path == Path::new("-") {
+        // Unless stdout is a terminal, which gets control characters escaped.
         context.output.make_verbatim();
         let mut out = context.stdout();
         write(&mut out)?;
@@ -28,8 +29,8 @@ pub(crate) fn write_to(
         return Ok(());
     }
     let written = find_in_place(path, PathOrigin::Given).and_then(|in_place| match in_place {
-        // FIFOs, devices, and what is behind links such as /dev/stdout. As on stdout, only a terminal gets control characters
-        // escaped.
+        // FIFOs, devices, and what is behind links such as /dev/stdout. As with `-`, only a terminal gets control characters
+        // escaped; other files get the bytes unchanged.
         Some(in_place) => {
             let mut out = BufWriter::new(text_file(in_place.for_writing()?));
             write(&mut out)?;

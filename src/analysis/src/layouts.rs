@@ -47,6 +47,7 @@ impl EventLayouts {
     /// Returns the layouts of `events`, described by `formats`. `endian` is the byte order of the records.
     #[must_use]
     pub fn new(endian: Endian, events: &[EventDesc], formats: &Formats) -> Self {
+        // The result; `layouts.layouts` is its list of layouts by event index.
         let mut layouts = Self::empty(endian);
         for (index, event) in (0..).zip(events) {
             let layout = match layout(event, formats) {
@@ -105,7 +106,8 @@ impl EventLayouts {
     }
 }
 
-/// Returns the layout of one event; `None` if it is not a tracepoint, has no format, or has no typed event.
+/// Returns the layout of one event; `None` if it is not a tracepoint, has no format, or has no typed event. An error is returned
+/// only for a tracepoint with a typed event: its format is damaged, or lacks a field.
 fn layout(event: &EventDesc, formats: &Formats) -> Result<Option<EventLayout>, Error> {
     match formats.of_event(&event.attr) {
         Ok(tracepoint) => EventLayout::resolve(tracepoint),

@@ -97,8 +97,8 @@ pub enum ComparedValue {
     Undefined,
 }
 
-/// Returns the columns that histograms need for a comparison: `columns`, and the name of the function if a key in `order_by`
-/// shows the function.
+/// Returns the columns that histograms need for a comparison: `columns` and, if a key in `order_by` shows the function, a last
+/// column with the function's name, by which rows are paired instead of by that key.
 #[must_use]
 pub fn compared_columns(columns: &[ReportField], order_by: &[ReportField]) -> Vec<ReportField> {
     let keys = order_by.iter().filter_map(|field| field.key());

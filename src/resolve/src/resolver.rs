@@ -41,15 +41,14 @@ pub struct Resolver<'w> {
 }
 
 impl<'w> Resolver<'w> {
-    /// Creates a resolver for `world` that loads symbols through `files` from `paths`.
+    /// Creates a resolver for `world` (the processes and mappings, by time) that loads symbols through `files` from `paths`.
     #[must_use]
     pub fn new(world: &'w World, files: &'w dyn Files, paths: SearchPaths) -> Self {
         let loaded = LoadedObjects::new(paths);
         Self::resume(world, files, loaded)
     }
 
-    /// Creates a resolver with the data loaded by an earlier resolver. Since then, `world` (the processes and mappings, by time)
-    /// may have grown.
+    /// Creates a resolver with the data loaded by an earlier resolver. Since then, `world` may have grown.
     #[must_use]
     pub fn resume(world: &'w World, files: &'w dyn Files, loaded: LoadedObjects) -> Self {
         Self {
@@ -105,6 +104,7 @@ impl<'w> Resolver<'w> {
     /// Runs `work` while another thread loads the symbols of the host's kernel, which are many. For `work` that resolves
     /// kernel addresses; it waits for the symbols when it needs them.
     pub fn while_loading_kernel_symbols<R>(&self, work: impl FnOnce() -> R) -> R {
+        // The mapping of the host's kernel.
         let Some(kernel) = self.loaded.kernel else {
             return work();
         };
@@ -152,6 +152,7 @@ impl<'w> Resolver<'w> {
         self.world.lookup(at.machine, mode, at.pid, at.order, ip)
     }
 
+    /// Whether `ip` is between the first and the last symbol of the object of `kernel`, the mapping of the host's kernel.
     fn kernel_covers(&self, kernel: MappingId, ip: u64) -> bool {
         let dso = self.world.mapping(kernel).dso;
         let bounds = self.object(dso).and_then(|object| object.table.bounds());
@@ -234,7 +235,8 @@ impl<'w> Resolver<'w> {
         self.object(symbol.dso)?.symbol(symbol.index)
     }
 
-    /// The symbols of an object by ascending start; those of a JIT dump whose functions are identified by number, by this number.
+    /// The symbols of an object by ascending start. In a JIT dump whose functions are identified by number instead of by address,
+    /// the symbols are in the order of the numbers.
     pub fn symbols(&self, dso: DsoId) -> impl Iterator<Item = (SymbolId, Symbol)> {
         let tables = self.object(dso).into_iter();
         let symbols = tables.flat_map(|object| object.table.iter());
@@ -329,6 +331,7 @@ impl<'w> Resolver<'w> {
     pub(crate) fn jit_function_at(&self, frame: &Frame) -> Option<(&DumpedFunction, u64)> {
         let SymbolId { dso, index } = frame.symbol?;
         let object = self.object(dso)?;
+        // Called at the function's first use: gives the function the next free number.
         let function = object.jit.as_ref()?.function(index, || {
             let jit = self.loaded.jit.lock();
             let mut jit = jit.unwrap_or_else(PoisonError::into_inner);
@@ -363,6 +366,7 @@ impl<'w> Resolver<'w> {
         DebugInputs {
             files: self.files,
             paths: &self.loaded.paths,
+            // The memory limit of debug information.
             budget: &self.loaded.budget,
         }
     }
@@ -530,6 +534,7 @@ impl<'w> Resolver<'w> {
         kernel.module_symbols(&module.name)
     }
 
+    /// The kernel's object of the host or a guest.
     fn kernel_of(&self, machine: Machine) -> Option<DsoId> {
         let is_kernel = |dso: &Dso| dso.kind == DsoKind::Kernel && dso.machine == machine;
         let kernel = self.world.dsos().iter().position(is_kernel)?;

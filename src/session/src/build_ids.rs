@@ -100,6 +100,7 @@ pub(crate) fn of_files(
     let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         while let Some((name, pid)) = mapped.get(next.fetch_add(1, Ordering::Relaxed)) {
+            // A file that was deleted when it was mapped may have been kept open: then it is read through its descriptor.
             let path = || same_file(name, **pid, proc);
             let file = of_file(name, stats.deleted.path_of(name).or_else(path), ids);
             if let (Some((entry, path)), Ok(mut found)) = (file, found.lock()) {
@@ -128,6 +129,8 @@ pub(crate) fn of_files(
     found
 }
 
+/// Returns the entry of the mapped file `name`, and `readable`, the path from which its build-id is read. `None` if there is no
+/// such path or no build-id, or if the name is not that of an ELF file.
 fn of_file(
     name: &MappedName,
     readable: Option<PathBuf>,
@@ -186,7 +189,8 @@ mod tests {
         }
     }
 
-    /// All modules are returned; those that are "kept" are to be added to the cache.
+    /// All modules are returned; those that are "kept" are to be added to the cache. The sample at 0x5010 is in the module if the
+    /// module starts at 0x5000, not if it starts at 0x6000.
     #[test]
     fn modules_are_kept_if_they_have_samples_and_a_file_of_their_build() {
         let root = std::env::temp_dir().join(format!("rperf-modules-{}", std::process::id()));

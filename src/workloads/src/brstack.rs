@@ -32,7 +32,8 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
     Ok(())
 }
 
-/// Runs the rounds, each with an unconditional jump at its end.
+/// Runs the rounds, each with an unconditional jump at its end. As in all exported functions here, a [`StackFrame`] gives the
+/// function a frame pointer, and its `end` keeps the last call from becoming a jump.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub(crate) extern "C" fn brstack(rounds: u32) {
@@ -50,6 +51,7 @@ pub(crate) extern "C" fn brstack(rounds: u32) {
 pub(crate) extern "C" fn brstack_bench(round: u32) {
     let frame = StackFrame::new();
     if round.is_multiple_of(3) {
+        // Keeps the compiler from removing the conditional jump.
         black_box(round);
     }
     call!(brstack_bar);

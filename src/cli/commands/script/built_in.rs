@@ -99,6 +99,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
     let rest: Vec<OsString> = rest.iter().copied().cloned().collect();
     match (script.kind, verb) {
         (_, "report") if all_cpus => Err(not_recorded("'script report' reads a recording")),
+        // Here, `words` are the options that are always given to `flamegraph`.
         (ScriptKind::Flamegraph { words, .. }, _) => {
             let call = words.iter().map(OsString::from).collect();
             flamegraph(script, call, verb, &rest, matches, context)
@@ -125,6 +126,7 @@ fn report(
         return match script.kind {
             ScriptKind::Native(native) => native_run::report(native, &words, matches, context),
             ScriptKind::PhysicalMemory => native_memory::report(&words, matches, context),
+            // Only `ScriptKind::Database` is left.
             _ => sqlite_export::export(words, matches, context),
         };
     };
@@ -151,6 +153,7 @@ fn live(
     match script.kind {
         ScriptKind::Native(native) => drop(NativeTable::new(native, &report_words)?),
         ScriptKind::PhysicalMemory => native_memory::check(&report_words)?,
+        // Only `ScriptKind::Database` is left.
         _ => drop(sqlite_export::check(&report_words)?),
     }
     // Without a command to record, the whole system is recorded.
@@ -179,7 +182,7 @@ fn record_options(script: &BuiltInScript, context: &Context) -> Result<Vec<OsStr
 }
 
 /// Runs a script that `flamegraph` implements. `call` has the options that are always given to `flamegraph`; `verb` and `rest`
-/// are those of [`run_installed`].
+/// are those of [`run_installed`], but `verb` is never "record": [`run`] handles it.
 fn flamegraph(
     script: &BuiltInScript,
     mut call: Vec<OsString>,

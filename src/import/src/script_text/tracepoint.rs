@@ -20,7 +20,7 @@ const COMMON: usize = 8;
 /// Size of a comm in bytes.
 const COMM: usize = 16;
 /// Maximum length of a text in bytes. If its keys and values are short, the stored fields have about twice its size (`a=1` and a
-/// blank become 8 bytes), and a record has at most 64 KiB.
+/// blank become 8 bytes if another value of `a` needs 64 bits), and a record has at most 64 KiB.
 const MAX_TEXT: usize = 32_000;
 
 /// The common pattern of all texts of a tracepoint.
@@ -59,7 +59,8 @@ struct FieldTexts<'t> {
     is_hexadecimal: bool,
     /// Whether all values are states of tasks up to their first blank.
     is_state: bool,
-    /// The part of the value from the first blank on; `None` if it is not the same in all values.
+    /// The part of the value from the first blank on; `None` if it is not the same in all values. [`FieldTexts::storage`] decides
+    /// whether it becomes the [`StoredField::tail`] or is stored with each value.
     tail: Option<&'t str>,
     /// Length of the longest value in bytes, with its tail.
     longest: usize,

@@ -66,7 +66,9 @@ impl Bytes {
 }
 
 /// Header word of a ring buffer entry. `type_len` is 29 for padding, 30 and 31 for times, otherwise the number of 32-bit words
-/// of the event's data; if it is 0, as for padding, the next word has the length in bytes, its own 4 included.
+/// of the event's data. If it is 0 or 29, the next word has the length in bytes, its own 4 included; but padding with `delta` 0
+/// has no such word and extends to the end of the page. For times, the next word has the upper bits, from bit 27 on, and `delta`
+/// the lower ones: of a difference (30, an extended time) or of an absolute time (31).
 fn entry(endian: Endian, type_len: u32, delta: u32) -> u32 {
     match endian {
         Endian::Little => type_len | delta << 5,
@@ -114,6 +116,7 @@ fn pages(endian: Endian) -> [Vec<u8>; 2] {
         // Padding to the end of the page.
         .u32(word(29, 0))
         .1;
+    // The stack of the event before it: a pid, which is not read, the number of addresses, 4 bytes of padding, and the addresses.
     let stack = bytes().u16(STACK).u16(0).u32(7).u32(2).u32(0);
     let stack = stack
         .u64(0xffff_ffff_8100_0110)
@@ -137,6 +140,7 @@ fn pages(endian: Endian) -> [Vec<u8>; 2] {
 fn descriptions(endian: Endian) -> [Vec<u8>; 6] {
     let bytes = || Bytes::new(endian);
     let text = |text: &[u8]| bytes().u64(text.len() as u64).raw(text).1;
+    // `tick` and `stack` are the descriptions of the events' own fields.
     let tick = "\tfield:int value;\toffset:8;\tsize:4;\tsigned:1;\n";
     let stack = "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n";
     let headers = bytes().raw(b"header_page\0").raw(&text(HEADER_PAGE));
@@ -190,7 +194,8 @@ fn version_6(endian: Endian) -> Vec<u8> {
     file.raw(&pages.concat()).1
 }
 
-/// A file of version 7; unless `compression` is "none", its sections and pages are compressed by `pack`.
+/// A file of version 7; unless `compression` is "none", its sections and pages are compressed by `pack`. It also has an instance
+/// `other` without CPUs, of which only the name is read.
 fn version_7(endian: Endian, compression: &str, pack: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
     let is_packed = compression != "none";
     let bytes = || Bytes::new(endian);
@@ -304,6 +309,8 @@ fn records(file: &[u8]) -> Vec<String> {
     lines
 }
 
+/// The `kernel_stack` of CPU 1 is no sample of its own, but the callchain of the event before it, after `PERF_CONTEXT_KERNEL`
+/// (`ffffffffffffff80`).
 #[test]
 fn both_versions_become_the_same_samples() {
     let absolute = (2_u64 << 27) + 900;
@@ -352,6 +359,7 @@ fn truncated_files_are_errors() {
             assert!(
                 error.contains("offset 0x")
                     || error.starts_with("not a trace.dat")
+                    // `Error::Formats`: the formats that are left cannot be parsed.
                     || error == "descriptions of events",
                 "{length}: {error}"
             );
@@ -384,6 +392,7 @@ fn refusals_name_their_cause() {
     );
     // An event without a description: the first one of CPU 1, whose page is the file's last.
     let mut file = version_6(Endian::Little);
+    // The low byte of its id follows the page's header (16 bytes) and the entry's header word: `TICK`, 0x12c, becomes 0x1ee, 494.
     let id_at = file.len() - PAGE + 16 + 4;
     file[id_at] = 0xee;
     assert!(

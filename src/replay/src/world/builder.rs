@@ -1,4 +1,4 @@
-//! Incremental construction of a [`World`].
+//! Incremental construction of a [`World`], the processes and mappings of a recording, by time.
 
 use std::ops::Range;
 
@@ -128,7 +128,8 @@ impl WorldBuilder {
         Ok(())
     }
 
-    /// Returns the finished World.
+    /// Returns the finished World, with shorter links between parents and children and with complete indexes of the mappings,
+    /// so that lookups are faster.
     #[must_use]
     pub fn finish(self) -> World {
         let mut world = self.world;
@@ -224,6 +225,7 @@ impl WorldBuilder {
         );
     }
 
+    /// Handles a FORK record. A World has only the threads of the host, so the record is about tasks of the host.
     fn fork(&mut self, order: Order, misc: Misc, task: &Task) {
         let parent = ThreadIds {
             pid: task.ppid,
@@ -328,8 +330,8 @@ fn is_kernel(misc: Misc) -> bool {
 }
 
 /// Returns `link`, a child's link to its parent. If the parent inserted no mappings before the fork, returns a link to the
-/// grandparent instead, or `None` without one: shells that fork repeatedly would otherwise create long chains. The links of
-/// parents are shortened before those of their children, so one step is enough.
+/// grandparent instead, or `None` without one: shells that fork repeatedly would otherwise create long chains. Parents are
+/// created, and so come in `spaces`, before their children: the parent's own link is already shortened, and one step is enough.
 fn shortened(
     spaces: &[MappingSpace],
     link: Option<InheritedMappings>,

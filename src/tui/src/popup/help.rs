@@ -62,6 +62,7 @@ impl<M> Screen<M> for Help {
                 let mut tops = List::new(self.max_top + 1);
                 tops.go_to(self.top);
                 if key.code == KeyCode::Char(' ') || !tops.key(key) {
+                    // Help asks nothing, so this is its only reply.
                     return InputResult::Close(Reply::Cancelled);
                 }
                 self.top = tops.cursor().unwrap_or_default();

@@ -26,7 +26,7 @@ impl<S: TraceSink> TraceObserver<S> {
     }
 
     /// Returns the memory of the arguments of a call of thread `tid`; empty if memory is not read late, or if calls of this
-    /// number are not shown.
+    /// number are unknown or not shown.
     pub(super) fn late_memory(
         &self,
         tid: u32,
