@@ -1,4 +1,5 @@
-//! What the commands that resolve addresses share: pass 1 with JIT functions, default search paths, and the vdso.
+//! What the commands that resolve addresses share: the first of the passes over a recording (`replay`), the default search paths
+//! for files with symbols, and the vdso.
 
 use std::num::NonZeroUsize;
 
@@ -19,6 +20,7 @@ pub(crate) fn replay<'a>(
     progress: &ProgressDisplay,
 ) -> Result<Replay<'a>, rperf_replay::Error> {
     let mut replay = Replay::open_watched(data, jobs, progress.bytes_read.clone())?;
+    // The times in most JIT dumps are of `CLOCK_MONOTONIC`, too: then both are compared as they are.
     let is_monotonic = is_monotonic(data.events());
     rperf_resolve::add_jit_functions(replay.world_mut(), &DiskFiles, is_monotonic);
     Ok(replay)

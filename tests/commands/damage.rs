@@ -14,7 +14,7 @@ const SAMPLE_TYPE: u64 = 1 | 2 | 4 | 1 << 16;
 const COMM: u32 = 3;
 const SAMPLE: u32 = 9;
 const FINISHED_ROUND: u32 = 68;
-/// A type that no record has.
+/// A record type that neither the kernel nor perf defines.
 const UNKNOWN: u32 = 60;
 /// `PERF_RECORD_MISC_USER`.
 const USER: u16 = 2;
@@ -96,7 +96,8 @@ fn records_of_unknown_types_are_counted() -> io::Result<()> {
     Ok(())
 }
 
-/// A recording whose sample at time 5 follows two rounds: perf delivers it after the sample at time 10, rperf before.
+/// A recording whose sample at time 5 follows two `FINISHED_ROUND` records. At the second one, perf delivers the sample at time
+/// 10, and thus the sample at time 5 after it; rperf delivers them in order.
 fn late() -> Vec<u8> {
     recording(&[sample(10), round(), sample(20), round(), sample(5), round()])
 }

@@ -164,6 +164,7 @@ impl ExampleFolder {
             let copy = self.scratch.path().join("schedstat");
             fs::copy(statistics, copy).expect("statistics");
             for name in ["perf.data", "perf.data.old"] {
+                // 17 is the version of /proc/schedstat, as in the name of the fixture.
                 let file = stats_file(17, Endian::Little);
                 self.scratch.write(name, file).expect("a recording");
             }
@@ -244,6 +245,7 @@ fn lines_of_help_examples_run() {
         lines.iter().for_each(|line| folder.check(line));
         checked += lines.len();
     }
+    // Fails if the layout of the page changes so that lines are not found.
     assert!(checked > 50, "{page}");
 }
 
@@ -282,6 +284,7 @@ fn examples_of_each_command_run() {
         let help = outcome(&words).stderr;
         let (_, examples) = help.split_once("\n Examples:\n").expect("examples");
         for line in lines(examples, "    ") {
+            // `histogram` and `heatmap`: the recording of the program has no tracepoints.
             if line.contains("--from sched:sched_switch") {
                 folder.check("record -q -e sched:sched_switch -a -- sleep 1");
             }

@@ -12,13 +12,13 @@ pub struct Dereference {
     pub is_user: bool,
 }
 
-/// A field of a probe event.
+/// A field of a probe event: a fetch argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeField {
     /// Its name; the kernel numbers fields without a name.
     pub name: Option<String>,
-    /// The innermost part, such as a register or an address; for an argument in the kernel's syntax, all of it without name
-    /// and type.
+    /// The innermost part, such as a register or an address. If the user gave the argument in the kernel's syntax
+    /// (`a=+8(%si):u64`), all of it except name and type (`+8(%si)`); then [`Self::reads`] is empty.
     pub base: String,
     /// The dereferences of the base, innermost first.
     pub reads: Vec<Dereference>,

@@ -17,9 +17,10 @@ const INDENT: usize = 8;
 pub struct EventRow {
     /// The event.
     pub event: ListedEvent,
-    /// The vendor's description, if it is shown; then the kind is not shown.
+    /// The text shown of the vendor's description (`event.description`, which has a short and a long one); `None` if the kind is
+    /// shown instead.
     pub description: Option<String>,
-    /// Lines below the event.
+    /// Lines below the event: what `-v` and `--details` add.
     pub details: Vec<String>,
 }
 
@@ -162,7 +163,7 @@ pub fn write_names(
     names.try_for_each(|metric| write!(out, "{} ", metric.name))
 }
 
-/// Writes an array with an object for each event and metric, with the keys of newer perf releases.
+/// Writes an array with an object for each event and metric, with the keys of newer perf releases (perf 6.1 has no `list -j`).
 ///
 /// # Errors
 /// Errors of `out`.
@@ -185,12 +186,14 @@ fn event_json(EventRow { event, details, .. }: &EventRow) -> String {
     let vendor_entry = event.description.as_ref();
     let encoding = event.terms.clone().map(|terms| match vendor_entry {
         Some(vendor_entry) => format!("{}/{terms}/", vendor_entry.pmu),
+        // An event of sysfs, whose name or alias has the PMU.
         None => terms,
     });
     let encoding = encoding.or_else(|| {
         let (kind, config) = event.config?;
         Some(format!("type={},config={config:#x}", kind.0))
     });
+    // Used as the public description of an event without a long one.
     let details = (!details.is_empty()).then(|| details.join("\n"));
     let long = vendor_entry.and_then(|vendor_entry| vendor_entry.long.clone());
     object([

@@ -33,7 +33,8 @@ pub struct CaptureOptions<'a> {
     pub cgroups: &'a [BorrowedFd<'a>],
     /// Numbers of system calls and the plan of each. Numbers from 512 on are ignored.
     pub plans: &'a [(u32, CapturePlan)],
-    /// The maximum number of bytes copied of the buffer of an argument, and of a text other than a path.
+    /// The maximum number of bytes that are copied of the buffer or the text that an argument points to. Paths have a limit of
+    /// their own.
     pub string_size: u32,
 }
 
@@ -41,7 +42,8 @@ pub struct CaptureOptions<'a> {
 #[derive(Debug)]
 pub struct ArgumentCapture(LoadedPrograms);
 
-/// The maximum number of tasks in calls whose memory could not be read at the begin and is read again at the return.
+/// The maximum number of tasks that are in a call whose memory could not be read at the begin. The memory of such a call is read
+/// again at its return.
 const MAX_RETRIES: u32 = 4096;
 
 impl ArgumentCapture {
@@ -55,6 +57,7 @@ impl ArgumentCapture {
     pub fn start(options: &CaptureOptions<'_>) -> Result<Self, Error> {
         // The offset of `task_struct::pid`, if new tasks are followed.
         let task_pid = options.tasks.follow_offset()?;
+        // If set, only tasks in the map `tasks` are captured. The map also gets the new tasks that are followed.
         let known_tasks_only = options.tasks.is_limited();
         let context = CaptureContext {
             known_tasks_only,
@@ -90,7 +93,7 @@ impl ArgumentCapture {
         Ok(capture)
     }
 
-    /// Adds threads, with `from_exec` from their next successful exec on.
+    /// Adds threads. With `from_exec`, their calls are captured only from their next successful exec on.
     ///
     /// # Errors
     /// [`Error::Map`] if there are too many.
@@ -149,7 +152,8 @@ fn shapes(cgroups: usize) -> Result<Vec<NamedShape>, Error> {
     Ok(shapes)
 }
 
-/// Encodes the entries of a plan for the begin or for the return of a call, as the programs read them.
+/// Encodes the captures of a plan for the begin (`at_entry`) or for the return of a call, as the programs read them: each as one
+/// `entry`.
 fn encode(captures: &[Capture], string_size: u32) -> Vec<u8> {
     let longest = buffer::MAX_SEGMENT_DATA.unsigned_abs();
     // Room for the text, its NUL and one more byte: if all of it is used, the text is longer than `size`.
@@ -182,6 +186,7 @@ fn encode(captures: &[Capture], string_size: u32) -> Vec<u8> {
             (CaptureLimit::Bytes(bytes), _) => bytes.min(longest),
         };
         let (kind, argument, unit) = match length {
+            // The unit is the length itself.
             CaptureLength::Fixed(bytes) => (layout::LENGTH_FIXED, 0, bytes),
             CaptureLength::Argument { argument, unit } => {
                 (layout::LENGTH_OF_ARGUMENT, argument, unit)
@@ -194,6 +199,7 @@ fn encode(captures: &[Capture], string_size: u32) -> Vec<u8> {
         plan.extend(byte(source));
         plan.push(capture.argument);
         plan.extend(byte(kind));
+        // The argument that is the length, or points to it; the one above is the address.
         plan.push(argument);
         plan.extend(unit.to_ne_bytes());
         plan.extend(limit.to_ne_bytes());

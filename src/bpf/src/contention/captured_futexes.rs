@@ -1,4 +1,5 @@
-//! Writes the memory of a futex to the ring buffers of a perf event when a wait for it begins. The memory tells the owner.
+//! Writes the memory of a futex to the ring buffers of a perf event when a wait for it begins. From this memory, the id of the
+//! thread that owns the futex is found.
 //!
 //! A record has the wait that begins. If the owner of its futex waits for a futex of the same process, too, that wait follows,
 //! with the memory of its futex at this moment, then the wait of the next owner, up to [`MAX_WAITS_OF_RECORD`] waits.
@@ -21,7 +22,7 @@ use super::{MAX_WAITS, lock_names};
 
 /// One buffer per CPU, for the record.
 const BUFFERS: MapId = MapId(2);
-/// Open waits for futexes, by thread.
+/// Open waits for futexes, which have begun and not ended, by thread.
 const OPEN: MapId = MapId(4);
 
 /// The maximum number of waits in a record.
@@ -50,6 +51,8 @@ mod record {
     /// The memory from [`super::PTHREAD_TID`] bytes before the futex on: the beginning of `struct pthread`, if the futex is its
     /// `tid`, which pthread_join(3) waits for.
     pub(super) const PTHREAD_START: i16 = 88;
+    /// Up to the end of the second of two pointers to the structure itself (offsets 0 and 16), by which `rperf_analysis` recognizes
+    /// it.
     pub(super) const PTHREAD_START_SIZE: i16 = 24;
     /// The size of a wait.
     pub(super) const WAIT_SIZE: i16 = PTHREAD_START + PTHREAD_START_SIZE;
@@ -139,6 +142,7 @@ fn enter(options: &FutexCaptureOptions, number: u32) -> Result<ProgramBuilder, E
     programs::select_task(&mut b, &options.tasks, options.excluded_process, out);
     own_thread(&mut b, options.layout, out);
     add_open(&mut b);
+    // First the index of the only buffer of this CPU; below, the id of a thread.
     b.store(Word, R10, INDEX, 0);
     look_up(&mut b, BUFFERS, INDEX);
     b.jump_if(Equal, R0, 0, out);
@@ -220,7 +224,7 @@ pub(super) fn read_word(b: &mut ProgramBuilder, out: Label) {
     b.load(Word, R1, R10, SCRATCH);
 }
 
-/// Adds the current thread's wait for the futex `R7` to [`OPEN`].
+/// Adds the current thread's wait for the futex `R7` to [`OPEN`]. If the map is full, the thread is counted as a lost task.
 fn add_open(b: &mut ProgramBuilder) {
     b.store(Double, R10, WAIT + open::ADDRESS, R7);
     for (from, to) in [(OPERATION, open::OPERATION), (VALUE, open::VALUE)] {

@@ -9,7 +9,7 @@ use super::runner::{RunOutput, Runner, Simple};
 use super::text;
 use crate::cli::error::CliError;
 
-/// The benchmarks of the collection.
+/// The benchmarks of the collection `syscall`, as perf calls such a group.
 pub(super) const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         name: "basic",
@@ -70,6 +70,7 @@ fn measure(
                 value: time.as_secs_f64(),
                 decimals: 3,
             }),
+            // For the mean over several runs, JSON and the comparison with a baseline.
             values: vec![text::time_each(*time, loops)],
         },
     )

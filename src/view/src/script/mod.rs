@@ -1,4 +1,5 @@
-//! The text of `script`, in the layout of perf 6.1: a sample as one line, or as a line and its frames; other records; counts.
+//! The text of `script`, in the layout of perf 6.1: a sample as one line, or as a line and its frames; other records; the counts
+//! of `stat record`.
 
 mod block_joiner;
 pub(crate) mod branch;
@@ -32,7 +33,8 @@ const ID_COLUMNS: usize = 5;
 /// Columns of an address.
 const ADDRESS_COLUMNS: usize = 16;
 
-/// Columns of a branch's type with the blanks before and after it. Only samples decoded from a hardware trace have a type.
+/// Columns of a branch's type (the field `flags`) with the blanks before and after it. Only samples decoded from a hardware trace
+/// have a type.
 const FLAGS_COLUMNS: usize = 24;
 /// Blanks before a branch's type.
 const FLAGS_INDENT: usize = 2;
@@ -134,7 +136,8 @@ impl ScriptLayout {
         }
     }
 
-    /// Appends the fields that all record types have: comm, ids, CPU, flags of the record, time of day, and time.
+    /// Appends the fields that all record types have: comm, ids, CPU, letters of `misc`, time of day, and
+    /// time.
     pub fn common_fields(&self, line: &SampleLine<'_>, kind: RecordKind, block: &mut ScriptBlock) {
         self.up_to_time(line, kind, &mut block.text);
         if self.fields.has(LineField::Time) {
@@ -210,7 +213,7 @@ impl ScriptLayout {
         self.source(address, b"\n  ", out);
     }
 
-    /// Appends a branch target after the source address.
+    /// Appends a branch target after the address from which the branch jumps.
     pub fn target(&self, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(b" => ");
         digits::hexadecimal(out, address.ip, ADDRESS_COLUMNS);

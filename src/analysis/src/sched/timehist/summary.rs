@@ -13,10 +13,11 @@ pub struct TimeSummary {
     pub running: Vec<TimedTask>,
     /// Tasks that exited.
     pub terminated: Vec<TimedTask>,
-    /// The idle time of each selected CPU, by CPU number: the CPUs of the machine, and other CPUs that have switches.
+    /// The idle times by CPU number: of all CPUs of the machine and of other CPUs that have switches, if they are selected.
     pub idle: BTreeMap<u32, CpuIdle>,
-    /// The time from the first to the last context switch in the time range, in nanoseconds. A switch after the range counts as
-    /// one at its end if it ends a counted stretch (the time of a task on a CPU between two switches) that began before that end.
+    /// The time from the first to the last context switch in the time range, in nanoseconds. If a counted stretch (the time of a
+    /// task on a CPU between two switches) begins before the end of the range and ends after it, the switch that ends the stretch
+    /// counts as one at the end of the range.
     pub duration: u64,
     /// The number of CPUs that perf prints: those of the machine, or the highest CPU number (not plus one) if that is higher.
     pub cpu_count: u32,

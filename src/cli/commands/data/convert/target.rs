@@ -141,8 +141,8 @@ impl<'m> ConversionTarget<'m> {
     ///
     /// # Errors
     ///
-    /// No format or several, a format that this build lacks, a collector's address that is not an HTTP URL, an option that the format
-    /// does not support, or an existing output file that may not be replaced.
+    /// No format or several, a format that this build lacks, a collector's address that is not an HTTP URL, an option that the
+    /// format does not support, or an existing output file that may not be replaced.
     pub(super) fn new(matches: &'m ArgMatches) -> Result<Self, CliError> {
         let value = |option| matches.get_one::<String>(option).map(String::as_str);
         let with_value = |format: ConversionFormat| Some((format, value(format.option())?));
@@ -197,7 +197,8 @@ impl<'m> ConversionTarget<'m> {
         })
     }
 
-    /// Size of the written output file in bytes; `None` for the standard output, or if the size cannot be read.
+    /// Size in bytes of the written output file, if the format writes one file; `None` for the standard output, or if the size
+    /// cannot be read. Not for directories and collectors, whose size the conversion counts itself.
     pub(super) fn size(&self) -> Option<u64> {
         let metadata = fs::metadata(self.destination).ok();
         metadata
@@ -228,7 +229,7 @@ impl<'m> ConversionTarget<'m> {
     }
 }
 
-/// Refuses to replace an existing file: by a directory, or without `--force`.
+/// Refuses to replace an existing file by a directory, even with `--force`, and by another file without `--force`.
 fn check_existing(format: ConversionFormat, path: &str, is_forced: bool) -> Result<(), CliError> {
     let is_file = |path: &str| Path::new(path).metadata().is_ok_and(|old| old.is_file());
     if path == STDOUT || !is_file(path) {

@@ -89,6 +89,7 @@ fn read(
     context: &Context,
 ) -> Result<SchedStats, CliError> {
     let force = flag(matches, "force") == Some(true);
+    // `complete` reads a pipe to its end.
     let input = OpenedInput::named(path, force, context)?.complete(context)?;
     let data = PerfData::parse_even_without_events(&input.bytes);
     let data = data.map_err(|cause| invalid_recording(&input.path, &cause))?;

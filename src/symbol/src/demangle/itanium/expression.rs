@@ -57,7 +57,8 @@ impl<'a> Parser<'a> {
         Some(values)
     }
 
-    /// `sr TYPE NAME [ARGUMENTS]`, or `sr [N] LEVEL+ E NAME [ARGUMENTS]`.
+    /// `sr TYPE NAME [ARGUMENTS]`, or `sr [N] LEVEL+ E NAME [ARGUMENTS]`. A level is one scope, such as a namespace; the
+    /// arguments are template arguments. A level may begin like a type: levels are tried first.
     fn scoped_expression(&mut self) -> Option<Id> {
         self.expect("sr")?;
         let scope = match self.attempt(|p| p.nested(Self::levels)) {
@@ -74,8 +75,8 @@ impl<'a> Parser<'a> {
         Some(self.add(Node::Template(scoped, arguments)))
     }
 
-    /// Parses names, each with optional arguments, up to `E`. They are not substitution candidates. The first one may also be
-    /// a template parameter or a substitution.
+    /// Parses the names of nested scopes, each with optional template arguments, up to `E`. They are not substitution candidates.
+    /// The first one may also be a template parameter or a substitution.
     fn levels(&mut self) -> Option<Id> {
         let mut prefix: Option<Id> = None;
         self.skip_prefix("N");
@@ -98,12 +99,14 @@ impl<'a> Parser<'a> {
         prefix
     }
 
+    /// Parses an identifier. Template arguments after it are left to the caller.
     fn name_without_arguments(&mut self) -> Option<Id> {
         let identifier = self.identifier()?;
         Some(self.text(identifier))
     }
 
-    /// `fpT` (`this`), `fp [QUALIFIERS] INDEX`, or `fL LEVEL p [QUALIFIERS] INDEX`. Level and qualifiers are not printed.
+    /// `fpT` (`this`), `fp [QUALIFIERS] INDEX`, or `fL LEVEL p [QUALIFIERS] INDEX`. The level, here the nesting depth of function
+    /// declarators, and the qualifiers are not printed.
     fn function_parameter(&mut self) -> Option<Id> {
         if self.skip_prefix("fpT") {
             return Some(self.text("this"));
@@ -142,6 +145,7 @@ impl<'a> Parser<'a> {
                 let keyword = match code {
                     "sz" => "sizeof ",
                     "az" => "alignof ",
+                    // Without a blank before the parenthesis, as in c++filt.
                     _ => "noexcept",
                 };
                 return Some(self.add(Node::Keyword(keyword, operand)));
@@ -177,7 +181,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses what follows `.` or `->`: a name with optional arguments, or an expression.
+    /// Parses what follows `.` or `->`: a name with optional template arguments, or an expression.
     fn member_name(&mut self) -> Option<Id> {
         if !matches!(self.peek()?, b'0'..=b'9' | b'o' | b'd') {
             return self.expression();
