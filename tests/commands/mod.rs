@@ -109,7 +109,7 @@ mod truncated_while_read;
 
 use rperf_testkit::{Outcome, Run};
 
-/// Words that no help text and no manual page uses, since standard terms of profiling have the same meaning.
+/// Words that help texts and manual pages must not have: standard terms or plain technical words have the same meaning.
 pub(crate) const PRIVATE_WORDS: &[&str] = &[
     "told",
     "tell",

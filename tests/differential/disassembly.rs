@@ -144,6 +144,7 @@ fn sampled_instructions_read_as_in_objdump() {
     let recording = Recording {
         name: "sampled",
         options: &["-e", "cpu-clock:u", "-c", "50000"],
+        // The program runs for 150 ms.
         target: Target::Command(&["frames", "150"]),
     };
     let file = recording.make(&tools, &workloads, Tool::Perf);
@@ -170,6 +171,7 @@ fn sampled_instructions_read_as_in_objdump() {
     for line in text.lines() {
         let (place, insn) = line.split_once(")\t\t").unwrap_or_else(|| panic!("{line}"));
         let (_, offset) = place.rsplit_once("+0x").expect("an offset in the object");
+        // In this program, code has the same offset in the file as its address in objdump.
         let address = u64::from_str_radix(offset, 16).expect("a number");
         let known = texts.get(&address).unwrap_or_else(|| panic!("{line}"));
         match insn.split_once(" <") {
@@ -179,5 +181,6 @@ fn sampled_instructions_read_as_in_objdump() {
         }
         compared += 1;
     }
+    // With a sample each 50 us, there are far more, even if most are in libraries.
     assert!(compared > 20, "{text}");
 }

@@ -1,8 +1,8 @@
 //! `kwork`: the same text as perf 6.1 on recordings of several workloads.
 //!
 //! perf 6.1 pairs a raise or an entry that lacks its counterpart with an unrelated later event, and pairs the events of a work
-//! item only if they are on one CPU (docs/compatibility.md). In the recording that both tools read, events without a counterpart
-//! on their CPU have the id of a tracepoint that both ignore.
+//! item only if they are on one CPU (docs/compatibility.md). Before both tools read a recording, the test hides events without a
+//! counterpart on their CPU: it replaces their id by that of `sched:sched_process_wait`, which both ignore.
 
 mod unpaired;
 
@@ -13,7 +13,7 @@ use rperf_testkit::{may_trace, skip};
 use self::unpaired::without_unpaired;
 use super::{Tool, Tools, assert_alike};
 
-/// The events of `kwork record` of perf 6.1, and one that `kwork` ignores.
+/// The events of `kwork record` of perf 6.1, and one that `kwork` ignores, whose id hidden events get.
 const EVENTS: &str = "irq:irq_handler_entry,irq:irq_handler_exit,irq:softirq_raise,irq:softirq_entry,irq:softirq_exit,\
     workqueue:workqueue_activate_work,workqueue:workqueue_execute_start,workqueue:workqueue_execute_end,\
     sched:sched_process_wait";

@@ -7,8 +7,9 @@ use rperf_replay::{DsoId, Fold, Replay, Sample, World};
 use rperf_resolve::{AddressContext, Frame, LeafCallerCheck, Resolver, chain};
 use rperf_wire::{CpuMode, SampleType};
 
-/// Of a recording with fewer than twice as many samples, all are examined; of others one of every N, with N (a whole number) such
-/// that about this number to half as many again are examined.
+/// The least number of samples that are examined of a large recording, roughly. One of every N samples is examined: N is the
+/// number of samples divided by this one and rounded down, at least 1. So of fewer than 40,000 samples, all are examined; of
+/// more, some 20,000 to 30,000.
 const EXAMINED_SAMPLES: u64 = 20_000;
 /// Functions at which a complete user stack may end: the start code of programs and threads.
 const THREAD_ENTRIES: [&str; 16] = [
@@ -53,7 +54,8 @@ pub struct Completeness {
 }
 
 impl Completeness {
-    /// Examines some of the samples that `accepts` selects, on `threads` threads.
+    /// Examines some of the samples that `accepts` selects, on `threads` threads. `accepts` gets the [`World`], the processes and
+    /// mappings at the time of the sample.
     pub fn survey(
         replay: &Replay<'_>,
         resolver: &Resolver<'_>,
@@ -136,6 +138,7 @@ impl SurveyCounts<'_> {
                 outermost = Some(frame);
             }
         });
+        // A chain with an unknown context marker is not valid: perf drops it, too.
         let Some(outermost) = outermost.filter(|_| is_valid) else {
             return;
         };

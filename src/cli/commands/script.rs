@@ -62,6 +62,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     if flag(matches, "list") == Some(true) {
         return built_in::list(context);
     }
+    // Each of these three returns `None` without its arguments: `-g`; `-s`; the name of a built-in script.
     if let Some(exit) = generated::run(matches, context)? {
         return Ok(exit);
     }
@@ -71,6 +72,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     if let Some(exit) = built_in::run(matches, context)? {
         return Ok(exit);
     }
+    // Of `--csv` and `--template`: a row for each sample.
     let rows = RowLayout::new(matches)?;
     let selection = selection(matches, rows.as_ref(), context)?;
     let mut settings = ScriptSettings::new(selection, matches, context)?;
@@ -112,7 +114,7 @@ fn print_recording(
     context.paginate("script")?;
     if settings.header || settings.header_only {
         let options = settings.header_options(stored.mtime);
-        let original = stored.parse_quietly(context)?;
+        let original = stored.parse_quietly(context)?; // Not the copy with the decoded trace.
         write_header(&mut context.stdout(), &original, &options)?;
     }
     if settings.header_only {
@@ -128,7 +130,7 @@ fn print_recording(
     }
     let analysis = Analysis::open_for_rows(input, &data, settings.jobs, context)?;
     let replay = &analysis.replay;
-    let mut join = BlockJoiner::new(settings.clock, settings.nanoseconds);
+    let mut join = BlockJoiner::new(settings.clock, settings.nanoseconds); // A block: the text of consecutive records.
     join.set_switch(plan.switch.clone());
     join.set_metrics(plan.metrics.clone());
     let resolver = analysis.resolver(&settings.symbols);
@@ -256,8 +258,8 @@ fn deliver(
             }
         })
     };
-    // Saves time if kernel addresses are resolved. With a filter, or with events without addresses, perhaps none is, and the
-    // symbols of the kernel would be loaded in vain.
+    // Loading the kernel's symbols in another thread while samples are rendered saves time if kernel addresses are resolved. With
+    // a filter, or with events without addresses, perhaps none is, and the symbols would be loaded in vain.
     let needs_kernel = text.shows_all_addresses() && replay.has_kernel_samples();
     match analysis.jobs.get() > 1 && needs_kernel {
         true => text.resolver.while_loading_kernel_symbols(render),

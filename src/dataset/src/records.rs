@@ -48,7 +48,7 @@ pub struct TaskRow {
     /// Its last recorded name; if there is none, that of its parent at the FORK. Empty if neither is recorded.
     pub comm: String,
     /// Its creation, in nanoseconds of the recording's clock; `None` if it existed before the recording, or
-    /// if there is no FORK record with a time in its trailer.
+    /// if there is no FORK record with a time in its trailer (`sample_id`).
     pub started: Option<u64>,
     /// Its exit, in nanoseconds of the recording's clock; `None` without an EXIT record.
     pub ended: Option<u64>,
@@ -113,7 +113,7 @@ impl RowCollector {
         let Ok(record) = Record::decode(&non_sample.raw, endian) else {
             return;
         };
-        // Synthesized records have the time 0 in their trailer: no time.
+        // `id` is the trailer. Synthesized records have the time 0 in it: no time.
         let time = non_sample.id.time.filter(|time| *time > 0);
         match record {
             Record::Mmap(mapped) => {

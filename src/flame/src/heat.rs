@@ -32,6 +32,7 @@ pub struct HeatMap {
     columns: u64,
     /// The lower edge of each row in nanoseconds, ascending; empty for [`HeatScale::Offset`].
     edges: Vec<u64>,
+    /// By column and row.
     counts: FxHashMap<(u64, u32), u64>,
 }
 
@@ -198,6 +199,7 @@ mod tests {
     #[test]
     fn parts_add_up() {
         let mut unsplit = HeatMap::of_seconds(0, SECOND, 2);
+        // Maps of some of the events each, as of several threads; not parts of a second, which are rows.
         let mut parts = [unsplit.clone(), unsplit.clone()];
         for time in [1, 2, SECOND / 2, SECOND] {
             unsplit.add(time);

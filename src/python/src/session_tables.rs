@@ -17,7 +17,7 @@ const DEFAULT_COLUMNS: [&str; 10] = [
 ];
 /// Optional prefix of a column that is a tracepoint's field; needed only if the field has the name of another column.
 const FIELD_PREFIX: &str = "fields.";
-/// The default number of rows of each table of `process_tables`.
+/// The default of `rows` of [`TableRequest::parts`], which is `process_tables` in Python.
 pub(crate) const DEFAULT_ROWS: usize = 1 << 20;
 /// The number of rows for one table of all samples.
 const ALL_ROWS: usize = usize::MAX;

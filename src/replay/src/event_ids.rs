@@ -50,7 +50,7 @@ impl EventIds {
         let place = usize::try_from(id.wrapping_sub(self.first)).unwrap_or(usize::MAX);
         match self.dense.get(place) {
             Some(event) => (*event != NO_EVENT).then_some(EventIndex(*event)),
-            // The range is large, or the id is outside it: `sparse` is then empty.
+            // Either the range is large: `sparse` has all ids. Or it is small and the id is outside it: `sparse` is empty.
             None => self.of_sparse(id),
         }
     }

@@ -67,6 +67,7 @@ impl Children {
             peak = memory.max(peak);
             self.pids.retain(|pid| *pid != exited);
             if !status.success() {
+                // `drop` kills the others.
                 return Ok((Some(status), peak));
             }
         }

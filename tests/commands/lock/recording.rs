@@ -136,6 +136,7 @@ pub(crate) struct Place {
     /// Name of the class, or of the lock for [`Owner`].
     pub(crate) class: &'static str,
     /// Flags of `lock_acquire` or `contention_begin`, operation of futex(2), or thread that has the lock, for [`Owner`].
+    /// Those of `contention_begin` here: 1 for a spinning wait, 2 to read, 4 to write, 32 for a mutex; 0 for a semaphore.
     pub(crate) flags: u32,
 }
 
@@ -227,6 +228,7 @@ impl LockFile {
         const START: u64 = 0xffff_ffff_8100_0000;
         let body = self.bytes().u32(u32::MAX).u32(0).u64(START);
         let body = body.u64(u64::MAX - START).u64(START);
+        // `text` pads the whole body, here of 55 bytes, to a multiple of its second argument: to 72.
         let body = body.text("[kernel.kallsyms]_text", 24);
         // The `sample_id`, as in `with_cgroups`.
         let body = body.u32(u32::MAX).u32(0).u64(0).u32(0).u32(0);
@@ -267,6 +269,7 @@ impl LockFile {
         let body = self.bytes().u64(event as u64).u32(tid).u32(tid);
         let body = body.u64(self.time).u32(0).u32(0);
         // A context marker; three frames, which `lock contention` skips for locks of the kernel; and a caller without symbol.
+        // Locks whose addresses differ by multiples of 0x1000 have the same caller, others (such as 0x1008 apart) do not.
         let chain = [KERNEL, 0x1000, 0x2000, 0x3000, 0x4000 + lock % 0x1000];
         let body = body.u64(chain.len() as u64);
         let body = chain.iter().fold(body, |body, ip| body.u64(*ip));
@@ -280,7 +283,8 @@ impl LockFile {
 
     /// Returns the raw data of [`Owner`]: `place.flags` is the thread that has the lock, `place.class` is the name of the lock.
     fn owner(&self, place: Place) -> Bytes {
-        // The number of a name is its index. `&CACHE` is a lock in a slab cache: number 4, then the name of the cache.
+        // The number of a name is its index. `&CACHE` is a lock in a slab cache: number 4, then the name of the cache,
+        // padded so that the data so far (16 bytes before it) has a multiple of 32 bytes.
         let names = ["", "mmap_lock", "siglock", "rq_lock"];
         let number = names.iter().position(|name| *name == place.class);
         let raw = self.bytes().u64(place.lock).u32(place.flags);

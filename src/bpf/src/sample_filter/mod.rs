@@ -51,8 +51,8 @@ impl SampleFilterProgram {
     /// Loads a filter: a sample is written if in each of `groups` at least one test holds.
     ///
     /// # Errors
-    /// [`Error::Architecture`] if a test reads the period or the address, whose place is unknown on this
-    /// architecture; other [`Error`]s if the filter cannot be loaded.
+    /// [`Error::Architecture`] if a test reads the period or the address on an architecture other than x86-64 and arm64: their
+    /// place in the program's argument is unknown there. Other [`Error`]s if the filter cannot be loaded.
     pub fn load(groups: &[Vec<SampleTest>]) -> Result<Self, Error> {
         use BpfMapKind::{Array, PerCpuArray};
         let loaded = LoadedPrograms::new(&[
@@ -118,7 +118,7 @@ fn filter(groups: &[Vec<SampleTest>], registers: Option<i16>) -> Result<ProgramB
     b.exit_with(1);
     b.place(unmatched);
     count(&mut b, DROPPED);
-    // Returns 0.
+    // The program returns 0 here.
     b.exit();
     Ok(b)
 }

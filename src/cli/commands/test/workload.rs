@@ -96,6 +96,7 @@ impl RecordControl {
             return Err(invalid());
         }
         let commands = fifo(commands, |found| found.for_writing())?;
+        // "Any type": also a FIFO; `for_reading` opens only regular files.
         let answers = answers.map(|name| fifo(name, |found| found.for_reading_any_type()));
         Ok(Self {
             commands,
@@ -132,7 +133,7 @@ fn fifo(
 ) -> Result<File, CliError> {
     let opened = match find_in_place(Path::new(path), PathOrigin::Given) {
         Ok(Some(found)) if found.is_fifo() => open(&found),
-        // Regular files and folders are also `None`.
+        // `find_in_place` finds only FIFOs and devices: it also returns `None` for regular files and folders.
         Ok(None) if !Path::new(path).exists() => Err(io::Error::from_raw_os_error(libc::ENOENT)),
         Ok(_) => Err(io::Error::other("not a fifo")),
         Err(error) => Err(error),

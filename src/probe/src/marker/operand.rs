@@ -11,7 +11,8 @@ use crate::register;
 pub(super) enum OperandBase {
     /// A register or a constant, in the kernel's syntax for probes (`%ax`, `\5`).
     Known(String),
-    /// The memory at an offset from a symbol, without a further read: in the kernel's syntax, `@+OFFSET` has the value.
+    /// The memory at an offset from a symbol. [`Operand::reads`] is empty, since the kernel's syntax for it, `@+OFFSET` (an
+    /// offset in the file), already reads the memory there.
     Symbol(String, i64),
 }
 
@@ -56,6 +57,7 @@ pub(super) fn parse(architecture: Architecture, word: &str) -> Option<Operand> {
             false => format!("%{name}"),
         };
         match register::is_known(architecture, &prefixed) {
+            // Already the kernel's name. Otherwise a name of the assembler, such as `%eax` for `%ax`.
             true => Some(prefixed),
             false => register::kernel_name(architecture, &prefixed),
         }

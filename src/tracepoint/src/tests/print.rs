@@ -305,7 +305,7 @@ fn unsupported_print_formats_list_the_fields() {
 fn a_short_record_reads_as_zeros() {
     let long = [("int a", 4), ("long b[4]", 32), ("__data_loc char[] s", 4)];
     let print_fmt = "\"%d %lx %s|%s|\", REC->a, REC->b[3], __get_str(s), __print_hex(REC->b, 32)";
-    // Below the size of all fields.
+    // All fields together have 40 bytes.
     for length in 0..40 {
         let text = print(&long, print_fmt, &vec![0; length]);
         assert!(text.starts_with("0 0 "), "{length}: {text}");
