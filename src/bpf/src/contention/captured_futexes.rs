@@ -51,8 +51,8 @@ mod record {
     /// The memory from [`super::PTHREAD_TID`] bytes before the futex on: the beginning of `struct pthread`, if the futex is its
     /// `tid`, which pthread_join(3) waits for.
     pub(super) const PTHREAD_START: i16 = 88;
-    /// Up to the end of the second of two pointers to the structure itself (offsets 0 and 16), by which `rperf_analysis` recognizes
-    /// it.
+    /// Up to the end of the second of two pointers to the structure itself (offsets 0 and 16), by which `rperf_analysis`
+    /// recognizes it.
     pub(super) const PTHREAD_START_SIZE: i16 = 24;
     /// The size of a wait.
     pub(super) const WAIT_SIZE: i16 = PTHREAD_START + PTHREAD_START_SIZE;
