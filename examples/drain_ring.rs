@@ -36,6 +36,7 @@ fn main() -> anyhow::Result<()> {
     // the ring's end.
     let layout = SampleLayout::new(&attr);
     let mut walker = RecordWalker::default();
+    // Samples by the 4 KiB page of the sampled code, not of the ring.
     let mut pages = BTreeMap::new();
     // Dropping the chunk releases its space in the ring.
     while let Some(chunk) = drain(&mut ring) {

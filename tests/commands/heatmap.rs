@@ -222,6 +222,7 @@ fn latencies_match_the_times_of_script() {
     );
 }
 
+/// Also valid options for which the recording has no event or no samples.
 #[test]
 fn invalid_options_are_refused() {
     for (words, message) in [

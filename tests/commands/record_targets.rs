@@ -1,4 +1,6 @@
-//! Targets and sampling rates of `rperf record`, and the description of the machine in the header.
+//! Targets and sampling rates of `rperf record`, the description of the machine in the header, and deleted programs.
+//!
+//! `settled` repeats a recording, up to a limit, until its closure returns no failures: a sample may be missing by chance.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -30,6 +32,7 @@ fn without_workload_and_target_everything_is_recorded_until_a_signal() {
         return skip(test, "system-wide recording needs root");
     }
     let _busy = Running::spin();
+    // With events on CPUs, record adds a `dummy` that generates the side-band records.
     for options in [
         &["-e", "cpu-clock:u"][..],
         &["-e", "sched:sched_switch", "--filter", "prev_pid >= 0"],
@@ -301,6 +304,7 @@ int main(int argc, char **argv) {
         assert!(compiler.status().expect("a C compiler").success());
     };
     compile(&["-o", "program", "program.c", "-ldl"]);
+    // One file, or with `--threads` a directory of files.
     for layout in [&[][..], &["--threads"]] {
         compile(&[
             "-shared",

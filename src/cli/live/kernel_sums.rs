@@ -83,6 +83,7 @@ pub(crate) fn watch(
     if signal.is_some() && has_workload {
         observation.detach_workload();
     }
+    // How the workload ended; `woken.ended` above also tells the end of observed tasks.
     let ended = match signal {
         // The argument is `true` to wait until the workload exits.
         None => observation.workload_status(has_workload)?,

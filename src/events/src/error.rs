@@ -1,4 +1,4 @@
-//! Errors in a selector, with their positions.
+//! Errors in a selector (the argument of `-e`, a list of events), with their positions.
 
 use std::fmt;
 use std::ops::Range;

@@ -204,6 +204,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::Ordering;
 
+    /// No thread waits on the word, so `wake` and `requeue` find none; with another value, `wait` and `requeue` fail.
     #[test]
     fn a_word_with_another_value_is_an_error_and_no_thread_is_woken() {
         for scope in [FutexScope::Private, FutexScope::Shared] {

@@ -4,6 +4,7 @@ use rperf_testkit::{Bytes, FileAttr, PerfFile};
 use rperf_tracepoint::TracingDataBuilder;
 use rperf_wire::Endian;
 
+/// `PERF_TYPE_TRACEPOINT`.
 const TRACEPOINT: u32 = 2;
 /// `sample_type`: IDENTIFIER, TID, TIME, CALLCHAIN, CPU and RAW.
 const FIELDS: u64 = 1 << 16 | 1 << 1 | 1 << 2 | 1 << 5 | 1 << 7 | 1 << 10;
@@ -13,7 +14,7 @@ const CGROUP: u64 = 1 << 21;
 const CGROUP_RECORD: u32 = 19;
 /// `PERF_RECORD_LOST`.
 const LOST_RECORD: u32 = 2;
-/// `PERF_CONTEXT_KERNEL`.
+/// `PERF_CONTEXT_KERNEL`, the marker in callchains; `PerfFile::KERNEL` is the CPU mode of a record.
 const KERNEL: u64 = -128_i64 as u64;
 
 /// Ids of the events, in the file and in the kernel.
@@ -24,6 +25,7 @@ const PAGE_FREE: u64 = 804;
 const FALLBACK: u64 = 805;
 const CACHE_ALLOC: u64 = 806;
 
+/// Id, name and fields of each tracepoint.
 const FORMATS: [(u64, &str, &str); 6] = [
     (
         KMALLOC,
@@ -231,7 +233,8 @@ impl KmemFile {
     }
 
     fn sample(&mut self, time: u64, event: u64, pid: u32, chain: &[u64], raw: Bytes) {
-        // As by the kernel, 4 bytes of padding: with the size field of 4 bytes before the raw data, they are 8 bytes.
+        // 4 bytes of padding, as the kernel adds them to data whose size is a multiple of 8: with the size field of 4 bytes
+        // before the data, they are 8 bytes.
         let raw = raw.raw([0; 4]).done();
         let size = u32::try_from(raw.len()).expect("a short event");
         let body = self.bytes().u64(event).u32(pid).u32(pid);
@@ -273,7 +276,7 @@ impl KmemFile {
         self.pages_of(time, pages);
     }
 
-    /// Adds an allocation of pages of any migrate type.
+    /// Adds an allocation of pages of any migrate type; its `gfp_flags` are those of `GFP_KERNEL` (0xcc0).
     pub(super) fn pages_of(&mut self, time: u64, pages: Pages) {
         let Pages {
             function,
@@ -295,8 +298,8 @@ impl KmemFile {
         self.sample(time, PAGE_ALLOC, 70, &chain, raw);
     }
 
-    /// Adds an allocation that finds no free block of its migrate type, and takes a block of movable pages of order
-    /// `from_order`.
+    /// Adds the event of an allocation that finds no free block of its migrate type, and takes a block of movable pages of order
+    /// `from_order`. Its `mm_page_alloc` is not added.
     pub(super) fn fallback(&mut self, time: u64, pages: Pages, from_order: u32) {
         let raw = self.bytes().raw([0; 8]).u64(pages.frame).u32(pages.order);
         let raw = raw.u32(from_order).u32(pages.migrate_type).u32(1);

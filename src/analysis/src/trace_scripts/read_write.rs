@@ -28,7 +28,7 @@ pub struct TaskReadWrite {
 }
 
 impl TaskReadWrite {
-    /// The tracepoints whose samples are needed.
+    /// The tracepoints whose samples are needed, and their fields. `text: None`: no field with text is read.
     pub const EVENTS: &'static [EventFields] = &[
         EventFields {
             tracepoint: "syscalls:sys_enter_read",
@@ -82,7 +82,8 @@ impl TaskReadWrite {
         rows(&self.reads, |io| io.transferred)
     }
 
-    /// Returns thread ids and their writes, those with most bytes requested first.
+    /// Returns thread ids and their writes, those with most bytes requested first (not transferred, unlike
+    /// reads), as in perf's script.
     #[must_use]
     pub fn writes(&self) -> Vec<(i64, &IoSums)> {
         rows(&self.writes, |io| io.requested)

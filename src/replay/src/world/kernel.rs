@@ -1,4 +1,5 @@
-//! The part of a [`WorldBuilder`] for the kernel, its modules and generated code, and for all build-ids from the header.
+//! The part of a [`WorldBuilder`] (which collects the processes and mappings at each time) for the kernel, its modules and
+//! generated code ([`DsoKind::Bpf`]), and for all build-ids from the header.
 
 use std::ops::Range;
 
@@ -74,6 +75,7 @@ impl WorldBuilder {
         }
     }
 
+    /// Adds the mapping of the kernel or a module; `identity: true`, as their symbols have the mapped addresses.
     pub(super) fn kernel_mmap(
         &mut self,
         order: Order,
@@ -125,7 +127,8 @@ impl WorldBuilder {
         );
     }
 
-    /// The kernel has one mapping: a new record moves it.
+    /// The kernel has one mapping, which a new record moves: removes the mapping at the range of the earlier record, if any. The
+    /// caller inserts the new one.
     fn move_kernel(&mut self, order: Order, space: SpaceId, kernel: DsoId, range: Range<u64>) {
         if let Some(older) = self.kernel_ranges.insert(kernel, range)
             && let Some(space) = self.world.spaces.get_mut(space.0 as usize)
@@ -165,6 +168,7 @@ impl WorldBuilder {
         self.world.dsos.add(&name, dso)
     }
 
+    /// Adds or removes generated code; `identity: false`, as its only symbol is at address 0.
     pub(super) fn ksymbol(&mut self, order: Order, ksymbol: &Ksymbol<'_>) {
         let space = self.kernel_space(Machine::Host);
         // `Order::MAX`: after all records so far.

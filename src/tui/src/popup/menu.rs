@@ -43,6 +43,7 @@ impl Menu {
     }
 }
 
+// `M` is the type of messages from other threads; a menu handles none.
 impl<M> Screen<M> for Menu {
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
         let size = PopupSize {

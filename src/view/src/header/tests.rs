@@ -51,6 +51,7 @@ fn sections_of_newer_releases() {
     // 62 is EM_X86_64.
     let (machine, flags) = (62, 0);
     features.elf_machine(ElfMachine { machine, flags });
+    // Sections are printed by feature number, not in the order in which they were set: these surround that of the domains.
     let before = "# hostname : machine\n";
     let after = "# e_machine : 62\n#   e_flags : 0\n# cacheline size: 64\n";
     let brief = "# CPU_DOMAIN_INFO info available, use -I to display\n";

@@ -175,8 +175,8 @@ fn mean_estimate(delays: &LogHistogram) -> Option<Estimate> {
     (delays.count() > 1).then(|| Estimate::of_squares(delays.count() as f64, mean, squares.sum()))
 }
 
-/// Returns the confidence interval of a percentile. Its bounds are the waits at two ranks, between which the number of waits up
-/// to the true percentile is with a probability of 95 %; this number has a binomial distribution, approximated by a normal one.
+/// Returns the confidence interval of a percentile. The number of waits up to the true percentile has a binomial distribution,
+/// approximated by a normal one. With a probability of 95 %, this number is between two ranks: the bounds are the waits at these.
 /// `None` if there are too few waits: 8 are enough for the median, some 570 for the 99th percentile.
 fn percentile_interval(delays: &LogHistogram, per_mille: u32) -> Option<DelayInterval> {
     let (count, fraction) = (delays.count() as f64, f64::from(per_mille) / 1000.0);
@@ -269,6 +269,7 @@ pub fn write_diff_json(out: &mut dyn Write, rows: &[ComparedDelay]) -> io::Resul
         out.write_all(if number == 0 { b"\n" } else { b",\n" })?;
         let [baseline_waits, new_waits] = row.waits;
         let [baseline, new] = row.estimates.map(estimate);
+        // The key `number` tells which statistic the row has: `mean`, `p50` or `p99`.
         let row = serde_json::json!({
             "comm": row.comm,
             "number": row.statistic.title(),
