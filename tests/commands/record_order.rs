@@ -38,6 +38,7 @@ fn only_tasks_of_the_selected_cpu_are_recorded() {
     };
     let pids = [targets.0.0.id(), targets.1.0.id()].map(|pid| pid.to_string());
     for option in [&["-C", "0"][..], &["-a", "-C0-0"]] {
+        // `settled` makes further attempts, a few at most, until one of them returns nothing: here, no missing pids.
         let missing_pids = settled(|| {
             let scratch = Scratch::new();
             let options = [option, &["-e", "cpu-clock:u", "-F", "999"]].concat();
@@ -115,6 +116,7 @@ fn report_adds_up_the_varying_periods_of_samples() {
             "{total}: {report}"
         );
         let distinct = BTreeSet::from_iter(&periods).len();
+        // The kernel has hardly adjusted the period: not a failure of `report`, but this recording does not test it.
         (distinct < 3)
             .then(|| format!("{periods:?}"))
             .into_iter()

@@ -118,7 +118,8 @@ fn scripts_export_the_same_rows() {
     let mut differences = Vec::new();
     let mut compare = |words: &[&str], stdin: &[u8]| {
         let [perf, rperf] = tools.outcomes(words, stdin);
-        // perf prints this row for every recording, but no rows of samples for recordings of tracepoints only.
+        // Shows that perf ran the script: perf prints this row for every recording. A row of a sample would not do, as there is
+        // none if a recording has only tracepoints.
         assert!(perf.stdout.contains("branch_type (0, "), "{perf:?}");
         if (rperf.status, &rperf.stdout) != (perf.status, &perf.stdout) {
             let (of_perf, of_rperf) = (perf.stdout, rperf.stdout + &rperf.stderr);
@@ -178,7 +179,8 @@ fn the_same_database_is_written() {
     assert_alike(&differences.into_iter().collect::<Vec<_>>());
 }
 
-/// A program that prints the columns and rows of all tables and views, sorted by type and name.
+/// A program that prints the columns and rows of all tables and views, sorted by type and name: unlike a dump, it shows neither
+/// the order in which they were created nor the SQL that did it, which may differ between perf's script and the built-in one.
 const TABLES: &str = "
 import sqlite3, sys
 database = sqlite3.connect(sys.argv[1])

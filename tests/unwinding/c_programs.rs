@@ -243,6 +243,7 @@ fn check_panics(program: &Program) {
         assert!(reaches_start, "{sample:#?}");
         // `fails` calls itself four times, and then panics.
         match count("panics::fails") {
+            // In the thread, `walk(3)` has four frames; the innermost may be replaced by `burn`, which it calls last.
             0 => walked += usize::from(count("<panics::Walker as panics::Walk>::walk") >= 3),
             // The hook runs on top of all frames, destructors on top of fewer and fewer.
             5 if count("std::panicking::panic_with_hook") > 0 => hooked += 1,
@@ -297,6 +298,7 @@ fn frame_pointers_unwind_missing_programs() {
     for sample in samples {
         let of_program = |frame: &&&str| frame.ends_with("(/payload/load)");
         let depth = sample.frames.iter().filter(of_program).count();
+        // Without frame pointers, only the sampled function and perhaps its caller (from the link register) are known.
         assert!(depth > 3, "{sample:#?}");
     }
     let message = "were unwound with frame pointers where unwind information is missing";

@@ -40,7 +40,9 @@ pub(crate) struct TraceContent {
 /// The outcome of writing all events.
 #[derive(Default)]
 pub(crate) struct TraceOutcome {
+    /// The counts of read samples, lost records and skipped samples, whether or not they were written.
     pub(crate) delivered: DeliveredCounts,
+    /// The stretches of time in which records were lost.
     pub(crate) losses: LostStretches,
     /// The times of the first and the last event, if any was written.
     pub(crate) times: Option<(u64, u64)>,
@@ -60,6 +62,8 @@ pub(crate) fn write_trace(
 ) -> Result<TraceOutcome, CliError> {
     let data = analysis.data();
     let flags = CommonFlags::new(data.metadata())?;
+    // `flags` selects the samples of all decoded tracepoints, each with its `common_flags`. `with_tasks` adds the start, exit and
+    // renaming of tasks; it has nothing to do with `has_tasks`.
     let pass = ObserverPass::new(layouts, flags).with_tasks();
     let mut outcome = TraceOutcome::default();
     let mut failure: Option<Error> = None;
@@ -121,9 +125,10 @@ struct TracedEvents<W> {
     content: TraceContent,
     /// The wakeup tracepoint that is ignored because another one reports the same wakeups.
     ignored: Option<&'static str>,
-    /// The system call that each thread is in.
+    /// The system call that each thread is in, by thread id, if it was entered within the written range of time.
     calls: HashMap<u32, &'static str>,
     losses: LostStretches,
+    /// The times of the first and the last written event.
     times: Option<(u64, u64)>,
     /// The first error of `writer`, which ends the pass.
     result: io::Result<()>,
@@ -245,6 +250,7 @@ impl<W: Write> Observer<Option<u32>> for TracedEvents<W> {
         }
     }
 
+    /// Marks a loss in the trace, even if it is outside of the written range of time.
     fn lost(&mut self, at: &EventContext, loss: Loss) {
         self.losses.lost(at, loss);
         if let (Some(cpu), true) = (at.cpu, self.result.is_ok()) {

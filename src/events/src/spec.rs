@@ -23,8 +23,8 @@ const SCHEDULER: [u64; 3] = [3, 4, 11];
 pub struct EventSpec {
     /// The name as typed, modifiers included, or the value of the term `name`; shown in files and tables.
     pub name: String,
-    /// Settings from the selector only: type, the config words, `bp_type`, a default period, the `exclude_*` bits, `precise_ip`,
-    /// `pinned` and `exclusive`. The other fields are 0: commands set them.
+    /// Settings from the selector (the text given to `-e`) only: type, the config words, `bp_type`, a default period, the
+    /// `exclude_*` bits, `precise_ip`, `pinned` and `exclusive`. The other fields are 0: commands set them.
     pub attr: Attr,
     /// `:P` and the default event: the highest precision supported by the kernel, found by lowering
     /// `precise_ip` from 3 while the kernel refuses it.

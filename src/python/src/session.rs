@@ -213,7 +213,8 @@ impl PySession {
     }
 
     /// Passes the samples in order of time to `function`, in tables of at least `rows` rows; the last may have fewer.
-    /// `columns` and `event` are those of `table`. The codes of names differ between tables.
+    /// `columns` and `event` are those of `table`. The numbers (codes) that stand for names in
+    /// columns differ between tables.
     #[pyo3(signature = (function, columns = None, event = None, *, rows = DEFAULT_ROWS))]
     fn process_tables(
         slf: &Bound<'_, Self>,
@@ -324,7 +325,7 @@ fn callbacks_of(
 struct Delivery<'a> {
     resolver: &'a Resolver<'a>,
     endian: Endian,
-    /// The symbols, objects and comms of samples.
+    /// The symbols, objects and comms of samples as Python strings, each created once.
     names: PythonNames,
     /// By index of the event in the recording: its Python object and its tracepoint.
     events: Vec<(Py<Evsel>, Option<Arc<Tracepoint>>)>,
@@ -377,7 +378,8 @@ impl<'a> Delivery<'a> {
         kinds.filter(|kind| *kind != RecordKind::SAMPLE).collect()
     }
 
-    /// Calls the functions for a block of events; an exception in a function or a signal handler stops the processing.
+    /// Calls the functions for a block of events (those of consecutive records, rendered by one thread); an exception in a
+    /// function or a signal handler stops the processing.
     fn deliver(
         &mut self,
         py: Python<'_>,

@@ -17,7 +17,8 @@ use crate::cli::error::{CliError, ExitStatus};
 const MOST_RUNS: u32 = 100;
 /// Minimum number of runs for `--precision`, unless `-r` is lower.
 const FEWEST_RUNS: u32 = 3;
-/// Number of runs for `--baseline` without `-r` and `--precision`: perf's default of `-r`.
+/// Number of runs for `--baseline` without `-r` and `--precision`, for all benchmarks: the default of `-r` in those benchmarks of
+/// perf that run more than once by default.
 const BASELINE_RUNS: u32 = 10;
 
 /// The result of one run: text for the terminal, and values for the means over several runs.
@@ -163,8 +164,9 @@ impl<'a> Runner<'a> {
         Ok(spread)
     }
 
-    /// Runs a benchmark as often as [`Self::needs_run`] demands. Prints each run in the requested format; with `-f simple`, the
-    /// mean of all runs instead, for a benchmark with a number. Returns the number of runs and a series for each value.
+    /// Runs a benchmark as often as [`Self::needs_run`] demands. Prints each run in the requested format; with `-f simple`, only
+    /// the mean of all runs if the runs have a number for that format ([`RunOutput::simple`]). Returns the number of runs, and a
+    /// series (the values of all runs) for each value of a run.
     fn repeat<T>(
         &self,
         default_runs: u32,
@@ -283,13 +285,14 @@ pub(super) fn label(benchmark: &str, variant: &str) -> String {
     }
 }
 
+/// Whether the confidence interval of the mean is within `wanted` percent on both sides (`--precision`).
 fn is_precise(series: &Series, wanted: f64) -> bool {
     series
         .margin_percent()
         .is_some_and(|percent| percent <= wanted)
 }
 
-/// Adds the values of a run, each to the series of its variant.
+/// Adds the values of a run, each to the series of its variant (which of the benchmark's values it is; empty if it has one).
 fn add(series: &mut Vec<Series>, values: &[Value]) {
     for value in values {
         let known = series.iter_mut().find(|one| one.variant == value.variant);
@@ -304,7 +307,8 @@ fn add(series: &mut Vec<Series>, values: &[Value]) {
     }
 }
 
-/// Returns the text with the means of several runs.
+/// Returns the text with the means of several runs. Its percentages are standard errors, unlike those of `--precision`, which are
+/// half the width of the confidence interval.
 fn means(runs: u32, series: &[Series]) -> String {
     let mut text = format!("\n# Mean of {runs} runs:\n");
     for one in series {

@@ -16,7 +16,8 @@ use crate::cli::options::{counter, flag, switch};
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::recording_pair;
 
-// The numbers of waits are explained with the intervals, in `rperf_view::sched::comparison`.
+// Why an interval needs two, eight or some 570 waits is explained where intervals are computed, in
+// `rperf_view::sched::comparison`.
 const ABOUT: &str = "\
 Compares how long the tasks of two recordings waited for a CPU, by name: mean, median and 99th percentile of the waits, each with its 95% \
 confidence interval. Differences of means are tested with Welch's t-test; percentiles differ if their intervals do not overlap. An interval \
@@ -68,15 +69,18 @@ fn delays(
     let data = input.parse(context)?;
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
     let recording = SchedRecording::new(&analysis)?;
+    // The distributions are needed for the median and the 99th percentile.
     let options = LatencyOptions {
         with_distributions: true,
         ..LatencyOptions::default()
     };
     let mut latency = SchedLatency::new(&recording.layouts, options);
+    // `AllSamples`: no filter. `with_tasks`: also the start, exit and renaming of tasks.
     let pass = ObserverPass::new(&recording.layouts, AllSamples).with_tasks();
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut latency)?;
     let merge_names = true;
     let table = latency.finish(merge_names, &LatencySortKey::DEFAULT);
+    // Warns about skipped samples and lost records, and fails if the recording could not be read to its end.
     conclude(&analysis, delivered, &table.losses, matches)?;
     Ok(table)
 }

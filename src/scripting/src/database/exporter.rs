@@ -12,7 +12,7 @@ use crate::encoder::EventEncoder;
 use crate::marshal::MarshalWriter;
 use crate::sample_dict::binding;
 
-/// Kinds of branches: their flags, as in [`BranchFlags`](rperf_lines::BranchFlags), which are also their ids, and their names.
+/// Kinds of branches: the flags ([`BranchFlags`](rperf_lines::BranchFlags)), which are also the id of the row, and the name.
 const BRANCHES: [(i64, &str); 16] = [
     (0, "no branch"),
     (3, "call"),
@@ -71,6 +71,7 @@ struct AddressIds {
 /// The state of an export to a database.
 #[derive(Debug)]
 pub struct DatabaseExporter {
+    /// The tables that have a function in the script; the calls for events are the encoder's.
     calls: DatabaseCalls,
     /// The number of the first table's function.
     first_function: usize,
@@ -81,8 +82,8 @@ pub struct DatabaseExporter {
     objects: FxHashMap<DsoId, u64>,
     symbols: FxHashMap<SymbolKey, u64>,
     paths: FxHashMap<PathKey, u64>,
-    // The last assigned ids of tables whose rows are not counted by a map above; 0 if none. `symbols` has only the first id
-    // of a symbol that was exported more than once.
+    // The last assigned ids of tables whose rows are not counted by a map above; 0 if none. `symbols` does not count
+    // the rows, as it has only the first id of a symbol that was exported more than once.
     last_symbol: u64,
     last_thread: u64,
     last_comm: u64,
@@ -122,8 +123,7 @@ impl DatabaseExporter {
         self.tasks.marks_exec |= marks_exec;
     }
 
-    /// Sends the rows that do not depend on samples, if they have not been sent; returns whether the interpreter still
-    /// reads.
+    /// Sends the rows that do not depend on samples, if they have not been sent; returns whether the interpreter still reads.
     pub fn begin(&mut self, send: &mut dyn FnMut(&[u8]) -> bool) -> bool {
         if !std::mem::replace(&mut self.has_begun, true) {
             self.branch_types();
@@ -207,6 +207,7 @@ impl DatabaseExporter {
     }
 
     fn sample(&mut self, sample: &ExportedSample, encoder: &EventEncoder<'_, '_>) {
+        // The event is exported even if the sample is not (outside of kernel and user mode).
         let event = self.event(sample.event, encoder);
         let Some(frame) = &sample.frame else {
             return;
@@ -363,8 +364,7 @@ impl DatabaseExporter {
         })
     }
 
-    /// Exports the object and the symbol of an address. `unknown_start` returns the start of the symbol that an address
-    /// without a symbol gets.
+    /// Exports the object and the symbol of an address; if it has none, an unknown symbol that begins at `unknown_start`.
     fn address(
         &mut self,
         address: Option<Address>,
@@ -433,7 +433,7 @@ impl DatabaseExporter {
             to.unsigned(id);
             to.signed(MACHINE);
             let short = match object.kind {
-                DsoKind::KernelModule => &object.name,
+                DsoKind::KernelModule => &object.name, // as `script` shows it
                 _ => &object.short_name,
             };
             to.text(short.as_bytes());

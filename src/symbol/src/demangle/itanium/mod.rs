@@ -37,7 +37,7 @@ enum Node<'a> {
     Local(Id, Id),
     /// `name<arguments>`.
     Template(Id, Vec<Id>),
-    /// The template parameter of this number.
+    /// The template parameter of this number, from 0. (The numbers `N` in the comments below are stored as printed.)
     Parameter(usize),
     /// `{parm#N}`.
     FunctionParameter(usize),

@@ -50,7 +50,7 @@ pub(super) const LITERAL_SUFFIXES: [(&str, &str); 6] = [
 ];
 
 /// Standard library abbreviations: the letter after `S`, the short name, the full name (printed before a constructor or
-/// destructor), and the name of the class without scope, which a constructor or destructor repeats.
+/// destructor), and the name of the class without scope, which a constructor or destructor repeats. `t` is the namespace itself.
 pub(super) const STANDARD: [(u8, &str, &str, &str); 7] = [
     (b't', "std", "std", "std"),
     (b'a', "std::allocator", "std::allocator", "allocator"),
@@ -87,7 +87,8 @@ pub(super) const STANDARD: [(u8, &str, &str, &str); 7] = [
 ];
 
 /// Operators: code, symbol in expressions (a word with one operand ends with a space, except `sizeof...`), and number of
-/// operands. Expressions with three operands other than `?:` are not supported.
+/// operands. The symbol also follows `operator` in the names of operator functions, except for the words. Expressions with three
+/// operands other than `?:` are not supported: their entries (`dX`, `na`, `nw`) have no effect.
 pub(super) const OPERATORS: [(&str, &str, u8); 58] = [
     ("aN", "&=", 2),
     ("aS", "=", 2),
