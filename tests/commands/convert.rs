@@ -401,9 +401,9 @@ fn other_formats_have_the_stacks_that_are_folded() {
         let periods = profiles.map(|profile| profile["endValue"].as_u64().expect("a number"));
         let period: u64 = periods.sum();
         assert_eq!(perfetto.periods.values().sum::<u64>(), period, "{chains:?}");
-        // For JSON, only that one thread and four write the same.
+        // JSON is not compared with the folded stacks: `converted` checks that one thread and four write the same.
         converted(&scratch, "json", &[]);
-        // Compressed output has the same contents.
+        // The output is compressed because of the name's ending; its contents are the same.
         ran(&scratch, &["data", "convert", "--to-speedscope", "s.gz"]);
         let mut unpacked = Vec::new();
         let packed = File::open(scratch.path().join("s.gz")).expect("a file");

@@ -89,6 +89,7 @@ fn waits_match_the_events_of_script() {
     let actual: BTreeMap<String, [u64; 4]> = rows
         .iter()
         .map(|row| {
+            // `acquired` is the number of waits that ended.
             let keys = ["acquired", "total_ns", "max_ns", "min_ns"];
             let values = keys.map(|key| row[key].as_u64().expect("a number"));
             (row["address"].as_str().expect("text").to_owned(), values)
@@ -254,6 +255,7 @@ fn options_before_script_apply_to_it() {
         run(&scratch, "script -f --symfs none").status
     );
     assert!(missing.stderr.contains("none"), "{missing:?}");
+    // Except `-q`, which would have no effect on `script`, and is refused.
     let quiet = run(&scratch, "lock -f -q script");
     assert_eq!(quiet.status, 129, "{quiet:?}");
 }
@@ -278,7 +280,8 @@ fn locks_are_named_and_selected_by_variables() {
         names.sort_unstable();
         names
     };
-    // A lock without a name is shown by its caller, here 0x4000 plus the low 12 bits of the address of the lock.
+    // A lock without a name is shown by its caller. In `recording`, the caller is at 0x4000 plus the low 12 bits of
+    // the lock's address.
     assert_eq!(names(""), ["0x4000", "first_locks", "second_lock"]);
     assert_eq!(names("-L first_locks"), ["first_locks"]);
     assert_eq!(

@@ -12,8 +12,8 @@ use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 use crate::kernel::{BUSY, is_root, record_in, rperf_in};
 use crate::tools::without_zero_config;
 
-/// Runs perf and rperf with `words`, asserts that their output is equal, except for what [`without_zero_config`] removes, and
-/// returns perf's lines. `None` without perf.
+/// Runs perf and rperf with `words`, asserts that their output is equal, except for `config: 0` of an event, which only rperf
+/// prints ([`without_zero_config`]), and returns perf's lines. `None` without perf.
 pub(super) fn lines(scratch: &Scratch, words: &[&str]) -> Option<Vec<String>> {
     let perf = real_perf()?;
     let theirs = Run::new(perf).args(words).within(scratch.path());
@@ -56,7 +56,8 @@ fn a_process_may_end_while_the_recording_starts() {
     }
 }
 
-/// The old output cannot be renamed, which is only noticed while the workload runs.
+/// The existing `perf.data` cannot be renamed to `perf.data.old`, a folder with a file, which is only noticed while the workload
+/// runs.
 #[test]
 fn a_failed_recording_ends_its_workload() {
     let scratch = Scratch::new();
@@ -118,6 +119,7 @@ fn a_thousand_threads_are_followed() {
     let comms = printed
         .iter()
         .filter(|line| line.contains("PERF_RECORD_COMM: "));
+    // One for each thread, and those of the main thread and the workload.
     assert!(comms.count() > 1000);
 }
 

@@ -1,4 +1,5 @@
-//! Requests of the browser shared by several commands: showing the output of other commands, saving reports.
+//! Requests of the browser (the interactive screen in the terminal), for the commands that have one: showing the output of other
+//! commands, saving reports.
 
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
@@ -31,8 +32,8 @@ const PASSED_VALUES: &[&str] = &[
     "switch-on",
     "switch-off",
 ];
-/// The switches that are passed for the same reasons, because they change the format of a sample, or because `script` cannot open
-/// the recording without them (`force`).
+/// The switches that are passed to `script`: for the same reasons or, in addition, because they change the format of a sample, or
+/// because `script` cannot open the recording without them (`force`).
 const PASSED_SWITCHES: &[&str] = &[
     "force",
     "ignore-vmlinux",
@@ -74,7 +75,8 @@ impl CommandRunner<'_> {
             Some(function) => format!("Samples of {}", function.symbol),
         };
         let user_symbols = given_value::<String>(self.matches, "symbols");
-        // The function replaces the user's `--symbols`: that adds no samples, as the option selects all functions that are shown.
+        // The function replaces the user's `--symbols`. This adds no samples: with that option, the report shows only functions
+        // that it selects, and `function` is one of these.
         let symbols = function.map(|function| &function.symbol).or(user_symbols);
         if let Some(symbols) = symbols {
             words.extend(["-S".to_owned(), symbols.clone()]);
@@ -146,7 +148,7 @@ fn passed_options(matches: &ArgMatches) -> Vec<String> {
 fn ignored_filters(matches: &ArgMatches) -> Vec<String> {
     let filters = OTHER_FILTERS.iter().filter(|id| {
         let given = matches.try_contains_id(id).unwrap_or(false);
-        // A filter with a value is not a flag: `None`.
+        // For a filter with a value, which is not a flag, `flag` returns `None`.
         given && flag(matches, id) != Some(false)
     });
     let filters = filters.map(|id| format!("--{id}"));

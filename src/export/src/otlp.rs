@@ -145,6 +145,7 @@ impl<'p> Builder<'p> {
             kind: self.string(&event.name),
             unit: self.string(unit),
         };
+        // Of the samples of all events: `first` is also `self.first_time`.
         let (first, last) = self.profile.span();
         let mut samples = Vec::new();
         for ((thread, cpu, stack), (times, values)) in self.grouped_samples(number) {

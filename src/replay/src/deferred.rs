@@ -147,7 +147,8 @@ impl DeferredCallchains {
     }
 }
 
-/// Samples of a stream that wait for deferred callchains.
+/// Samples of a stream (a recording from a pipe) that wait for deferred callchains. In a file, all records with callchains are
+/// found before the first sample is delivered, and no sample waits.
 #[derive(Debug, Default)]
 pub(crate) struct WaitingSamples {
     samples: BTreeMap<DeferredKey, Vec<Order>>,

@@ -15,7 +15,7 @@ pub struct LoadedObjects {
     pub(crate) paths: SearchPaths,
     /// The image of the running kernel's 64-bit vdso, if given.
     pub(crate) vdso: Option<FileBytes>,
-    /// Markers of truncated stacks, if enabled.
+    /// Markers of truncated stacks, if enabled: an object that is not in the World, whose symbols are the causes of truncation.
     pub(crate) markers: Option<Box<LoadedObject>>,
     /// Memory limit of debug information.
     pub(crate) budget: Arc<Budget>,
@@ -23,11 +23,11 @@ pub struct LoadedObjects {
     pub(crate) kernel: Option<MappingId>,
     /// Number of mappings of the World among which `kernel` was searched; later ones are new.
     pub(crate) mapping_count: usize,
-    /// By [`DsoId`].
+    /// By [`DsoId`]: an object is what was loaded for a DSO.
     pub(crate) objects: Vec<OnceLock<LoadedObject>>,
-    /// By [`DsoId`]: frame information.
+    /// By [`DsoId`]: frame information, or the reason why there is none.
     pub(crate) frame_info: Vec<OnceLock<Result<FrameInfo, TruncationCause>>>,
-    /// By [`DsoId`]: source of the code.
+    /// By [`DsoId`]: source of the code; `None` in a slot if there is none.
     pub(crate) code: Vec<OnceLock<Option<CodeSource>>>,
     /// For each JIT function, the object that it belongs to. The index is the number by which unwinding knows the function,
     /// counted from 0 over all objects.
@@ -82,7 +82,7 @@ impl LoadedObjects {
         }
     }
 
-    /// Adds slots for all objects of `world`. Of several mappings of the host kernel the last is
+    /// Adds slots for all DSOs of `world`, and searches its new mappings for that of the host kernel; of several, the last is
     /// used.
     pub(crate) fn with_objects_of(mut self, world: &World) -> Self {
         let is_kernel = |dso: DsoId| {

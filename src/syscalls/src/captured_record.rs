@@ -5,7 +5,7 @@
 //! 4  u32  1 if the call returned, 0 if it began
 //! 8  segments, each of a multiple of 8 bytes:
 //!    0  u8   index of the argument
-//!    1  u8   state: 1 bytes, 2 text with its NUL, 3 unreadable, 4 more items
+//!    1  u8   state, 1 to 4: what the segment stands for (see the constants below)
 //!    2  u16  index of the item: an element of a list, or a part of a message (see the constants below)
 //!    4  u32  bytes of data
 //!    8  u64  bytes that the buffer has in memory; for a text, the maximum number of bytes to copy
@@ -14,7 +14,7 @@
 
 use crate::CapturedBytes;
 
-/// The size in bytes of a record without segments.
+/// The size in bytes of a record without segments. (The header of [`HEADER_ITEM`] is that of a message.)
 pub const HEADER_SIZE: usize = 8;
 /// The size in bytes of a segment without data.
 pub const SEGMENT_SIZE: usize = 16;
@@ -88,7 +88,7 @@ fn split(bytes: &[u8]) -> Option<(CapturedBytes<'_>, &[u8])> {
         STATE_TEXT if length >= memory_size => (data.get(..length.saturating_sub(2))?, true),
         STATE_TEXT => (data.get(..length.saturating_sub(1))?, false),
         STATE_UNREADABLE | STATE_MORE => (data, false),
-        // Padding after the last segment has the state 0. Other unknown states are damage.
+        // Damage. (Padding after the last segment is shorter than a segment's head, and has ended the decoding above.)
         _ => return None,
     };
     let segment = CapturedBytes {

@@ -98,9 +98,13 @@ fn memory_and_branches() -> Vec<u8> {
     /// `type` in the lower four bits, `new_type` from bit 6.
     const BRANCH_TYPES: [u64; 6] = [0, 1, 6, 9, 14, 15 | 2 << 6];
     const PAGE_SIZES: [u64; 6] = [0, 4096, 2 << 20, 1 << 30, 1, 3000];
+    // The event of Intel's processors that samples memory loads.
     let mut file = EventFile::new(PERF_TYPE_RAW, 0x01cd, RICH);
+    // All bits of `union perf_mem_data_src` below `mem_hops`.
     let bits = (0..43).map(|bit| 1 << bit);
+    // `mem_lvl_num`, and the operation LOAD.
     let level_numbers = (1..16).map(|number| number << 33 | 2);
+    // `mem_hops`, `mem_remote`, and level number 1.
     let hops = (1..6).map(|hops| hops << 43 | 1 << 37 | 1 << 33);
     let sources: Vec<u64> = bits.chain(level_numbers).chain(hops).collect();
     for (at, source) in sources.iter().chain(&[0, 0x6810_0142]).enumerate() {

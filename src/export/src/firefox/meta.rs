@@ -156,6 +156,7 @@ impl<'p> Meta<'p> {
                 event_delay: "ms",
                 thread_cpu_delta: match view.unit() {
                     PeriodUnit::Cycles => "variable CPU cycles",
+                    // For `Count`, samples have no such deltas, and the unit has no effect.
                     _ => "ns",
                 },
             },

@@ -84,7 +84,8 @@ impl MemoryTopology {
         for node in &self.nodes {
             to.u64(node.node);
             to.u64(node.bits);
-            // Again, as the header of the bitmap: readers derive the number of words from it, so it must match `blocks`.
+            // The number of bits follows a second time, as the header of the bitmap. Readers derive the number of words from this
+            // one, so it must match `blocks`.
             let words = node.blocks.len() as u64;
             let matches_blocks = node.bits.div_ceil(64) == words;
             to.u64(if matches_blocks {

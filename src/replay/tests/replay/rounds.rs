@@ -37,6 +37,7 @@ fn many_rounds() -> (Vec<u8>, Vec<Order>) {
                 time: Some(time),
                 ..SampleRecord::default()
             };
+            // A sample of event 0, the only one.
             let position = file.sample(0, USER, &wire);
             expected.push(rounds.add_record((time > 0).then_some(time), position));
         }
@@ -55,7 +56,8 @@ fn records_are_in_time_order_if_only_some_rounds_are_stored() {
     let data = PerfData::parse(&file).expect("a valid file");
     let replay = Replay::open(&data).expect("a valid recording");
     let mut seen = Vec::new();
-    // Gets the output for one block of samples after the other; a `Seen` begins with the sample's file position.
+    // Gets what `Look` returned for one block of samples after the other: a `Seen` for each sample, which begins with its file
+    // position.
     let mut take = |block: &mut Vec<Seen>| {
         seen.extend(block.iter().map(|(position, ..)| *position));
         FoldControl::Continue

@@ -1,5 +1,5 @@
-//! Selects the units that contain a function or meet another criterion, on several threads, before the caller reads the selected
-//! ones in order.
+//! Selects the units that meet all given criteria (they contain a function, the caller's own check accepts them), on several
+//! threads, before the caller reads the selected ones in order.
 
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
@@ -62,6 +62,8 @@ struct PrefilterState<'s> {
     prefilter: &'s UnitPrefilter<'s>,
     info: &'s DebugInfo,
     files: &'s dyn Files,
+    /// A search for the function's names in section bytes; `None` without a function, or if the names' prefix is too short: then
+    /// every unit may have the function.
     name_search: Option<NameSearch<'s>>,
     /// The next unit to process.
     next: AtomicU32,
@@ -99,6 +101,7 @@ impl UnitPrefilter<'_> {
             result.missing += part.missing;
         }
         result.selected.sort_unstable();
+        // A new cache, without what the threads added to theirs.
         let known = self.function.map(|_| search.initial_names());
         result.cached_names = known.map(|known| CachedNames(RefCell::new(known)));
         result
@@ -158,7 +161,7 @@ impl PrefilterState<'_> {
             return Some(false);
         };
         let mut is_kept = false;
-        // Only units for the caller's own search have cached names.
+        // The cache that `visit` finds in the unit is for the caller's own search; here, `known` was used instead.
         let no_cached_names = None;
         let visited =
             self.info
@@ -171,7 +174,7 @@ impl PrefilterState<'_> {
     }
 
     /// Whether the function is in a unit, as far as the unit in the object's file alone determines it: otherwise `Perhaps` or,
-    /// with entries in a `.dwo` file, `Split`. `Yes` without a function.
+    /// with entries in a `.dwo` file, `Split`. If no function is searched for, `Yes`.
     fn verdict(
         &self,
         dwarf: &Dwarf<Slice<'_>>,

@@ -1,5 +1,5 @@
-//! Structures that newer kernels may extend. They are read with `short`, `int`, `word` and `long`: numbers of 2, 4 (signed), 4
-//! and 8 bytes at an offset.
+//! Structures that newer kernels may extend. They are read with `short`, `int`, `word` and `long`, which return a number at an
+//! offset: `short` one of 2 bytes, `int` a signed one of 4, `word` an unsigned one of 4, `long` one of 8.
 
 use super::{int, long, short, timespec, word};
 use crate::Abi;

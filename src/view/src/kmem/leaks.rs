@@ -24,7 +24,7 @@ const MEDIAN: u32 = 500;
 /// A stack with the names of its functions and processes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedStack {
-    /// The stack.
+    /// The stack's addresses and its allocations.
     pub memory: StackMemory,
     /// Its frames, innermost first.
     pub frames: Vec<String>,
@@ -118,6 +118,7 @@ fn write_curve(out: &mut dyn Write, report: &LeakReport) -> io::Result<()> {
         "{:>12} {:>14} {:>14}",
         "Seconds", "Slab bytes", "Page bytes"
     )?;
+    // A row for each interval of the recording, by its end. The end of the last one may be later than `report.end`.
     let rows = report
         .ends
         .iter()
@@ -149,6 +150,7 @@ fn write_stack(
         frames,
         processes,
     } = stack;
+    // The mark of a stack that may leak.
     let mark = if memory.is_suspect() { '*' } else { ' ' };
     let ages = &memory.ages;
     let median_age = ages.percentile(MEDIAN);
