@@ -251,8 +251,8 @@ impl ListWord<'_> {
             position: self.position.start..self.position.start + name.len(),
         };
         let events = inner.events(catalogue)?;
-        // Before the colon is a system (`sched:sched_switch`) or a type (`1:0`). Otherwise it is the whole name, and modifiers
-        // follow the colon (`cycles:u`).
+        // Before the colon is a system (`sched:sched_switch`), a type (`1:0`), or the whole name of an event; only then,
+        // modifiers follow the colon (`cycles:u`).
         let (before_colon, after_colon) = name.split_once(':').unwrap_or((name, ""));
         let is_tracepoint = events.iter().all(|event| event.tracepoint.is_some());
         let name_needs_colon = is_tracepoint || numbered(before_colon, Some(after_colon)).is_some();
@@ -311,6 +311,7 @@ impl ListWord<'_> {
                         ..self.fault(first.offset, reason)
                     });
                 };
+                // "Times" are the tool events: all are times (`duration_time`, `user_time`, `system_time`).
                 if first.value.is_some() {
                     let reason = format!("times take no value: `{}'", first.key);
                     return Err(self.fault(first.offset, reason));

@@ -1,7 +1,7 @@
 //! Records of a recording, transformed before they are written.
 //!
 //! While recording, a [`rperf_perfdata::Rewriter`] receives complete records and appends their replacement to a buffer.
-//! `record` runs it on a separate thread.
+//! `record` runs it on a separate thread. [`chain()`] makes one of several rewriters.
 //!
 //! When a recording is copied (`inject`), its records pass through the transforms of a [`Pipeline`].
 

@@ -85,7 +85,7 @@ fn write_switch(record: &NonSampleRecord<'_>, switch: Switch, writer: &mut Marsh
     for number in [cpu, pid, tid, np_pid, np_tid] {
         writer.signed(number.cast_signed().into());
     }
-    // The process id of the task's machine, as perf calls host and guests: -1 for the host.
+    // The pid of the machine that the task runs on (perf calls the host and each guest a machine): -1 for the host.
     writer.signed(-1);
     writer.boolean(out);
     writer.boolean(out && has(misc, Misc::SWITCH_OUT_PREEMPT));
@@ -121,7 +121,8 @@ fn write_trace_error(error: &AuxTraceError<'_>, misc: Misc, writer: &mut Marshal
     }
     writer.unsigned(error.ip);
     writer.unsigned(error.time.unwrap_or_default());
-    // Without a reference number: the arguments are appended to other marshalled values, which have their own numbers.
+    // In full, without the number by which later texts could refer to this one: the arguments are appended to other marshalled
+    // values, which number their texts themselves.
     writer.plain_text(error.message);
     writer.unsigned(u64::from(misc.mode_bits().0));
     let (guest_pid, guest_cpu) = error.machine.unwrap_or_default();

@@ -18,13 +18,14 @@ pub(crate) struct CountedOutput {
     /// Compressor of ring data (`-z`).
     pub(crate) compressor: Option<Compressor>,
     /// Number of samples written, if a [`RewriteThread`](crate::rewriting::RewriteThread) changes the records from the rings
-    /// before they are written: there may be fewer or more samples than in the rings.
+    /// before they are written: there may be fewer or more samples than in the rings. `None` otherwise.
     rewritten: Option<u64>,
     /// Splits bytes into records, for the statistics.
     pub(crate) walker: RecordWalker,
-    /// Bytes in other files of the same recording.
+    /// Bytes in other files of the same recording: those given to [`Self::absorb`].
     elsewhere: u64,
-    /// Positions of the parts of hardware traces (AUXTRACE records with their data) in the output.
+    /// Positions of the parts of hardware traces (AUXTRACE records with their data) in the output. Such a part is what is
+    /// read from an AUX area at once.
     pub(crate) traces: Vec<AuxIndexEntry>,
 }
 
@@ -46,7 +47,8 @@ impl CountedOutput {
         self.output_sink.bytes() + self.elsewhere
     }
 
-    /// Adds the statistics of another file of the recording, `part`, and closes that file.
+    /// Adds the statistics of another file of the recording (`--threads`), `part`, and closes that file. Its `traces` are not
+    /// added: they are positions in that file. Nor is `rewritten`: rewriters are not used with `--threads`.
     pub(crate) fn absorb(&mut self, part: Self) -> Result<(), WriteError> {
         self.elsewhere += part.output_sink.bytes();
         self.stats.add(part.stats);
@@ -124,7 +126,7 @@ pub(crate) fn write_run(
 
 /// Converts an error; the path is added by the caller.
 pub(crate) fn write_error(error: WriteError) -> Error {
-    // `kept`: the bytes of complete records in the file.
+    // `kept`: the bytes of complete records in the file. Only errors of kind `Data` contain it; it is 0 for the others.
     let (kept, cause) = match error {
         WriteError::Data { kept, source, .. } => (kept, source),
         WriteError::Header(source) | WriteError::End(source) => (0, source),

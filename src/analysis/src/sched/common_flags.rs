@@ -50,7 +50,8 @@ impl CommonFlags {
     }
 }
 
-/// Selects samples of typed events (tracepoints that are decoded as a [`TypedEvent`]); the detail is their flags, if recorded.
+/// Selects samples of typed events (tracepoints that are decoded as a [`TypedEvent`]); the detail,
+/// which an analysis gets with each sample, is their flags, if recorded.
 impl PrepareSamples for CommonFlags {
     type Detail = Option<u32>;
 

@@ -125,7 +125,7 @@ impl TableFormat {
         Ok(out)
     }
 
-    /// Returns the text of the final table. `runs` are the elapsed times of the runs, for `--table`.
+    /// Returns the text of the final table. `runs` are the elapsed times of the runs, for `--table` (`table.runs` is a number).
     pub(super) fn final_table(
         &self,
         subject: TableSubject<'_>,

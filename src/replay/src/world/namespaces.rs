@@ -12,8 +12,8 @@ pub(crate) struct Namespaces {
     threads: FxHashMap<u32, Vec<NamespaceChange>>,
 }
 
-/// Namespaces of a thread after this position in the order; none after its start. They are called links as in the record, which
-/// has device and inode of each `/proc/PID/ns` link.
+/// The namespaces that a thread has from the record at this position in the order on; empty if that record is the start of the
+/// thread. They are called links as in a NAMESPACES record, which has device and inode of each `/proc/PID/ns` link.
 type NamespaceChange = (Order, Box<[Namespace]>);
 
 impl Namespaces {
@@ -77,7 +77,7 @@ impl Cgroups {
         self.paths.entry(id).or_insert_with(|| path.into());
     }
 
-    /// Removes the paths in the middle of the ids if there are very many: there are no records of removed cgroups. Ids
+    /// Removes the paths of the ids in the middle if there are very many: no record tells that a cgroup was deleted. Ids
     /// grow, so that the lowest are those of the system's services, and the highest those of the newest containers and sessions.
     pub(crate) fn prune(&mut self) {
         let excess = self.paths.len().saturating_sub(OLDEST + NEWEST);

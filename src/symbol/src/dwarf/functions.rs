@@ -40,6 +40,7 @@ struct FunctionRange {
     end: u64,
     /// Number of enclosing functions: not the depth in the tree of entries, where lexical blocks count, too.
     depth: u32,
+    /// Index of the function, also called its number below.
     function: u32,
 }
 
@@ -165,6 +166,7 @@ impl<'a> EntryReader<'_, 'a> {
 /// because of damage or folded code, the shorter range takes precedence, then the function whose entry is later.
 fn flatten(mut covers: Vec<FunctionRange>) -> Vec<(u64, u32)> {
     covers.sort_unstable_by_key(|cover| (cover.start, cover.depth, cover.function));
+    // Its `done` becomes the ranges.
     let mut ranges = AddressSweep::default();
     for cover in covers {
         ranges.advance(cover.start);
@@ -251,6 +253,7 @@ mod tests {
                 .collect();
             let ranges = flatten(covers.clone());
             prop_assert!(ranges.windows(2).all(|pair| pair[0].0 < pair[1].0));
+            // The last range ends at 98 (59 + 39) at most; no function is found after it.
             for address in 0..110 {
                 let after = ranges.partition_point(|&(start, _)| start <= address);
                 let found = after.checked_sub(1).map_or(NONE, |index| ranges[index].1);

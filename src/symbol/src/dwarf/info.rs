@@ -32,7 +32,7 @@ pub struct DebugInfo {
 /// A compilation unit, with entries in the object's file or in a `.dwo` file.
 #[derive(Debug, Clone)]
 pub struct DebugUnit<'u> {
-    /// The object.
+    /// The debug information of the object.
     pub info: &'u DebugInfo,
     /// The sections that entries refer to.
     pub dwarf: &'u Dwarf<Slice<'u>>,
@@ -65,8 +65,8 @@ impl DebugInfo {
         &self.object.main.path
     }
 
-    /// Whether the file with the debug information is not linked, such as a kernel module: its `.text` has the address 0, and so
-    /// may a function.
+    /// Whether the file with the debug information is not linked, such as a kernel module. Its `.text` has the address 0, so 0
+    /// can be the address of a function; in linked files, only functions that the linker dropped have it.
     #[must_use]
     pub fn is_relocatable(&self) -> bool {
         self.object.main.is_relocatable

@@ -92,7 +92,7 @@ impl<'a> BriefPrinter<'_, 'a> {
 
     /// Prints a line without an instruction.
     fn note(&mut self, text: &str) -> io::Result<()> {
-        // The width of a label with the colon and the blank after it. Padded like perf.
+        // `label_width` includes the colon and the blank after a label, unlike in `line`. The text is padded like in perf.
         let (width, label_width) = (self.numbers_width, self.labels.width() + 2);
         let text = LeftAligned(text, width + label_width - 1);
         writeln!(self.out, "{} {}{text}", Blanks(width), Blanks(label_width))
@@ -101,7 +101,7 @@ impl<'a> BriefPrinter<'_, 'a> {
     fn line(&mut self, line: &InstructionLine<'a>) -> io::Result<()> {
         self.site_change(line.site)?;
         self.numbers(line)?;
-        // Without the colon and the blank.
+        // Here, `label_width` is without the colon and the blank after a label.
         let (width, label_width) = (self.numbers_width, self.labels.width());
         match self.labels.jump_count(line) {
             0 => write!(self.out, " {:label_width$}  ", "")?,
@@ -114,6 +114,7 @@ impl<'a> BriefPrinter<'_, 'a> {
         let mut text = self.labels.text(line);
         if self.options.raw {
             let first = &line.bytes[..line.bytes.len().min(BYTES)];
+            // 24: the width of the bytes in objdump, with the tab after them.
             text = format!("{:<24}{text}", hex(first));
         }
         // Padded like perf.

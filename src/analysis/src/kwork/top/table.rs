@@ -14,7 +14,7 @@ const WHOLE: u128 = 10_000;
 pub struct CpuTimes {
     /// All complete stretches between two context switches.
     pub total: u64,
-    /// The idle task.
+    /// The idle task, without the selected interrupts and softirqs within it.
     pub idle: u64,
     /// Hardware interrupts, without the interrupts within them; 0 if they are not selected.
     pub irq: u64,

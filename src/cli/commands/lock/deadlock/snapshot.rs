@@ -191,9 +191,11 @@ fn found_waits(
     let by_own_tid: BTreeMap<u32, u32> = own_tids.collect();
     let mut waits = BTreeMap::new();
     for (tid, state) in threads {
+        // `wait` is the system call; the `FoundWait` is made below.
         if let Some((address, wait)) = futex_call(state) {
             let memory = futex_memory(pid, address)?;
             let holder = wait.holder(&memory, is_thread_id(pid, address));
+            // `holder` is as found in the memory, with an id of the thread's own PID namespace.
             let holder_thread = holder.and_then(|holder| {
                 // Joined threads are of the same process, although their futexes are not private.
                 // The place is the file and the offset that shared memory maps; the holder may be of any process that maps it.
@@ -206,7 +208,7 @@ fn found_waits(
                         .map(|tid| FoundThread { pid, tid: *tid }),
                 }
             });
-            // If no thread is found, the memory may be that of another object.
+            // If there is no thread with the id found in the memory, the memory may not be that of such an object at all.
             let object = holder
                 .filter(|_| holder_thread.is_some())
                 .map_or(FutexObject::Unknown, |holder| holder.object);
