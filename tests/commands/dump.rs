@@ -312,7 +312,7 @@ fn stacks() -> [SampleCase; 5] {
     let branch = |number: u64| [0x100 * number, 0x200, flags(number)];
     let branches = || words([17].into_iter().chain((0..17).flat_map(branch)));
     let calls = Attr {
-        // PERF_SAMPLE_BRANCH_CALL_STACK
+        // PERF_SAMPLE_BRANCH_CALL_STACK; the other 11, of `sample_type`, is PERF_SAMPLE_BRANCH_STACK.
         branches: 1 << 11,
         ..with_field(11)
     };
@@ -325,6 +325,7 @@ fn stacks() -> [SampleCase; 5] {
         // PERF_SAMPLE_REGS_ABI_64, and the values.
         (attr, words([2].into_iter().chain(100..100 + count)))
     };
+    // Bit 12 is PERF_SAMPLE_REGS_USER, bit 18 PERF_SAMPLE_REGS_INTR: only one of the two masks of the attr matters.
     let (attr, fields) = registers(12, 0xff_ffff, 24);
     let (attr_arm64, fields_arm64) = registers(18, 0x1_ffff_ffff, 33);
     [
@@ -427,7 +428,8 @@ fn recordings_that_perf_refuses_are_dumped() {
     ] {
         assert!(text.contains(part), "{part:?} in {text}");
     }
-    // Wherever a recording is truncated after the file header of 104 bytes, the command ends with a message.
+    // If a recording is truncated after the file header of 104 bytes (to save time, only at each 13th length), the command ends
+    // with a message.
     for length in (104..complete.len()).step_by(13) {
         let outcome = dump(&complete[..length]);
         assert!(

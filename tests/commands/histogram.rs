@@ -86,7 +86,8 @@ fn periods_are_counted_in_ranges_of_powers() {
     let title =
         "# cpu-clock period: 100 values, mean 20.0, min 20, median 20, p90 20, p99 20, max 20\n";
     assert!(text.starts_with(title), "{text}");
-    // Each value is in one of the ranges, and several threads give the same result.
+    // Each value is in one of the ranges. Below, the result is the same with four threads of rperf itself (`-j`), and without the
+    // word `period`, the default.
     let all = printed(&scratch, &["cpu-clock", "period"]);
     assert_eq!(
         ranges(&all).iter().map(|(_, count)| count).sum::<u64>(),
@@ -112,6 +113,7 @@ fn periods_are_counted_in_ranges_of_powers() {
 #[test]
 fn given_ranges_are_all_shown() {
     let scratch = folder();
+    // `-b` is short for `--edges`.
     for edges in ["4 21 1000", "1000,4,21"] {
         let text = printed(&scratch, &["cpu-clock", "-b", edges]);
         let expected_ranges = expected(&[
@@ -217,6 +219,7 @@ fn values_and_latencies_of_a_command_are_all_counted() {
     assert!(unknown.stderr.contains(message), "{unknown:?}");
 }
 
+/// Status 129: the arguments are invalid. Status 255: they are valid, but do not fit the recording, or there is none.
 #[test]
 fn invalid_arguments_are_refused() {
     let scratch = folder();

@@ -1,4 +1,5 @@
-//! The rows of each table. The cells of a row are in the order of the table's columns.
+//! The rows of each table. The cells of a row are in the order of the table's columns. Those made by `Cell::number` and
+//! `Cell::id` are for columns of type `Signed`. In the functions below, `row` is what a row of the table is made from.
 
 use std::collections::BTreeMap;
 use std::io;

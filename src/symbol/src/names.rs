@@ -156,6 +156,7 @@ mod tests {
         assert_eq!(ascii_names.at(6).map(|at| names.get(at)), Some("foo"));
         assert_eq!(ascii_names.at(0).map(|at| names.get(at)), Some(""));
         assert!(ascii_names.at(10).is_none());
+        // No NUL at the end; a byte that is not ASCII; the end of the file, again without NUL.
         for other in [4..13, 4..19, 19..22] {
             assert!(names.ascii_names(&file[other]).is_none());
         }

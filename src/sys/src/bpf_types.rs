@@ -1,5 +1,5 @@
-//! Type information (BTF) for programs of one function: bpf(2). Only with it, a program has its full name in symbol tables and
-//! can be traced.
+//! Type information (BTF) for BPF programs of one function, loaded by bpf(2). Only a program with type information has its full
+//! name in symbol tables and can be traced.
 
 use std::io;
 use std::os::fd::{FromRawFd as _, OwnedFd};
@@ -38,7 +38,7 @@ pub(crate) fn load_types(name: &str) -> io::Result<OwnedFd> {
 
 /// Returns header, types and strings (linux/btf.h): `int`, `int ()`, and the function.
 fn encode(name: &str) -> Vec<u8> {
-    /// Magic number, version 1.
+    /// Magic number (two bytes), version 1, no flags.
     const MAGIC: [u8; 4] = if cfg!(target_endian = "little") {
         [0x9f, 0xeb, 1, 0]
     } else {

@@ -74,6 +74,7 @@ fn switches_and_wakeups_are_traced() -> std::io::Result<()> {
         );
         let trace = std::fs::read(scratch.path().join("sched.pftrace"))?;
         let (events, threads, losses) = decode(&trace);
+        // The events of `waits`, then the switch above. State 1 is interruptible sleep, 0x100 runnable: the task was preempted.
         let expected = [
             Traced::Waking(100_000, 0, 7),
             Traced::Switch(110_000, 0, [0, 0, 7]),

@@ -48,7 +48,8 @@ pub(super) fn copy_kcore(
     let folder = unused_path_with_time(|time| copies.path().join(time));
     let name = folder.file_name().unwrap_or_default();
     let ranges = kernel.code_ranges()?;
-    // The path is unused: nothing is replaced. In the closure, `folder` is the new directory while it is filled.
+    // The path is unused: nothing is replaced. In the closure, `folder` is the new directory while it is filled. Its mode differs
+    // from that of the directories above: a copy has the code and addresses of the kernel, which are not for other users.
     let copied = copies.replace_folder(name, 0o700, |folder| kernel.copy(&ranges, folder));
     copied.map_err(to_reason)?;
     Ok(KcoreCopy::New(folder))

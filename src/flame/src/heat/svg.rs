@@ -66,7 +66,8 @@ impl HeatMap {
         writeln!(out, "</g>\n<script><![CDATA[\n{SCRIPT}]]></script>\n</svg>")
     }
 
-    /// Start time of a cell: for [`HeatScale::Duration`], whose rows are durations, that of its column.
+    /// Start time of a cell. For [`HeatScale::Offset`], each row is a slot, an equal part of its column's time; for
+    /// [`HeatScale::Duration`], whose rows are durations, a cell starts with its column.
     fn begin(&self, column: u64, row: u32) -> u64 {
         let start = self.start + column * self.column_duration;
         match self.scale {

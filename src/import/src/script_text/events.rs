@@ -98,6 +98,7 @@ impl<'t> TextEvents<'t> {
                 tracepoint: None,
             });
         }
+        // The event is always found: if it was new, it was added above.
         let Some(event) = self.list.get_mut(number) else {
             return Ok(());
         };
@@ -139,6 +140,7 @@ impl<'t> TextEvents<'t> {
             }
             descriptions.push(EventDesc {
                 attr: event.attr(number),
+                // The id in samples, unlike that of a tracepoint, which is its `config`.
                 ids: vec![number + 1],
                 name: event.name.to_owned(),
             });

@@ -54,7 +54,7 @@ pub struct CountOutput {
     pub version: String,
 }
 
-/// Type of a round.
+/// Type of a round: the readings at one time, which a STAT_ROUND record ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StatRoundKind {
     /// An interval (`PERF_STAT_ROUND_TYPE__INTERVAL`).
@@ -185,7 +185,7 @@ impl<'a> CountWriter<'a> {
     pub(super) fn finish(self) -> Result<(), Error> {
         let path = &self.options.output;
         let finished = self.output_sink.finish(&self.features);
-        // The data are complete, but the features may be missing.
+        // `Err`: the data are incomplete. `Ok(Some(…))`: they are complete, but the features could not be written.
         let features_error = finished.map_err(|error| write_error(error).with_path(path))?;
         features_error.map_or(Ok(()), |cause| {
             Err(Error::Output {
@@ -216,7 +216,7 @@ impl<'a> CountWriter<'a> {
             if let Some(cpus) = &requested.cpus {
                 synthesize::event_cpus(to, *id, cpus.numbers());
             } else if event.spec.tool.is_some() {
-                // A tool event has a single reading: if CPUs are observed, on the first of them.
+                // A tool event has a single slot in `counters`: if CPUs are observed, that of the first. `cpus` is one or none.
                 let cpus: Vec<u32> = event.counters.iter().filter_map(|at| at.cpu).collect();
                 if !cpus.is_empty() {
                     synthesize::event_cpus(to, *id, &cpus);

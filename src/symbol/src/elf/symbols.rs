@@ -159,6 +159,7 @@ impl<'a> SymbolSource<'_, 'a> {
         S: Sym<Endian = Endianness> + object::pod::Pod,
     {
         let endian = self.symbols.endian;
+        // This cannot fail: the callers cut `data` by `whole_entries`, and the types of the entries need no alignment.
         let entries: &[S] = slice_from_all_bytes(data)
             .map_err(|()| "the symbol table is not a whole number of entries".to_owned())?;
         // The names, if they need no validation as UTF-8 because all are ASCII.
@@ -227,6 +228,7 @@ impl<'a> SymbolSource<'_, 'a> {
             size: entry.size,
             binding: binding(entry.binding),
             kind: entry.symbol_kind(),
+            // Also for names that are not mangled: demangling leaves them as they are.
             form: NameForm::Mangled,
         };
         match ascii_names.and_then(|names| names.at(entry.name.offset)) {

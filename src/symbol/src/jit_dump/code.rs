@@ -77,6 +77,7 @@ impl JitCode {
     pub fn image(&self, function: SymbolIndex) -> Option<JitImage> {
         let parts = self.functions.get(function.as_usize())?;
         let inputs = ImageInputs {
+            // Whether the dump is big-endian.
             big: self.reader.big,
             machine: self.machine,
             code: self.bytes(parts.code),

@@ -78,7 +78,8 @@ pub(super) fn run(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
             recording.len()
         ))?;
     }
-    // COMM; and for each mapping MMAP2, samples and FINISHED_ROUND.
+    // The number of records, which the output calls events, as perf does: COMM; and for each mapping MMAP2, samples and
+    // FINISHED_ROUND.
     let event_count = f64::from(mappings) * (f64::from(samples) + 2.0) + 1.0;
     runner.measure(
         || {
@@ -345,8 +346,9 @@ mod tests {
         let recording = recording(&objects, 3, 4).unwrap();
         for objects in [InjectedObjects::Hit, InjectedObjects::Mapped] {
             let size = inject(&recording, objects).unwrap();
-            // One HEADER_BUILD_ID record: that of the program. It has 36 bytes, and at least 8 of the padded path, whose length
-            // depends on where the program was built.
+            // One HEADER_BUILD_ID record: that of the program, which has two of the three mappings; the other object can't be
+            // read. The record has 36 bytes, and at least 8 of the padded path, whose length depends on where the program was
+            // built.
             let added = size - recording.len() as u64;
             assert!((44..512).contains(&added), "{added} bytes for {objects:?}");
         }
