@@ -12,7 +12,7 @@ fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
     rperf_in(scratch, words).finish().expect("rperf starts")
 }
 
-/// Name and count of each row of `-x,` that has a count.
+/// Name and count of each row of `-x,` that has a count. Its first cells are count, unit and name.
 fn counts(text: &str) -> Vec<(String, u64)> {
     let rows = text.lines().filter_map(|row| {
         let mut cells = row.split(',');
@@ -22,6 +22,7 @@ fn counts(text: &str) -> Vec<(String, u64)> {
     rows.collect()
 }
 
+/// The two chosen starts make three ranges: one more has the values below the first.
 #[test]
 fn ranges_of_a_field_are_counted_by_the_kernel() {
     let test = "commands::stat_hist::ranges_of_a_field_are_counted_by_the_kernel";

@@ -139,6 +139,7 @@ mod tests {
         let [first, second] = [0, IN_SECOND].map(|number| STACKS.read(&loaded, number).unwrap());
         assert!(!first.is_empty() && !second.is_empty());
         assert_ne!(first, second);
+        // The maps keep 16 frames of a stack; addresses in the kernel have the highest bit.
         assert!(first.len() <= 16 && first[0] >= 1 << 63, "{first:x?}");
         assert_eq!(loaded.losses().unwrap().of(LOST_TASKS), 0);
     }

@@ -18,7 +18,8 @@ const CYCLES: u64 = 0;
 /// The event of `record --off-cpu`, whose periods are nanoseconds.
 pub(crate) const OFF_CPU: &str = "offcpu-time";
 
-/// The conversion of one recording. [`ProfileConversion::worker`] creates the fold of each worker.
+/// The conversion of one recording. [`ProfileConversion::worker`] creates the fold of each worker thread: the accumulator to
+/// which the samples of a part of the file are added.
 pub struct ProfileConversion<'r, 'w> {
     resolver: &'r Resolver<'w>,
     endian: Endian,
@@ -99,6 +100,7 @@ struct TrackKey {
 /// The converted samples of a part of a recording.
 pub struct GatheredProfile<'r, 'w> {
     conversion: &'r ProfileConversion<'r, 'w>,
+    /// The epochs and names of threads that were looked up.
     recent: ThreadCache,
     code: CodeTables<'r, 'w>,
     /// Results of [`GatheredProfile::callers()`] by their inputs: the two numbers of the [`Epoch`] (equal for equal mappings),
@@ -110,9 +112,9 @@ pub struct GatheredProfile<'r, 'w> {
     path: Vec<(CpuMode, u64)>,
     cache: CallerCache,
     stacks: Interner<ProfileStack>,
-    /// Index of each track in `rows`.
+    /// Index of each track in [`Self::rows`].
     tracks: FxHashMap<TrackKey, usize>,
-    /// The samples of each track.
+    /// Each track with its samples. One sample is also called a row.
     rows: Vec<(TrackKey, Vec<ProfileSample>)>,
 }
 
@@ -193,6 +195,7 @@ impl GatheredProfile<'_, '_> {
         let is_complete =
             chain::walk_part(mode, entries, no_limit, |mode, ip| path.push((mode, ip)));
         let mut stack = None;
+        // Otherwise the chain is corrupted.
         if is_complete {
             let common = self.cache.keep(at, path.iter().rev().copied());
             let last = self.cache.callers.last();
@@ -208,7 +211,8 @@ impl GatheredProfile<'_, '_> {
         result
     }
 
-    /// Returns the stack `caller` extended by the frames of the address `ip`: several if functions are inlined there.
+    /// Returns the stack `caller` extended by the frames of the address `ip`, outermost first: several if functions are inlined
+    /// there.
     fn with_frames(
         &mut self,
         caller: Option<u32>,

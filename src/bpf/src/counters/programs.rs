@@ -146,8 +146,8 @@ fn read_all(b: &mut ProgramBuilder, events: Events) {
 }
 
 /// At `sched_switch`, at an exec from which on a task is counted, and on each CPU before sums are read: adds the counts since the
-/// last run of this program on this CPU to the sums, if the current task is observed; otherwise drops them, as those from before
-/// the exec. Reads no arguments.
+/// last run of this program on this CPU to the sums, if the current task is observed. Otherwise drops them: at an exec, the task
+/// is not observed yet, so what it did before is not counted. Reads no arguments.
 pub(super) fn account(events: Events, groups: &Groups) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let (begin, end, out) = (b.label(), b.label(), b.label());
@@ -212,6 +212,7 @@ pub(super) fn mark_ended() -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let out = b.label();
     current_task(&mut b);
+    // Not `find_slot`: the mark is also set if the task still waits for its exec.
     look_up(&mut b, TASKS, TASK);
     b.jump_if(Equal, R0, 0, out);
     b.store(Double, R0, ENDED, 1);

@@ -13,10 +13,11 @@ use crate::cli::filter::args as filter_args;
 use crate::cli::options::flag;
 use crate::cli::symbol_options::args as symbol_args;
 
-/// Options of recordings that are refused with `--latencies`, besides filters of samples, symbol options and `--no-idle`.
+/// Options of recordings that are refused with `--latencies`. Filters of samples, symbol options and `--no-idle` are
+/// refused, too.
 const OF_RECORDINGS: [&str; 5] = ["input", "event", "from", "to", "key"];
 
-/// An option that is not refused: it is declared with the symbol options, but does not change which names are shown.
+/// The only symbol option that is not refused: it does not change which names are shown.
 const JOBS: &str = "jobs";
 
 /// The name of the standard input.

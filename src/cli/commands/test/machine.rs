@@ -279,7 +279,8 @@ pub(super) fn tracepoints(run: &mut TestRun<'_>) -> TestResult {
     }
 }
 
-/// Checks that the tracefs file with the probe events of a kind is readable; logs their PMU and how many are defined.
+/// Checks that the tracefs file with the probe events of a kind (`kprobe` or `uprobe`) is readable; logs how many are defined,
+/// and the PMU of that name (`unit` here), which opens probes without tracefs.
 fn probes(run: &mut TestRun<'_>, kind: &str) -> TestResult {
     let tracefs = MachineTracepoints::find(run.environment.debugfs.as_deref()).tracefs;
     let units = Sysfs::new("/sys").pmu_types().unwrap_or_default();
@@ -299,7 +300,8 @@ fn probes(run: &mut TestRun<'_>, kind: &str) -> TestResult {
             ));
             Ok(())
         }
-        // Without this file, the folder is not a mounted tracefs. --probe without values needs only the uprobe PMU.
+        // A folder without the file `trace` is not a mounted tracefs. If that cannot be found out (no rights), the error of
+        // reading is the reason, below. --probe without values needs only the uprobe PMU.
         (Err(_), _) if matches!(tracefs.root().join("trace").try_exists(), Ok(false)) => {
             skip(match unit {
                 Some(_) if kind == "uprobe" => {

@@ -213,6 +213,7 @@ fn privilege_levels_and_cgroups_are_not_mixed() {
         in_cgroup("b", at_level("instructions", 1, AttrFlags::default())),
         in_cgroup("a", at_level("instructions", 1, AttrFlags::default())),
     ];
+    // 30 / 10 in user space, and 60 / 40 in cgroup a. The other instructions have no cycles of the same level and cgroup.
     let readings = [10, 20, 30, 40, 50, 60].map(|count| vec![reading(0, count)]);
     let rules = AggregationRules::default();
     let mut aggregator = Aggregator::new(events, &rules);
@@ -237,6 +238,7 @@ fn rates_use_the_clock_of_the_same_cgroup() {
         in_cgroup("b", clock),
         in_cgroup("c", cycles),
     ];
+    // In b, 300 cycles in 200 ns; c has no clock. The clocks are 100 and 200 ns of a second: 0.000 CPUs.
     let readings = [100, 300, 200, 400].map(|count| vec![reading(0, count)]);
     let rules = AggregationRules::default();
     let mut aggregator = Aggregator::new(events, &rules);
@@ -251,6 +253,7 @@ fn rates_use_the_clock_of_the_same_cgroup() {
 fn events_that_did_not_run_have_no_count_and_no_metric() {
     let mut events = default_events();
     events[5].supported = false;
+    // The clock is 0, so the rates of page faults and branches have no value; without cycles, instructions have no metric either.
     let mut readings = [0, 5, 10, 20, 30, 40].map(|count| vec![reading(0, count)]);
     readings[2] = vec![multiplexed(0, 0, 1000, 0)];
     let rules = AggregationRules::default();
@@ -310,6 +313,7 @@ fn runs_give_means_with_their_standard_error() {
         aggregator.add(Duration::from_millis(millis), &readings);
     }
     let table = aggregator.table();
+    // The clock's value is in milliseconds, `elapsed` below in nanoseconds.
     assert_eq!(
         (table.runs, values(&table)),
         (3, vec![Some(20.0), Some(6.0)])

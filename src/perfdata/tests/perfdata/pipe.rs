@@ -26,6 +26,7 @@ fn event(config: u64, ids: &[u64]) -> EventDesc {
 fn build_id() -> BuildIdEntry {
     BuildIdEntry {
         pid: -1,
+        // 1 is PERF_RECORD_MISC_KERNEL.
         misc: Misc(1 | Misc::BUILD_ID_SIZE.0),
         build_id: [0xab; 20],
         size: 20,
@@ -226,6 +227,7 @@ fn a_truncated_stream_keeps_complete_records() {
         let mut reader = reader(truncated, 9).unwrap();
         let (seen, error) = drain(&mut reader);
         assert_eq!(seen, all[..seen.len()]);
+        // `error` above ended the reader's records, that below refuses the whole stream.
         match PerfData::parse(truncated) {
             Ok(data) => assert_eq!(parsed_records(&data), (seen, error)),
             Err(error) => {

@@ -98,9 +98,9 @@ pub struct LineIndex {
 struct LookupFindings {
     /// Found when the object is opened.
     damage: Option<SymbolFinding>,
-    /// The first `.dwo` file that is missing.
+    /// The first `.dwo` file that is missing, damaged, or of another build.
     missing: Option<PathBuf>,
-    /// The units whose `.dwo` file is missing.
+    /// The units with such a `.dwo` file.
     missing_units: FxHashSet<u32>,
 }
 
@@ -181,7 +181,7 @@ impl LineIndex {
         let (unit, missing) = ReadUnit::read(files, &self.object, number, interners);
         if let Some(path) = missing {
             let mut findings = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
-            // A set, as a unit that was freed is read again.
+            // A unit that was freed and is read again counts once: `missing_units` is a set.
             findings.missing_units.insert(number);
             findings.missing.get_or_insert(path);
         }

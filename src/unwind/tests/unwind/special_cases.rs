@@ -154,6 +154,8 @@ fn the_caller_of_a_leaf_is_in_the_link_register() {
     assert_eq!(caller(Arch::X86_64, 0), None, "no link register");
 }
 
+/// In a callchain that the kernel recorded with frame pointers: it lacks the caller of an innermost function that has not set up
+/// its own frame pointer.
 #[test]
 fn functions_without_a_frame_hide_their_caller() {
     let shapes = [
@@ -296,6 +298,7 @@ fn frames_without_end_are_bounded_by_the_copy_of_the_stack() {
         start: CODE.start,
         size: 0x100,
         instructions: same_stack,
+        // The caller's address is the return address itself, not 1 less, so each frame is at `ip` again.
         is_signal: true,
     };
     let file = elf::build(Arch::X86_64, Section::Searched, &[loops]);

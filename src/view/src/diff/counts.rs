@@ -202,6 +202,7 @@ impl CountsView<'_> {
         let mut table = Table::new(columns);
         for row in self.rows.iter().filter(|row| is_shown(row)) {
             let percent = |part: Option<f64>| part.and_then(|part| row.in_percent(part));
+            // The standard deviation in percent of the mean; `spread` of the JSON document is the deviation itself.
             let spread = |group: &EventValues| {
                 let deviation = group.standard_deviation().filter(|_| group.mean() != 0.0);
                 let spread = deviation.map(|deviation| 100.0 * deviation / group.mean().abs());

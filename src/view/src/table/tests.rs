@@ -38,7 +38,8 @@ fn columns_fit_their_longest_cell_or_have_their_width() {
     assert_eq!(text, expected);
 }
 
-/// Titles longer than the fixed width of their column widen it.
+/// A rule is as long as its column: a title longer than the column's fixed width widens it, a shorter one (`n`) does not
+/// narrow it.
 #[test]
 fn a_rule_is_as_long_as_the_titles() {
     let style = TextStyle {
