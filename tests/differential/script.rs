@@ -104,6 +104,7 @@ fn script_prints_the_same_lines() {
             let is_thorough = recorder == Tool::Perf && recording.name.starts_with("frames, ");
             let more: &[&[&str]] = if is_thorough { FRAMES_OPTIONS } else { &[] };
             let lines = || SCRIPT.iter().chain(more);
+            // `made` has the file and, for `compare_system_wide`, the pid of the process that ran throughout the recording.
             let compare = |made: &FinishedRecording| {
                 let is_system_wide = recording.is_system_wide();
                 let mismatches = lines().filter_map(|words| match is_system_wide {
@@ -140,6 +141,7 @@ fn script_refuses_with_the_same_words() {
     let file = file.expect("perf records a shell");
     for (words, message) in REFUSED {
         let line = [&["script", "-i", &file], *words].concat();
+        // perf's, then rperf's. What perf prints to the standard output before it refuses is not compared.
         let outcomes = tools.outcomes(&line, &[]);
         for outcome in &outcomes {
             assert!(outcome.stderr.contains(message), "{line:?}: {outcome:?}");
@@ -321,6 +323,7 @@ fn script_shows_tracepoints_mixtures_and_pipes_alike() {
     }
     let mut differences = Vec::new();
     for recording in MIXED {
+        // Recorded and compared again if there are differences, a few times at most.
         differences.extend(settled(|| compare_mixed(&tools, recording)));
     }
     assert_alike(&differences);

@@ -39,17 +39,18 @@ pub enum RecordContent<'a> {
     User(NonSampleRecord<'a>),
 }
 
-/// The records of a file in perf's delivery order: records of the recorder's types, records without a time and samples of unknown
-/// events where they are in the file; all others sorted, after the FINISHED_ROUND before which no older record can be missing any
-/// more (the second after the record, see [`Rounds`]), or at the end of the file.
+/// The records of a file in perf's delivery order. Records of the recorder's types, records without a time and samples of unknown
+/// events are returned where they are in the file. All others wait and are sorted by time. A record is returned after the first
+/// FINISHED_ROUND that ensures that no older record follows, or at the end of the file. That is at the latest the second
+/// FINISHED_ROUND after the record (see [`Rounds`]).
 ///
-/// So the records of two rounds wait at a time; each uses 16 bytes.
+/// So the records of at most two rounds wait at a time; each uses 16 bytes.
 #[derive(Debug)]
 pub struct OrderedRecords<'r, 'a> {
     replay: &'r Replay<'a>,
     records: Records<'a>,
     rounds: Rounds,
-    /// Records that wait for the end of a round.
+    /// Records that wait for the end of this round or of the next one.
     waiting: Vec<Order>,
     /// Sorted records to return next.
     ready: VecDeque<Order>,
@@ -76,6 +77,7 @@ impl<'a> Replay<'a> {
     fn ordered_record(&self, record: RecordAt<'a>, order: Order) -> OrderedRecord<'a> {
         let raw = &record.raw;
         let content = if raw.kind == RecordKind::SAMPLE {
+            // `sample` need not compute the order from the sample's time: it is known.
             match self.events.sample(raw, |_| order) {
                 Ok(Some(sample)) => RecordContent::Sample(Box::new(sample)),
                 Ok(None) => RecordContent::UnknownEvent,

@@ -71,6 +71,7 @@ fn write_first_line(
     }
     match line.text {
         CallText::Call(text, result) => {
+            // A call without a result never returns.
             write_result(to, text, result.unwrap_or("?"), layout.result_column)
         }
         CallText::Continued(call, result) => {
@@ -352,7 +353,7 @@ mod tests {
     fn lines_as_json() {
         let details = LineDetails {
             process: 7,
-            // Not written: `time` of the line is.
+            // Not in the JSON: `write_json` writes the line's `time` instead.
             moment: 6,
             directory: None,
             name: "openat".to_owned(),

@@ -30,7 +30,7 @@ pub(in crate::cli::commands) fn command() -> Command {
                 .short('o')
                 .help("output file, - for the standard output (default: sched.pftrace)"),
         )
-        // `-D` is refused: Linux perf has no `sched perfetto`.
+        // The common options, but `-D` is refused, as in each subcommand of `sched` that Linux perf does not have.
         .args(without_dump())
         .arg(jobs::option())
 }

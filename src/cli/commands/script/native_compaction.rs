@@ -1,4 +1,4 @@
-//! The arguments of the script `compaction-times`, one of perf's scripts that are built in (native).
+//! The arguments of the script `compaction-times`: a Python script in perf, computed by rperf itself (native).
 
 use regex::Regex;
 use rperf_analysis::trace_scripts::{CompactionTimes, TaskFilter};

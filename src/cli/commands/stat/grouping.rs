@@ -69,6 +69,7 @@ pub(super) fn aggregation_rules(
 ) -> Result<AggregationRules, CliError> {
     let by = aggregation_mode(matches)?;
     if is_per_cpu_or_set(by) && !matches!(target, Target::Cpus(_)) {
+        // perf's text. By "no-aggregation" it means every aggregation by CPU or by set of CPUs, not only `-A` (`--no-aggr`).
         let message = "both cgroup and no-aggregation modes only available in system-wide mode";
         return Err(CliError::usage(message).hint("add -a, or -C with the CPUs"));
     }

@@ -90,6 +90,7 @@ fn cache_events_are_listed_in_order_with_their_config() {
 #[test]
 fn markers_are_found_by_their_own_name() {
     let all = ["sdt_kitchen:cook", "sdt_kitchen:eat@/bin/a(12)"];
+    // This word selects the kind of events; the following ones are patterns for the system and the name.
     assert_eq!(names(&listed("sdt")), all);
     assert_eq!(names(&listed("sdt_*:eat")), all[1..]);
     let none: [&str; 0] = [];
@@ -115,7 +116,8 @@ fn events_that_cannot_be_opened_are_left_out_and_a_missing_tracefs_is_reported()
     let listing = EventList::new(&EventSelection::All, sources);
     let kinds: Vec<EventKind> = listing.rows.iter().map(|row| row.kind).collect();
     assert!(!kinds.contains(&EventKind::Hardware) && !kinds.contains(&EventKind::Cache));
-    // Only tracepoints and markers would follow, and there are none.
+    // The row of breakpoints only shows their syntax, so it is listed without a test. Only tracepoints and markers would
+    // follow it, and there are none.
     assert_eq!(kinds.last(), Some(&EventKind::Breakpoint));
     let error = listing.tracepoint_error.expect("there is no tracefs");
     assert_eq!(error.kind(), io::ErrorKind::NotFound);

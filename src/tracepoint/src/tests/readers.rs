@@ -42,8 +42,8 @@ fn oracle(bytes: &[u8], signed: bool, endian: Endian) -> i64 {
 #[test]
 fn location_words_are_absolute_or_relative() {
     for endian in ENDIANS {
-        // Three bytes at offset 12: `ab\0` from the start of the record, `ef` and, in `longer`, `g` from the end of this
-        // word.
+        // The location word: three bytes at offset 12. If absolute, the offset is from the start of the record: `ab\0`. If
+        // relative, it is from the end of this word, so the bytes are at 16: `ef`, and the `g` that only `longer` has.
         let word = 3_u32 << 16 | 12;
         let word = match endian {
             Endian::Little => word.to_le_bytes(),
@@ -87,6 +87,7 @@ fn fields_are_read_by_their_type() {
         (elements.len(), elements.get(1), elements.get(2)),
         (2, Some(u64::MAX), None)
     );
+    // An array of size 0 extends to the end of the data; `end` does not count it.
     let rest = field("char a[]", 10, 0, UNSIGNED).reader(Endian::Little);
     assert_eq!(rest.bytes(&raw).map(<[u8]>::len), Some(6));
     assert_eq!((rest.end(), number.end(), array.end()), (10, 8, 16));

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use rperf_hist::{Branch, ColumnSum, GraphForm, HistogramRow};
 use rustc_hash::FxHashSet;
 
-/// Identifies a row, or a line of a row's call graph that can be folded: the latter is unique only within the row. Stays the same
-/// in later reports of the same recording or of `top`.
+/// Identifies a row, or a line of a row's call graph that can be folded. The key of a call graph line is unique only within its
+/// row. Keys stay the same when the report of a recording is made again, and when `top` updates its report.
 pub(super) type LineKey = u64;
 
 /// The parent of the first lines of a call graph.
@@ -106,7 +106,7 @@ impl ChainLines<'_> {
     /// Adds the lines of sibling branches. `parent` is the key of the line above the branches, and `total` that line's period
     /// without the samples that end there; for a row's first branches, [`NO_PARENT`] and the row's total period.
     fn push_branches(&mut self, branches: &[Branch], depth: usize, parent: LineKey, total: u64) {
-        // `Flat`: `lines` handles the other list form, `Folded`.
+        // True only for `Flat`: the other list form, `Folded`, does not get here (see `lines`).
         let is_list = self.options.graph.is_list();
         for branch in branches {
             let (first_key, last_key) = ends(branch, parent);
@@ -140,6 +140,8 @@ impl ChainLines<'_> {
                     break;
                 }
             }
+            // Unlike the line's `is_open` above, this is for the branch: sub-branches are visible if neither its first nor its
+            // last line is folded.
             let is_open = self.open.contains(&first_key) && self.open.contains(&last_key);
             if has_branches && is_open {
                 let last_depth = if last_number > 0 { inner_depth } else { depth };

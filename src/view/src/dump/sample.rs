@@ -51,6 +51,7 @@ pub(super) fn write(
     let wire = sample.wire;
     let (pid, tid) = wire.pid_tid.unwrap_or((u32::MAX, u32::MAX));
     let (pid, tid) = (pid.cast_signed(), tid.cast_signed());
+    // `%#x` in perf: 0 has no `0x`.
     let ip = AlternateHex(wire.ip.unwrap_or_default());
     let address = AlternateHex(wire.addr.unwrap_or_default());
     let (misc, period) = (misc.0, sample.period);
@@ -199,6 +200,7 @@ fn stack_offset(sample: &SampleDump<'_>) -> usize {
         attr.sample_type = attr.sample_type.with(field, false);
     }
     let mut before = Vec::new();
+    // Only the length is used, so any byte order will do.
     let to = &mut Encoder::new(&mut before, Endian::NATIVE);
     SampleLayout::new(&attr).encode(sample.wire, to);
     RecordHeader::SIZE + before.len()

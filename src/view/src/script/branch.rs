@@ -32,8 +32,8 @@ pub(super) fn flags(flags: u64, out: &mut Vec<u8>) {
     out.push(b' ');
 }
 
-/// Returns perf's name of a branch's type: `PERF_BR_*`, or `PERF_BR_NEW_*` for `PERF_BR_EXTEND_ABI`. Empty if the type is
-/// unknown, `(null)` if only the extended type is.
+/// Returns perf's name of a branch's type: `PERF_BR_*`, or `PERF_BR_NEW_*` for `PERF_BR_EXTEND_ABI`. Empty for
+/// `PERF_BR_UNKNOWN`, `(null)` for an extended type that perf does not know.
 pub(crate) fn kind(flags: u64) -> &'static str {
     let (basic_type, extended_type) = (flags >> 20 & 0xf, flags >> 26 & 0xf);
     match (basic_type, extended_type) {

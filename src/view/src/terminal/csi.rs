@@ -99,10 +99,10 @@ impl Sgr {
     pub(crate) const GREEN: &'static str = "32";
     pub(crate) const BLUE: &'static str = "34";
     pub(crate) const MAGENTA: &'static str = "35";
-    /// Ends all colours.
+    /// Ends all colours: the sequence is `ESC [ m`, without a code.
     pub(crate) const RESET: &'static str = "";
 
-    /// An empty sequence.
+    /// Prints nothing, not even the introducer.
     pub(crate) const NONE: Self = Self(None);
 
     /// The sequence with `code`, such as [`Self::RED`] or [`Self::RESET`]; empty if `colors` is `None`.
