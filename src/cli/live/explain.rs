@@ -42,8 +42,8 @@ pub(crate) fn explain(context: &Context, events: &str, error: Error) -> CliError
         Error::Write { path, kept, cause } => {
             let message = format!("failed to write {}: {}", path.display(), reason(&cause));
             let error = CliError::message(FAILURE_STATUS, message);
-            // What was written to a FIFO or a device cannot be read again. `find_in_place` finds these, and of regular files only
-            // those behind a link such as `/dev/stdout`.
+            // No hint for a FIFO or a device, which cannot be read again, nor for a regular file behind a link such as
+            // `/dev/stdout`, which is another file for `report`. `find_in_place` finds just these outputs.
             let is_special = |path| matches!(find_in_place(path, PathOrigin::Given), Ok(Some(_)));
             if kept == 0 || is_special(&path) || !path.exists() {
                 return error;
@@ -161,6 +161,7 @@ pub(crate) fn workload_failed(events: &str, word: &str, cause: &io::Error) -> Cl
 
 /// Returns why a program can't be found or run, in the wording of strerror(3).
 pub(crate) fn exec_reason(cause: &io::Error) -> String {
+    // Errors of the search in PATH have only a kind, and Rust's own text for it.
     match cause.kind() {
         io::ErrorKind::NotFound => "No such file or directory".to_owned(),
         io::ErrorKind::PermissionDenied => "Permission denied".to_owned(),

@@ -92,8 +92,7 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
 
     /// Resolves the stack `key`, whose samples have the sample key `head` and these `properties`, and adds it with their
     /// `weight`. With `--ignore-callees`, the matched function (the root) and its level (user, kernel, ...) replace those of the
-    /// sampled address. How samples at an address are treated depends, for example, on a filter by symbol; `head.epoch` is the
-    /// state of the mappings: with an equal one, an address has the same site.
+    /// sampled address. Samples whose address a filter by symbol excludes are filtered or ignored.
     pub(crate) fn add(
         &mut self,
         head: &SampleKey,
