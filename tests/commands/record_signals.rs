@@ -93,6 +93,7 @@ fn sigusr2_without_rotation_does_not_end_the_recording() {
 #[test]
 fn a_file_at_its_size_limit_is_complete() {
     let scratch = Scratch::new();
+    // 40 blocks of 512 or 1024 bytes, depending on the shell.
     let script = "ulimit -f 40; exec \"$@\"";
     let shell = Run::new("sh").args(["-c", script, "sh", RPERF, "record", "-F", "max"]);
     // Stack copies are large: few samples reach the limit.
@@ -137,7 +138,8 @@ fn line_of(path: &Path) -> String {
     }
 }
 
-/// Sends a signal repeatedly until the recorder exits; returns the signal that ended it, if any.
+/// Sends a signal repeatedly until the recorder exits, since one soon after the first signal counts as the same; returns the
+/// signal that ended it, if any.
 fn ended_by(recording: &mut Child, signal: &str) -> Option<i32> {
     let pid = recording.id().to_string();
     let began = Instant::now();
@@ -166,7 +168,8 @@ fn the_second_signal_does_not_wait_for_the_workload() {
     let workload_process = KillOnDrop(line_of(&scratch.path().join("pid")));
     let mut stderr = recording.0.stderr.take().expect("a pipe");
     send("-INT", &recording.0.id().to_string());
-    // The workload ignores SIGTERM and keeps running, but the file is already complete.
+    // After SIGINT the recorder sends SIGTERM to the workload, which ignores it and keeps running. The recorder completes the
+    // file and then reports that it waits.
     let mut message = vec![0; 512];
     let length = stderr.read(&mut message).expect("a line");
     let message = String::from_utf8_lossy(message.get(..length).unwrap_or_default()).into_owned();

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::text;
 
-/// For each command: its name, which begins its line in `tests/guest/bpf_programs` (tests/guest/run.sh runs `counted`), and texts
-/// that its output or its messages must contain.
+/// For each command: its name, and texts that its output or its messages must contain. The name begins the command's line in
+/// `tests/guest/bpf_programs`; only `counted` has no line there, its command is in `tests/guest/run.sh`.
 const PROGRAMS: [(&str, &[&str]); 10] = [
     ("summary", &[" Summary of events:", " load (", "  execve "]),
     ("arguments", &["openat(dfd: CWD, filename: \"./cases\""]),
@@ -16,6 +16,7 @@ const PROGRAMS: [(&str, &[&str]); 10] = [
     ("counters", &["      page-faults", " msec task-clock"]),
     (
         "filter",
+        // The filter of this command matches every sample: 0 samples did not match.
         &[
             "\n0 of ",
             " samples did not match the filter of their event",

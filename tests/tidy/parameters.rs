@@ -85,6 +85,7 @@ fn no_parameter_is_a_tuple() {
     let mut findings = Vec::new();
     for (name, path) in sources {
         let text = fs::read_to_string(path).expect("a source file can be read");
+        // `code`: without the unit tests at the end of the file.
         findings.extend(tuples(code(&text)).iter().map(|tuple| {
             let tuple = tuple.lines().next().unwrap_or_default();
             format!("{name}{tuple}")

@@ -51,7 +51,7 @@ pub struct MemorySizes {
     pub thread: usize,
 }
 
-/// How memory is initialized, and where.
+/// How memory is initialized, and on which CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct InitialMemory {
     /// Whether zeros are written, so that pages exist before the measurement. Ignored if `random`.

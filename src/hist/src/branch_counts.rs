@@ -108,7 +108,8 @@ impl BranchCounts {
         self.kinds.iter().chain(&self.new_types).sum()
     }
 
-    /// Names of the types and page crossings that occur, in the order of perf's call graphs; conditional branches by direction.
+    /// Names of the types and page crossings that occur, in the order of perf's call graphs; conditional branches only by
+    /// direction, without `COND`.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
         let directions = [("COND_FWD", self.forward), ("COND_BWD", self.backward)];
         let kinds = KINDS.into_iter().zip(self.kinds).enumerate();
@@ -123,7 +124,8 @@ impl BranchCounts {
         all.filter(|(_, count)| *count > 0).map(|(name, _)| name)
     }
 
-    /// Non-zero counts, with perf's names and order.
+    /// Non-zero counts, with the names and in the order of perf's summary of all branches: directions and page crossings come
+    /// before the types. Conditional branches are counted by direction and again as `COND`.
     pub fn list(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let directions_and_pages = [
             ("COND_FWD", self.forward),

@@ -51,6 +51,7 @@ impl TextKey<'_> {
             (wide as u64) ^ ((wide >> 64) as u64)
         };
         let hash = self.words.iter().fold(ODD, |hash, word| mix(hash, *word));
+        // Here `words` are 8 bytes each of `bytes`, not the words of the key, and `rest` are the last bytes.
         let (words, rest) = self.bytes.as_chunks::<8>();
         let words = words.iter().map(|word| u64::from_le_bytes(*word));
         let hash = words.fold(hash, mix);
@@ -204,6 +205,8 @@ mod tests {
     fn lookups_match_a_hash_map() {
         let mut texts = TextCache::default();
         let mut expected = std::collections::HashMap::new();
+        // Few enough to stay below `LIMIT`: a cleared cache would not match. All keys differ, so `known` is always `None`: no
+        // text is found for another key.
         for number in 0..5000_u64 {
             let (word, bytes) = (number * number % 4001, number.to_le_bytes());
             let key = key(word, &bytes[..(number % 3) as usize]);
@@ -227,6 +230,7 @@ mod tests {
         }
         assert!(texts.bytes.len() <= LIMIT);
         assert_eq!(texts.get(&key(0, b"")), None);
+        // Larger than `LIMIT`: not cached.
         texts.insert(&key(0, b""), &long.repeat(5));
         assert_eq!(texts.get(&key(0, b"")), None);
     }

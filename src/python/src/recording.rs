@@ -175,10 +175,11 @@ impl RecordingFile {
                 self.unpacked.get_or_init(|| fresh)
             }
         };
+        // The summary: how many records were compressed, and the first error of unpacking them.
         Ok(data.with_records(&unpacked.records, unpacked.summary.clone()))
     }
 
-    /// The message about a damaged file of a directory, if that file caused the first error of reading the records.
+    /// The message about the first error of unpacking the records, if it is in one of `parts`: a damaged file of the directory.
     pub(crate) fn part_damage(&self) -> Option<&str> {
         self.unpacked.get()?.damage.as_deref()
     }

@@ -67,7 +67,7 @@ fn serve(
             BrowserRequest::Samples(function) => commands.samples(function.as_ref()),
             request => match annotator.answer(request) {
                 Some(answer) => answer,
-                // Not a request about functions.
+                // `Closed`, which needs no answer; the others are requests of other screens.
                 None => continue,
             },
         };

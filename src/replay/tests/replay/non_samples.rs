@@ -1,4 +1,4 @@
-//! Non-sample records are delivered in order with the samples.
+//! Non-sample records are delivered in order with the samples; the World is the processes and mappings at a time.
 
 use std::num::NonZeroUsize;
 
@@ -19,7 +19,7 @@ const KINDS: [RecordKind; 6] = [
     RecordKind::KSYMBOL,
 ];
 
-/// Renders the positions of samples, and of the non-sample records of the types in the list.
+/// Renders the positions in the file of samples, and of the non-sample records of the types in the list.
 struct Places(Vec<RecordKind>);
 
 impl Render for Places {
@@ -43,6 +43,7 @@ impl Render for Places {
     }
 }
 
+/// What [`Replay::ordered`] delivers; it renders blocks of records and passes on their outputs one by one.
 fn ordered(file: &[u8], places: &Places, threads: usize) -> Vec<u64> {
     let data = PerfData::parse(file).expect("a valid file");
     let replay = Replay::open(&data).expect("a valid recording");
@@ -86,13 +87,15 @@ proptest! {
 
     #[test]
     fn records_are_in_file_order_if_finished_rounds_are_wanted(events in events()) {
-        // Together with samples, the wanted types are all types in the file: every record is rendered, unsorted.
+        // `Replay::ordered` does not sort if FINISHED_ROUND is wanted. Together with samples, the wanted types are all types in
+        // the file, so every record is rendered.
         let (file, delivered) = record(&events);
         let mut kinds = KINDS.to_vec();
         kinds.push(RecordKind::FINISHED_ROUND);
         let data = PerfData::parse(&file).expect("a valid file");
         let records = data.records().map(|record| record.expect("a valid record").position);
         let expected: Vec<u64> = records.collect();
+        // `delivered` has no FINISHED_ROUND records, the file may have some.
         prop_assert!(expected.len() >= delivered.len());
         prop_assert_eq!(ordered(&file, &Places(kinds), 2), expected);
     }

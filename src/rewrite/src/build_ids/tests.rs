@@ -104,6 +104,7 @@ fn mappings_name_the_same_objects_as_the_world_builder() {
         let named = mapping.object(misc).expect("an object");
         assert_eq!((&named.name, named.kind), (&dso.long_name, dso.kind));
         assert_eq!(named.kind, kind, "{text}");
+        // The bits of `misc` for the build-id's record: those of the object's mappings.
         let mode = mode_of(ObjectName::of(&named));
         // Only an object that can have a build-id has a mode.
         assert_eq!(mode, Some(misc).filter(|_| has_build_id), "{text}");
@@ -143,6 +144,7 @@ fn objects_that_replace_others_within_a_round_are_found() {
         sample(5),
     ]
     .concat();
+    // The empty list: the recording has no build-ids of its own.
     let mut injector = BuildIdInjector::new(
         Endian::NATIVE,
         &events,

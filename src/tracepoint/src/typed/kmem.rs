@@ -109,7 +109,7 @@ typed_event! {
         alloc_migratetype: i32,
         /// Number of the migrate type of the block.
         fallback_migratetype: i32,
-        /// Whether the pageblock gets the requested migrate type; 0 or 1.
+        /// Whether the pageblock gets the requested migrate type: 0 or 1. `None` in old kernels.
         change_ownership: Option<i32>,
     }
 }

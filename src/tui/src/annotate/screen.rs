@@ -198,6 +198,7 @@ impl AnnotateScreen {
     pub(super) fn shown_function(&self) -> ShownFunction {
         ShownFunction {
             symbol: self.shown.code.name.clone(),
+            // The object is not shown on this screen, and a request of samples does not need it.
             dso: None,
             event: self.shown.event,
         }
@@ -284,7 +285,7 @@ impl Screen<ReaderMessage> for AnnotateScreen {
     fn message(&mut self, message: &ReaderMessage) -> InputResult<ReaderMessage> {
         match message {
             ReaderMessage::Update(shown) => return self.update(shown),
-            // Every screen of the stack receives an answer, which is for the one that is waiting.
+            // Every screen of the stack receives every answer; a screen uses it only if it is waiting for one.
             _ if !self.is_waiting => return InputResult::Unchanged,
             ReaderMessage::Code(shown) => {
                 self.is_waiting = false;
@@ -292,7 +293,7 @@ impl Screen<ReaderMessage> for AnnotateScreen {
             }
             ReaderMessage::Shown(prepared) => {
                 self.is_waiting = false;
-                // `None` only if another screen has taken it, since it can be taken once.
+                // It can be taken once: `None` if another screen that is waiting, too, has taken it.
                 if let Some(screen) = prepared.take() {
                     return InputResult::Push(screen);
                 }

@@ -19,9 +19,9 @@ const FLOW_FIELDS: LineFields = LineFields::of(&[
     LineField::Brstackinsnlen,
     LineField::Brstackdisasm,
 ]);
-/// Columns of the bytes or the text of a branch instruction.
+/// Minimum width of the bytes or the text of a branch instruction, in columns.
 const BRANCH_COLUMNS: usize = 30;
-/// The number of columns of other instructions, which are not padded.
+/// The minimum width of other instructions: none, they are not padded.
 const UNPADDED: usize = 0;
 
 impl ScriptLayout {
@@ -69,8 +69,8 @@ impl ScriptLayout {
         }
     }
 
-    /// Appends a part of the code between a sample's branches. `tid` is the sample's thread: a source line that equals the
-    /// thread's previous one is omitted later.
+    /// Appends a part of the code between a sample's branches. `tid` is the sample's thread: when the blocks are joined, a source
+    /// line that equals the thread's previous one is omitted.
     pub fn step(&self, step: &FlowStep<'_>, tid: u32, block: &mut ScriptBlock) {
         let out = &mut block.text;
         match step {
