@@ -95,6 +95,7 @@ mod tests {
         assert!(is_named("sched:sched_switch:u", "sched:sched_switch"));
         assert!(is_named("cycles:b", "cycles") && is_named("cycles:R", "cycles"));
         assert!(!is_named("sched:sched_switch", "sched"));
+        // Modifiers are given as in the recording, or not at all.
         assert!(!is_named("cycles:up", "cycles:u"));
     }
 }

@@ -40,8 +40,8 @@ const MODES: [&[&str]; 6] = [
     &["--per-node"],
 ];
 
-/// Removes the metrics if the counts are those of intervals (`-I`). Metrics of intervals differ from perf's: rperf divides by the
-/// length of the interval (docs/compatibility.md).
+/// Removes the metrics, and blanks at the ends of lines, if the counts are those of intervals (`-I`). Metrics of intervals
+/// differ from perf's: rperf divides by the length of the interval (docs/compatibility.md).
 fn without_metrics_of_intervals(text: &str, in_intervals: bool) -> String {
     let metric = Regex::new("(?m)( *#  .*| +)$").expect("a pattern");
     match in_intervals {
@@ -66,6 +66,7 @@ fn script_differences(tools: &Tools, counted: &[&str], recorder: Tool) -> Vec<St
         let [perf, rperf] = tools
             .outcomes(words, stdin)
             .map(|outcome| format!("status {}\n{}", outcome.status, outcome.stdout));
+        // The heading of the rows: the outputs are not both empty or errors.
         assert!(rperf.contains("RUN            TIME EVENT\n"), "{rperf}");
         let mismatch = difference(&perf, &rperf)?;
         Some(format!(
@@ -87,6 +88,7 @@ fn differences(tools: &Tools, counted: &[&str], recorder: Tool) -> Vec<String> {
     let reports = modes.filter_map(|mode| {
         let line = [&["stat", "report", "-i", "counts.data"], *mode].concat();
         let [perf, rperf] = tools.outcomes(&line, b"").map(|outcome| {
+            // As in perf, `stat report` prints to stderr.
             let text = format!("status {}\n{}", outcome.status, outcome.stderr);
             without_metrics_of_intervals(&text, words.contains(&"-I"))
         });

@@ -20,9 +20,10 @@ const EXPECTED_IN_TYPES: &[&str] = &[
     "entry_SYSCALL_64",
     "probe:named",
     "name=\"definitions\"",
-    // ENOENT.
+    // The file that does not exist: the open returns -2, ENOENT.
     "filename_ustring=\"/payload/nosuch\"",
     "arg1=-2",
+    // The count of `stat`.
     "probe:opened",
     "Removed event: probe:ended__return\nRemoved event: probe:named\nRemoved event: probe:opened\n",
     // An event for one run, removed after it.
@@ -40,6 +41,8 @@ const EXPECTED_IN_TYPES: &[&str] = &[
 pub(super) fn faults(out: &Path) -> Vec<String> {
     let read = |name: &str| text(&out.join(name));
     let mut faults = Vec::new();
+    // The outputs for definitions from a file (which `cat` opens above), for events from add to removal, and for cached
+    // definitions.
     for name in ["definitions", "life", "kept"] {
         let theirs = read(&format!("{name}.perf"));
         // Each tool prints its own name, and perf prints no hints.

@@ -4,8 +4,8 @@
 //! samples --fold--> unique raw stacks --resolver--> stacks of names --keys--> entries --order, text--> Histogram
 //! ```
 //!
-//! Samples are folded by their raw contents before anything is resolved: each unique stack is resolved, counted for the
-//! functions on it (with `--children` for all callers, too) and added to call graphs once, instead of once per sample.
+//! Samples are folded by their raw contents before anything is resolved: each unique stack is resolved, counted for its
+//! innermost function (with `--children` for all callers, too) and added to call graphs once, instead of once per sample.
 //!
 //! **Invariant.** The result doesn't depend on the number of threads: rows are ordered by weights, names, addresses and the
 //! earliest sample, never by indices in tables, which depend on the order in which threads add entries.

@@ -75,7 +75,8 @@ pub enum Error {
         /// Length of the file.
         file: usize,
     },
-    /// The size of an event description is invalid.
+    /// The size of an event description (an entry of the attr section: an attr, then the offset and size of the event's ids) is
+    /// less than that of the first version: 64 bytes of the attr, and 16.
     #[error(
         "event descriptions at offset {offset:#x} have a size of {size} bytes each, at least 80 are needed"
     )]

@@ -82,7 +82,7 @@ impl<'a> Replay<'a> {
         &mut self.scan.world
     }
 
-    /// Lost, late and damaged records. Damaged samples are counted by [`Replay::fold`] or
+    /// Lost, late (perf's "out of order") and damaged records. Damaged samples are counted by [`Replay::fold`] or
     /// [`Replay::ordered`].
     #[must_use]
     pub fn diagnostics(&self) -> Diagnostics {

@@ -31,7 +31,7 @@ pub struct UserStacks<'r, 'w> {
     counts: StackCounts,
 }
 
-/// The registers of a thread that is not sampled, and the top of its stack.
+/// The registers of a thread and the top of its stack, read from the live thread instead of a sample.
 #[derive(Debug, Clone, Copy)]
 pub struct UnsampledStack<'a> {
     /// Machine, process and time.
@@ -49,8 +49,9 @@ pub struct StackOptions {
     pub machine: String,
     /// Byte order of its records.
     pub endian: Endian,
-    /// Maximum number of kernel frames of each callchain and, separately, of its unwound user frames; of all recorded frames, if
-    /// the sample has no stack copy. No other limit applies to the resulting chains. `None` leaves recorded chains unchanged.
+    /// Maximum number of frames. With a stack copy, it applies to the kernel frames and, separately, to the unwound user
+    /// frames; without one, to all recorded frames together. No other limit applies to the resulting chains. `None` leaves
+    /// recorded chains unchanged.
     pub limit: Option<usize>,
     /// Whether the outermost kernel frames of a chain with more than `limit` of them are kept instead of the innermost,
     /// as in perf if graphs start with callers.
@@ -323,6 +324,7 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         let Some(arch) = self.arch_of(registers.abi) else {
             return self.count_truncated(TruncationCause::UnknownArch, NO_MODULE);
         };
+        // Without the stack pointer, the position of the copy is unknown, so this is the same cause as a missing copy.
         let Some(registers) = Registers::of_sample(arch, registers) else {
             return self.count_truncated(TruncationCause::NoStack, NO_MODULE);
         };
@@ -335,6 +337,7 @@ impl<'r, 'w> UserStacks<'r, 'w> {
             stack: StackBytes {
                 start: registers.stack_pointer(arch),
                 bytes: stack.bytes,
+                // The kernel copies less than the reserved size only if it cannot read on, as at the end of the stack.
                 may_continue: stack.bytes.len() >= stack.reserved,
                 endian: self.options.endian,
             },

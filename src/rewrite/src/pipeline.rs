@@ -4,6 +4,8 @@
 //! records -> stage 1 -> stage 2 -> ... -> output
 //!            an ordered stage notes a round before it rewrites the previous one
 //! ```
+//!
+//! A round consists of the records up to a FINISHED_ROUND record.
 
 use std::borrow::Cow;
 
@@ -22,7 +24,7 @@ pub trait Transform {
     /// Inspects records before they are rewritten, if ordered; those of [`Transform::special`] are not noted.
     fn note(&mut self, _records: &[u8]) {}
 
-    /// Called after the last record was noted.
+    /// Called after the last record of the recording was noted; also if not ordered.
     fn note_end(&mut self) {}
 
     /// Appends the rewritten `records`.
@@ -45,7 +47,7 @@ pub trait Transform {
 /// Complete records of a recording.
 #[derive(Debug, Clone)]
 pub enum Piece<'a> {
-    /// Records without payloads, in file order.
+    /// Records without payloads (data after the record, which its size does not include, such as AUX data), in file order.
     Records(Cow<'a, [u8]>),
     /// One record with a payload, with that payload, or one metadata record (`PipeHead::is_metadata`).
     Special(Cow<'a, [u8]>),
@@ -202,8 +204,8 @@ fn end(stages: &mut [Stage<'_>], output: PieceOutput<'_>) -> Result<(), WriteErr
 mod tests {
     use super::*;
 
-    /// Copies records, followed in parentheses by the records that it has noted so far, with a dot after the last of the
-    /// recording. Writes `!` at the end.
+    /// Copies records, followed in parentheses by the records that it has noted so far; a dot in them means that the last record
+    /// of the recording has been noted. Appends `!` to the recording.
     struct Watcher {
         is_ordered: bool,
         noted: Vec<u8>,
@@ -268,6 +270,7 @@ mod tests {
         assert_eq!(result(&[ORDERED]), "a(ab)Sb(abc)c(abc.)!");
     }
 
+    /// The second stage notes the output of the first, parentheses included: `a(ab)` and `S` are its first round with records.
     #[test]
     fn a_second_ordered_stage_is_a_round_later() {
         assert_eq!(

@@ -1,10 +1,11 @@
 //! Calls of the functions of a script in Perl: values that `unpack` reads, with a template for each event.
 //!
 //! ```text
-//! block     0, descriptions of the calls    or    1, calls
+//! block     0, description of each call    or    1, calls
 //! call      length, number of the call, values by its template
 //! ```
 //!
+//! The number of a call is the index of its description: a call here is a function with the event for which it is called.
 //! Lengths and the numbers of calls have 32 bits. All numbers are little-endian.
 
 use rperf_lines::ResolvedAddress;
@@ -22,7 +23,7 @@ pub const PERL_SHIM: &str = concat!(
     include_str!("../perl/shim.pl")
 );
 /// The template of a handler's call up to the fields of the tracepoint: number of the call, which is skipped; three common
-/// fields, CPU, seconds, nanoseconds, process, command name, callchain.
+/// fields (preemption count, flags, lock depth), CPU, seconds, nanoseconds, process, command name, callchain.
 const COMMON: &str = "x4 l< l< l< L< Q< Q< l< L</a L</a";
 /// The template of a call of `process_event`: number of the call, which is skipped; the record; the sample; whether the
 /// sample has raw data, and this data.
@@ -138,7 +139,7 @@ fn template(field: &CallField) -> &'static str {
 #[derive(Clone, Copy)]
 pub(crate) struct PerlSample<'s> {
     pub(crate) call: &'s EventCall,
-    /// The index of its event.
+    /// The index of its event, from which the numbers of its two calls follow.
     pub(crate) number: usize,
     pub(crate) sample: &'s Sample<'s>,
     pub(crate) comm: &'s str,
@@ -235,6 +236,7 @@ impl EventEncoder<'_, '_> {
     fn perl_frame(&self, frame: &Frame, named: &ResolvedAddress<'_>, to: &mut PerlWriter) {
         let symbol = frame.symbol.and_then(|id| self.resolver.symbol(id));
         // The name can be that of an inlined function; start, end and binding are those of the symbol that contains it.
+        // `None` if either is unknown.
         let symbol = named.symbol.zip(symbol);
         to.u64(named.ip);
         to.bytes.push(u8::from(symbol.is_some()));

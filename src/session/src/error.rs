@@ -83,7 +83,7 @@ pub enum Error {
         #[source]
         cause: io::Error,
     },
-    /// The kernel refused a filter, or the BPF program of one.
+    /// The kernel refused a filter, or a BPF program that implements a filter.
     #[error("failed to set filter \"{filter}\" on event {event}")]
     Filter {
         /// Name of the event.
@@ -185,7 +185,7 @@ pub enum Error {
         #[source]
         cause: io::Error,
     },
-    /// The statistics of the scheduler are not as expected.
+    /// The statistics of the scheduler are not as expected. The text is only the path: the fault follows as the cause.
     #[error("{}", path.display())]
     Schedstat {
         /// `schedstat` in the proc file system.
@@ -212,7 +212,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Sets the path of a write error, which the writer does not know.
+    /// Sets the path of a write error; the code that writes does not know the path, and leaves it empty.
     pub(crate) fn with_path(self, path: &Path) -> Self {
         match self {
             Self::Write { kept, cause, .. } => Self::Write {

@@ -33,7 +33,7 @@ const ACCESS_FS_READ_FILE: u64 = 1 << 2;
 const ACCESS_NET_BIND_TCP: u64 = 1 << 0;
 /// The descriptor of the ruleset, which need not be open: the kernel checks the flags first.
 const RULESET: libc::c_int = 11;
-/// Undefined flags, so that the kernel refuses the call.
+/// Undefined flags, so that the kernel refuses the call. They and the other arbitrary numbers are those of perf's workload.
 const FLAGS: libc::c_uint = 45;
 
 fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
@@ -46,8 +46,9 @@ fn body(arguments: &mut Arguments<'_>) -> Result<(), WorkloadError> {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub(crate) extern "C" fn landlock() {
+    // Gives the function a frame pointer, up to `end`.
     let frame = StackFrame::new();
-    // The kernel refuses the flags before it reads the rules, so the descriptor and the port are arbitrary numbers.
+    // The kernel refuses the flags before it reads the rules, so `parent_fd` and `port` are arbitrary numbers.
     let path = PathBeneath {
         allowed_access: ACCESS_FS_READ_FILE,
         parent_fd: 14,

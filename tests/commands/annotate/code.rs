@@ -28,6 +28,7 @@ fn functions_in_jit_dumps_are_annotated() {
     let program = program.to_str().expect("a printable path");
     let folder = scratch.path().to_str().expect("a printable path");
     let options = ["-q", "-e", "cpu-clock:u", "-k", "mono", "-F", "999"];
+    // 40: the CPU time of each phase of the program, in milliseconds.
     let recorded = record_in(&scratch, &options, &[program, folder, "40"]);
     if recorded.status != 0 {
         return skip(
@@ -35,6 +36,7 @@ fn functions_in_jit_dumps_are_annotated() {
             &recorded.stderr,
         );
     }
+    // A function that the program generates.
     let words = ["annotate", "--stdio2", "-s", "looping"];
     let outcome = rperf_in(&scratch, &words).finish().expect("rperf starts");
     assert_eq!(outcome.status, 0, "{outcome:?}");
@@ -49,6 +51,7 @@ fn functions_in_jit_dumps_are_annotated() {
         "{}",
         outcome.stdout
     );
+    // The target of the jump, as an offset in the function.
     assert!(outcome.stdout.contains("↑ jne  6 "), "{}", outcome.stdout);
 }
 
@@ -61,11 +64,13 @@ fn write_kernel_files(scratch: &Scratch, code: &[u8], ips: &[u64]) {
     };
     let name = "[kernel.kallsyms]_text";
     let mapped = Bytes::new().u32(u32::MAX).u32(0).u64(KERNEL).u64(0x20_0000);
+    // The offset in the file, for the kernel its address; the size of the build id, and three reserved bytes; the build id.
     let mapped = mapped.u64(KERNEL).raw([20, 0, 0, 0]).raw(BUILD_ID);
     // PROT_READ | PROT_EXEC, and MAP_PRIVATE.
     let mapped = mapped.u32(5).u32(2).text(name, 8);
     /// `PERF_RECORD_MISC_MMAP_BUILD_ID` and `_KERNEL`.
     const BUILD_ID_KERNEL: u16 = 1 << 14 | PerfFile::KERNEL;
+    // The sample id trailer: process, thread, time.
     let with_trailer = |bytes: Bytes, time| bytes.u32(7).u32(7).u64(time);
     let mut records = vec![record(
         PerfFile::MMAP2,
@@ -73,6 +78,7 @@ fn write_kernel_files(scratch: &Scratch, code: &[u8], ips: &[u64]) {
         with_trailer(mapped, 1),
     )];
     records.extend(ips.iter().map(|ip| {
+        // Instruction pointer, process, thread, time.
         let sample = Bytes::new().u64(*ip).u32(7).u32(7).u64(2);
         record(PerfFile::SAMPLE, PerfFile::KERNEL, sample)
     }));
@@ -123,6 +129,7 @@ fn kernel_code_is_read_from_its_memory() {
     assert!(full.lines().any(|text| text == line), "{full}");
 }
 
+/// The kernel's symbols are known from `--kallsyms`, but its code is in no file.
 #[test]
 fn a_kernel_without_code_is_named_once_for_all_its_functions() {
     let scratch = Scratch::new();

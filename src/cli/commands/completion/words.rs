@@ -19,7 +19,8 @@ const KINDS: [(&str, &str); 8] = [
 ];
 
 /// Returns candidates for an argument of `command`. `before` is the number of arguments before it, without options; `typed` is
-/// its typed part. In all [`ShellCandidates::Files`] here, the whole argument is the file name, so that no text precedes it.
+/// the part of the argument that has been typed. The string of [`ShellCandidates::Files`] is the text of the argument before the
+/// file name; here it is always empty, because the whole argument is the file name.
 pub(super) fn of(command: &str, before: usize, typed: &str) -> Completion {
     match (command, before) {
         ("archive", 0) => ShellCandidates::Files(String::new()).into(),

@@ -175,6 +175,7 @@ impl FlamegraphInput {
             WeightKind::Field(name) => Some(FieldWeight::new(data.metadata(), event, name)?),
             WeightKind::Samples | WeightKind::Period => None,
         };
+        // `--time` has the recording's times, not times since the first sample.
         let relative_times = false;
         let criteria = self.filters.filter(data.metadata(), relative_times)?;
         let selection = OneEvent {
@@ -206,6 +207,7 @@ impl FlamegraphInput {
         report_symbol_problems(context, &resolver, self.verbose);
         warn_of_truncated(context, &summary, stack_copy_size(data.events()));
         let mut stacks = Stacks::default();
+        // One for each event of the recording; all but the selected one are without stacks.
         for event in &named {
             self.add(event, weight_kind, &mut stacks);
         }
@@ -250,6 +252,7 @@ impl FlamegraphInput {
                 continue;
             }
             frames.clear();
+            // The root frame is not code; it is drawn like code of the program.
             frames.extend(
                 self.root(&stack)
                     .map(|root| stacks.label(&root, FrameKind::User)),
@@ -268,6 +271,7 @@ impl FlamegraphInput {
         }
     }
 
+    /// Returns the label of the stack's root frame, if any.
     fn root(&self, stack: &StackView<'_>) -> Option<String> {
         let comm = stack.comm.unwrap_or("[unknown]");
         // As in the output of stackcollapse-perf.pl.
@@ -342,6 +346,7 @@ fn is_text(path: &Path) -> bool {
     has_content && is_no_recording && !beginning.contains(&0)
 }
 
+/// Parses the value of `--root`.
 fn root(word: &str) -> Result<RootFrame, CliError> {
     match word {
         "none" => Ok(RootFrame::None),
@@ -355,6 +360,7 @@ fn root(word: &str) -> Result<RootFrame, CliError> {
     }
 }
 
+/// Parses the value of `--weight`: any other word is the name of a field.
 fn weight_kind(word: &str) -> WeightKind {
     match word {
         "samples" => WeightKind::Samples,

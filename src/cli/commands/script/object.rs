@@ -1,8 +1,9 @@
 //! `script --json`: one JSON object per line for each sample, with the fields of `-F` as members.
 //!
 //! Times are in nanoseconds; addresses, `dsoff` and `data_src` are strings with `0x`. As in stacks of the text format, the
-//! address of a frame is that in its DSO, but the sampled one if the frame is of the kernel or has no DSO. A tracepoint's payload
-//! is included as text (`trace`) and by field (`fields`). For `--csv` and `--template`, a row is made from each JSON object.
+//! address of a frame is that in its DSO, but the sampled one if the frame is of the kernel or has no DSO. A tracepoint's
+//! payload is included as text (`trace`) and by field (the member `fields`; variables of this name are the fields of `-F`).
+//! For `--csv` and `--template`, a row is made from each JSON object.
 
 use std::fmt::Write as _;
 
@@ -53,6 +54,7 @@ fn location(fields: LineFields, address: &ResolvedAddress<'_>, object: &mut Json
             object.plain("offset", symbol.offset);
         }
     }
+    // The object of an address is its DSO, not a JSON object.
     if let Some(name) = address.object.filter(|_| fields.has(LineField::Dso)) {
         object.text("dso", name);
         if address.is_object_offset && fields.has(LineField::Dsoff) {
@@ -146,7 +148,8 @@ impl SampleText<'_, '_> {
     }
 }
 
-/// Appends time, task, CPU, event and period.
+/// Appends time, task, CPU, event and period. A time or CPU with the highest value was not recorded; an unrecorded pid or tid
+/// is -1.
 fn common_members(event: &EventPlan, line: &SampleLine<'_>, object: &mut JsonObject<'_>) {
     let fields = event.layout.fields();
     if fields.has(LineField::Time) && line.time != u64::MAX {

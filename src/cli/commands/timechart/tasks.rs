@@ -1,4 +1,4 @@
-//! The tasks that are drawn, and their rows.
+//! The tasks that are drawn, and their rows. A lane ([`TaskLane`]) is one task over the time of the chart.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::stack_names::SleepStacks;
 const LONG: u64 = 10_000_000;
 /// Maximum number of tasks drawn, unless more are requested.
 const MOST_TASKS: usize = 60;
-/// The height of a sleeping task, in percent.
+/// The height of a box in which a task sleeps, in percent of the row.
 const SLEEPING: u8 = 14;
 
 /// The colours of the activities in [`TaskActivity::ALL`], in that order; the number of a state is an index of both.
@@ -31,7 +31,7 @@ const PAINTS: [Paint; TASK_STATES] = [
 /// The tasks that are drawn.
 #[derive(Default)]
 pub(super) struct ShownTasks {
-    /// Indices of tasks, from top to bottom.
+    /// Indices in [`Timechart::tasks`], from top to bottom.
     order: Vec<usize>,
     /// The number of tasks of the recording that were active, including those that `-p` excludes.
     pub(super) active_count: usize,
@@ -61,8 +61,8 @@ impl ShownTasks {
         let most = MOST_TASKS.max(request.min_tasks);
         let count = long.count().clamp(request.min_tasks, most);
         chosen.truncate(count);
-        // Threads of a process are drawn next to each other.
-        // The first time of the chosen tasks of each process.
+        // Threads of a process are drawn next to each other: processes are in the order of `starts`, the earliest time of any
+        // chosen task of the process.
         let mut starts: BTreeMap<i32, u64> = BTreeMap::default();
         for (_, lane) in &chosen {
             let start = starts.entry(process(lane)).or_insert(u64::MAX);
@@ -136,12 +136,13 @@ impl<'s, 'c> TaskRows<'s, 'c> {
             boxes: Vec::new(),
             line: Vec::new(),
         };
-        // Index in `row.names` of the name of each stack.
+        // Index in `row.names` of the name of each stack; `None` if the stack has no name, because all its functions are hidden.
         let mut name_indices: BTreeMap<StackId, Option<u32>> = BTreeMap::default();
         // Only these stacks are named.
         let named = self.stacks.longest_slept(lane);
         for piece in lane.states.pieces() {
             match &piece.content {
+                // `data` is the stack with which the task was switched out, `None` while it ran.
                 PieceContent::One { state, data } => {
                     let stack = data.filter(|stack| named.contains(stack));
                     let name = stack.and_then(|stack| {
@@ -180,7 +181,7 @@ fn single_state(
     }
 }
 
-/// Draws the shares of states above each other.
+/// Draws a piece of several short states: the share of each in the time is a box, one above the other.
 fn draw_merged(piece: &TimelinePiece<TASK_STATES, Option<StackId>>, boxes: &mut Vec<ChartBox>) {
     let whole = piece.to - piece.from;
     let mut low = 0_u8;

@@ -68,7 +68,7 @@ mod tests {
 
     use super::*;
 
-    /// Unsigned numbers; signed ones are truncated.
+    /// The name is about unsigned numbers: `signed` drops the bits beyond 64.
     #[test]
     fn only_zero_padding_may_exceed_64_bits() {
         for len in [9, 10, 11, 12, 40] {
