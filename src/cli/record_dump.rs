@@ -11,7 +11,7 @@ use super::error::CliError;
 use super::options::flag;
 use super::shared::analysis::Analysis;
 
-/// Types of records that perf's report, diff, lock and sched mark as unhandled; diff has further ones.
+/// Types of records that perf's report, diff, lock and sched mark as unhandled. diff marks further types, which are not here.
 pub(crate) const UNHANDLED_RECORDS: &[RecordKind] = &[
     RecordKind::THROTTLE,
     RecordKind::UNTHROTTLE,
@@ -106,6 +106,7 @@ pub(super) fn write<W: Write>(
                 let mut result = Ok(());
                 replay.deliver(sample, |sample| {
                     if result.is_ok() {
+                        // The line with the sample's thread and object is before the text of `after`.
                         let thread = match shows_threads {
                             true => write_thread(out, dumped_sample),
                             false => Ok(()),
@@ -115,6 +116,7 @@ pub(super) fn write<W: Write>(
                 });
                 result?;
             }
+            // Records of the kernel's types and of the recorder's types, whatever the CPU mode.
             (RecordContent::Kernel { record, .. } | RecordContent::User(record), _) => {
                 after(out, DumpedRecord::Record(record))?;
             }
@@ -149,6 +151,7 @@ fn dump_content<'a>(replay: &'a Replay<'_>, content: &'a RecordContent<'_>) -> D
     }
 }
 
+/// Returns the name of the sample's thread at that time, from the World (the processes and mappings at a time).
 fn comm<'a>(replay: &'a Replay<'_>, sample: &Sample<'_>) -> &'a str {
     let world = replay.world();
     world.comm(world.comm_at(sample.tid, sample.order))

@@ -7,7 +7,7 @@ use rperf_testkit::{real_perf, skip};
 
 use super::programs::{probe, programs, rperf};
 
-/// Definitions for which both tools print the same text, for the builds of the C program with debug information that perf reads.
+/// Definitions for which both tools print the same text, for each build of the C program whose debug information perf can read.
 const C: &[&str] = &[
     "leaf",
     "leaf n",
@@ -99,8 +99,8 @@ const ACCEPTED_BY_RPERF: &[(&str, &str)] = &[
     ("plain-rs", "inner::scale number"),
 ];
 
-/// Replaces what differs on purpose: how the places of global variables are written, perf's marker for missing values, and field
-/// names of perf that kernels refuse.
+/// Replaces what differs on purpose: the places of global variables (only their types are kept), perf's marker for missing values
+/// (`\deade12d` without `0x`), and field names of perf that kernels refuse.
 fn normalized(text: &str) -> String {
     let lines = text.lines().map(|line| {
         let words = line.split(' ').map(|word| match word.split_once("=@") {
@@ -134,6 +134,7 @@ fn compare(perf: &Path, program: &str, definitions: &[&str]) {
         "{program}: {}",
         theirs.stderr
     );
+    // A definition may match several functions or places.
     assert!(ours.stdout.lines().count() >= definitions.len());
 }
 

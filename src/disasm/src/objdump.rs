@@ -12,6 +12,7 @@ impl ObjdumpListing {
     #[must_use]
     pub fn parse(output: &str) -> Self {
         let mut instructions: BTreeMap<u64, (usize, String)> = BTreeMap::new();
+        // The address of the last line with an instruction.
         let mut last = None;
         for line in output.lines() {
             let Some((address, rest)) = line.split_once(':') else {
@@ -40,11 +41,12 @@ impl ObjdumpListing {
     /// The instruction at an address: its size in bytes and its text.
     pub(crate) fn at(&self, address: u64) -> Option<(usize, &str)> {
         let (size, text) = self.0.get(&address)?;
-        // Other lines, such as a label, may also begin with hexadecimal digits and a colon. They usually have no bytes.
+        // Other lines, such as a label `add:`, may also begin with hexadecimal digits and a colon, and are kept if no instruction
+        // is before them. They usually have no bytes.
         (*size > 0).then_some((*size, text.as_str()))
     }
 
-    /// Whether there are no instructions.
+    /// Whether the output has no instruction, nor a line that looks like one.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -12,7 +12,7 @@ use rperf_safefs::FoundFile;
 /// The default folder of tables.
 pub const EVENT_TABLES_FOLDER: &str = "/usr/share/rperf/events";
 
-/// Tables that are read on first use.
+/// The tables of one processor (this machine's, unless another is selected), which are read on first use.
 #[derive(Debug)]
 pub struct MachineTables {
     folder: PathBuf,
@@ -33,8 +33,8 @@ impl MachineTables {
         }
     }
 
-    /// Returns the processor's tables from the folder, or the few built-in events if the folder has no tables of the processor;
-    /// in both cases with the metrics of software and generic hardware events that they lack.
+    /// Returns the processor's tables from the folder, or the few built-in events if the folder has no tables of the processor.
+    /// In both cases, the default metrics (of software and generic hardware events) that the tables lack are added.
     #[must_use]
     pub fn get(&self) -> &VendorTables {
         let loaded = self.loaded.get_or_init(|| {
@@ -92,6 +92,7 @@ fn table_name(cpuid: &str) -> String {
 /// The maximum size of a file with tables, in bytes.
 const MAX_TABLE: u64 = 256 << 20;
 
+/// A folder of tables on disk: paths are relative to it.
 #[derive(Debug)]
 struct DiskFolder<'a>(&'a Path);
 
@@ -107,6 +108,7 @@ impl TableFolder for DiskFolder<'_> {
         };
         let names = folder.names().unwrap_or_default().into_iter();
         let entries = names.filter_map(|name| {
+            // Follows links, unlike `Folder::kind`.
             let found = FoundFile::find(&folder.path().join(&name)).ok()?;
             let name = name.into_string().ok()?;
             // Hidden files, such as those of a repository, are not tables.

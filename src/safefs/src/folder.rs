@@ -115,7 +115,7 @@ impl Folder {
         &self.path
     }
 
-    /// Opens the folder at a relative path of plain names. No component may be a link.
+    /// Opens the folder at a relative path of plain names and `.`. No component may be a link.
     ///
     /// # Errors
     /// [`Refusal::Outside`], [`Refusal::NotFolder`], and errors of open(2).
@@ -246,7 +246,7 @@ impl Folder {
         Ok(fstat(&self.descriptor)?)
     }
 
-    /// Finds the file of this name without following a link.
+    /// Finds the file of this name. A link is not followed, but is itself the file found.
     ///
     /// # Errors
     /// Errors of open(2) and fstat(2).

@@ -15,7 +15,8 @@ const MAX_SHARED: usize = 64;
 #[derive(Debug, Default)]
 pub struct MarshalWriter {
     bytes: Vec<u8>,
-    /// The short texts written so far, with their numbers: 0 for the first text with [`FLAG_REF`] in the output, and so on.
+    /// The short texts (up to [`MAX_SHARED`] bytes) written so far, with their numbers: 0 for the first text with [`FLAG_REF`] in
+    /// the output, and so on.
     shared: FxHashMap<Vec<u8>, u32>,
     /// The encoded short texts, if they are kept separately from the values that refer to them.
     texts: Option<Vec<u8>>,
@@ -43,7 +44,8 @@ impl MarshalWriter {
     }
 
     /// Appends the texts that another writer keeps separately. All texts written to this writer before must be plain
-    /// ([`MarshalWriter::plain_text`]): others would take the numbers of the appended texts.
+    /// ([`MarshalWriter::plain_text`]): a short text would take the number of an appended one. Those written later must be plain,
+    /// too: this writer does not count the appended texts.
     pub(crate) fn append_texts(&mut self, other: &Self) {
         let texts = other.texts.as_deref().unwrap_or_default();
         self.bytes.extend_from_slice(texts);

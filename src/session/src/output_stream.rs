@@ -89,7 +89,7 @@ impl OutputStream {
         }
     }
 
-    /// Returns the bytes written so far.
+    /// Returns the number of bytes written so far.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::File(writer, _) => writer.file_bytes(),
@@ -112,7 +112,8 @@ impl OutputStream {
         !matches!(self, Self::Part(_))
     }
 
-    /// Completes the output. [`Self::File`] gets `features`; if only they could not be written, that error is returned in `Ok`.
+    /// Completes the output. Only [`Self::File`] gets `features` (a pipe has got them at the start). If everything else could be
+    /// written, an error of writing them is returned in `Ok`.
     pub(crate) fn finish(self, features: &FeatureSet) -> Result<Option<io::Error>, WriteError> {
         match self {
             Self::File(writer, checkpoint) => {

@@ -154,7 +154,8 @@ const COMMANDS: &[&str] = &[
     "inject --redact -o copy.data",
 ];
 
-/// A mutated recording, and a random command: one of the selected ones, or any if none are selected.
+/// A mutated recording, and a random command: one that begins with one of [`CaseInputs::commands`] if there are any, otherwise
+/// any command. Those of [`HEADER_ONLY`] are run only in the latter case.
 pub(crate) fn damaged(inputs: &mut CaseInputs<'_>) -> Case {
     let (seeds, random) = (inputs.seeds, &mut *inputs.random);
     let is_header_only = inputs.commands.is_empty() && random.one_in(20);
@@ -172,6 +173,7 @@ pub(crate) fn damaged(inputs: &mut CaseInputs<'_>) -> Case {
     let line = *random.pick(&commands);
     let seed = pick_for(line, inputs);
     let random = &mut *inputs.random;
+    // Another recording, or the same: the source of parts for mutations, and the file `earlier.data`.
     let other = random.pick(&seeds.recordings);
     // Commands that create files whose names come from the recording.
     let names_files = ["archive", "per-event-dump", "annotated"]
@@ -188,7 +190,8 @@ pub(crate) fn damaged(inputs: &mut CaseInputs<'_>) -> Case {
         .must_report_error
         .is_some_and(|why| why.starts_with("a record"));
     let reads_records = !is_header_only && !line.starts_with("evlist") && line != "buildid-list";
-    // Seeds that are not whole are faulty already, or no recordings.
+    // No error is required if the command does not read the damaged record. Seeds that are not whole are faulty already, or no
+    // recordings: the first fault may hide the damage.
     if !seed.is_whole || is_in_records && !reads_records {
         mutated.must_report_error = None;
     }
@@ -216,9 +219,11 @@ pub(crate) fn directory(inputs: &mut CaseInputs<'_>) -> Case {
     ];
     let random = &mut *inputs.random;
     let line = *random.pick(COMMANDS);
+    // The index of the part, not the function `damaged`.
     let damaged = random.below(PARTS.len());
     for (index, (name, valid)) in PARTS.into_iter().enumerate() {
         let mut bytes = valid.to_vec();
+        // Only the file `data` has a header; the others have nothing but records.
         if index == damaged && index == 0 {
             bytes = recording::mutate(valid, valid, random).bytes;
         } else if index == damaged {
@@ -240,6 +245,7 @@ pub(crate) fn directory(inputs: &mut CaseInputs<'_>) -> Case {
 
 /// Sets the accepted outcomes of a command that reads a recording.
 fn set_accepted_outcomes(case: &mut Case, line: &str) {
+    // Not `annotated` (a folder) or `copy.data`: only `out.*` must exist after success.
     let is_output = |word: &&String| word.starts_with("out.");
     case.outputs
         .extend(case.words.iter().find(is_output).cloned());
@@ -293,6 +299,7 @@ pub(super) fn any_command(
 /// Picks a recording: in at least two of three cases one that suits the command, if there is one.
 fn pick_for<'a>(line: &str, inputs: &mut CaseInputs<'a>) -> &'a Seed {
     let seeds = &inputs.seeds.recordings;
+    // A part of the names of recordings that suit the command; the first match counts.
     let name_part = match line {
         _ if line.starts_with("sched stats") => "schedstat",
         _ if line.starts_with("stat") => "stat",
@@ -370,6 +377,7 @@ pub(crate) fn with_mutated_object(inputs: &mut CaseInputs<'_>) -> Case {
     let is_of_workload = |seed: &&Seed| OF_WORKLOAD.iter().any(|name| seed.name.starts_with(name));
     let recordings: Vec<&Seed> = seeds.recordings.iter().filter(is_of_workload).collect();
     let objects = ["workload", "linked", "mini"].map(|name| seeds.object(name));
+    // The inner `None`: the object could not be built here.
     let (Some(recording), Some(Some(object))) =
         (random.try_pick(&recordings), random.try_pick(&objects))
     else {
@@ -408,6 +416,7 @@ pub(crate) fn with_mutated_object(inputs: &mut CaseInputs<'_>) -> Case {
     if line.starts_with("annotate") && random.one_in(5) {
         line += &format!(" --prefix {}", names::FOLDER);
     }
+    // Sometimes the recording is mutated, too.
     if random.one_in(4) {
         let no_other: &[u8] = &[];
         mutate::bytes(&mut mutated.bytes, no_other, random);
@@ -415,7 +424,7 @@ pub(crate) fn with_mutated_object(inputs: &mut CaseInputs<'_>) -> Case {
     finish("object of a recording", &line, mutated, inputs)
 }
 
-/// Writes a mutated object, and the mutated debug file that some objects link to.
+/// Writes a mutated object to `place`, and the mutated debug file that some objects link to beside it.
 fn put_object(object: &Seed, place: &Path, inputs: &mut CaseInputs<'_>) {
     let (seeds, random) = (inputs.seeds, &mut *inputs.random);
     let other = random.pick(&seeds.objects);

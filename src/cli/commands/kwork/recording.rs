@@ -1,4 +1,4 @@
-//! Checks that a recording has the events of work before it is analysed.
+//! Checks that a recording has the events of work (interrupts, softirqs, work items or tasks) before it is analysed.
 
 use rperf_analysis::EventLayouts;
 use rperf_analysis::kwork::KworkClass;
@@ -39,8 +39,9 @@ pub(super) struct KworkRecording {
 }
 
 impl KworkRecording {
-    /// Checks that the recording has the needed events of all `requested` classes (if none are requested, of at least one of the
-    /// `default` classes; classes that lack events are not analysed), and that their samples have time, CPU and raw data.
+    /// Checks that the recording has the needed events of all `requested` classes, and that their samples have time, CPU and raw
+    /// data. If no classes are requested, those `default` classes are analysed whose needed events the recording has; there must
+    /// be at least one.
     ///
     /// # Errors
     ///
@@ -79,6 +80,7 @@ impl KworkRecording {
 pub(super) fn no_event(analysis: &Analysis<'_>, event: &str) -> CliError {
     let path = analysis.input.path.display();
     let error = CliError::message(255, format!("{path}: the recording has no {event} events"));
+    // Only `kwork top` needs events of the scheduler.
     let with_switches = event.starts_with("sched:");
     let hint = record_hint(analysis, with_switches);
     without_event(analysis, error.hint(hint))
@@ -103,6 +105,7 @@ fn no_work(analysis: &Analysis<'_>, needed: NeededEvents, default: &[KworkClass]
         }
         false => format!("{path}: No trace sample to read. Did you call '{program} record -R'?"),
     };
+    // Only `kwork top` has this class among its default ones.
     let with_switches = default.contains(&KworkClass::Sched);
     let hint = record_hint(analysis, with_switches);
     without_event(analysis, CliError::message(255, message).hint(hint))

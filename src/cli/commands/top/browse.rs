@@ -67,7 +67,7 @@ pub(super) struct TopBrowser<'b> {
 struct BrowserConnection<'b> {
     messages: &'b Sender<ReaderMessage>,
     requests_in: Receiver<BrowserRequest>,
-    /// Set when the browser has exited.
+    /// Set when the browser has exited, for whatever reason.
     is_over: &'b AtomicBool,
     /// Restores the terminal and ends the process with a signal.
     end_process: &'b dyn Fn(i32),
@@ -181,8 +181,9 @@ impl TopBrowser<'_> {
     }
 }
 
-/// Sends the annotations of the watched functions. If `has_open_request`, the annotation of the last one answers the browser's
-/// request. Returns whether the request is still open: the last function has no samples yet, so its location is unknown.
+/// Sends the annotations of the watched functions (those that the browser shows). If `has_open_request`, the annotation of the
+/// last function answers the browser's request. Returns whether the request is still open, because the last function has no
+/// samples yet, so its location is unknown.
 fn send_annotations(
     session: &mut TopSession,
     code: &mut LiveCode,
@@ -190,7 +191,8 @@ fn send_annotations(
     has_open_request: bool,
 ) -> bool {
     let mut annotations = code.annotations(session);
-    // `annotations` has an annotation for each table of a known function.
+    // For each function with a known location, `annotations` has one annotation for each table; so the last function's are at its
+    // end.
     let table_count = session.table_count();
     let is_known = session
         .live
@@ -221,11 +223,13 @@ fn handle_request(
 ) -> Result<Option<ReaderMessage>, CliError> {
     let unavailable = "Only available in 'report'.";
     Ok(match request {
+        // Whether counts are reset at each refresh instead of decaying.
         BrowserRequest::Zero => {
             session.zero = !session.zero;
             let state = if session.zero { "on" } else { "off" };
             Some(ReaderMessage::Notice(format!("Sample zeroing {state}.")))
         }
+        // Also restarts the events if they are stopped.
         BrowserRequest::Stop => {
             session.toggle_events()?;
             None

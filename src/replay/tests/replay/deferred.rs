@@ -154,6 +154,7 @@ impl Render for Chains {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
+    // `threads` are those of the reader, not the recorded ones ([`THREADS`]).
     #[test]
     fn samples_get_the_next_deferred_callchain_of_their_thread(steps in steps(), big in any::<bool>(), threads in 1_usize..3) {
         let endian = if big { Endian::Big } else { Endian::Little };

@@ -5,9 +5,9 @@ use rperf_wire::{Misc, Mmap, Record};
 
 use super::RecordBuffer;
 
-/// Appends MMAP of the kernel's text. The file name ends with the symbol at the start of the text, and the page offset is its
-/// address. Readers compare this address with that of the same symbol in their own kallsyms, since the kernel may be relocated at
-/// each boot.
+/// Appends MMAP of the kernel's text. The file name ends with the symbol at the start of the text, and the page offset is that
+/// symbol's address. Readers compare this address with that of the same symbol in their own kallsyms, since the kernel may be
+/// relocated at each boot.
 pub(crate) fn kernel_map(to: &mut RecordBuffer, text: &KernelText) {
     let filename = format!("[kernel.kallsyms]{}", text.symbol);
     let mmap = Mmap {
@@ -18,6 +18,7 @@ pub(crate) fn kernel_map(to: &mut RecordBuffer, text: &KernelText) {
         pgoff: text.start,
         filename: filename.as_bytes(),
     };
+    // `kernel`: a record of a type that the kernel, too, writes. `Misc::KERNEL`: the mapping is in kernel space.
     to.kernel(&Record::Mmap(mmap), Misc::KERNEL);
 }
 

@@ -12,10 +12,11 @@ use super::{
     write_lost, write_tip,
 };
 
-/// Values of the argument `quiet` of [`text`].
+/// Values of the argument `quiet` of [`text`]: with `true`, the lines that begin with `#` are omitted.
 const QUIET: bool = true;
 const WITH_HEADINGS: bool = false;
 
+/// In all graphs and rows here, each sample has a period of 10.
 fn branch(frames: &[&str], period: u64, branches: Vec<Branch>) -> Branch {
     Branch {
         frames: frames.iter().map(|frame| (*frame).into()).collect(),
@@ -32,6 +33,7 @@ fn branch(frames: &[&str], period: u64, branches: Vec<Branch>) -> Branch {
 fn weights(own: u64, total: u64) -> Weights {
     Weights {
         own,
+        // A quarter in the kernel, the rest in user space.
         modes: [own / 4, own - own / 4, 0, 0],
         total,
         samples: own / 10,
@@ -50,6 +52,7 @@ fn row(own: u64, total: u64, cells: &[&str], graph: Vec<Branch>) -> HistogramRow
     }
 }
 
+/// A histogram of one event. Its totals are constant, whatever `rows` has: percentages are relative to a period of 10,000.
 fn histogram(columns: &str, rows: Vec<HistogramRow>) -> Histogram {
     let total = ColumnSum {
         period: 10_000,
@@ -106,6 +109,7 @@ fn forks() -> Vec<Branch> {
     vec![middle, other]
 }
 
+/// A stem: the frames before the first fork.
 #[test]
 fn a_stem_of_all_samples_has_no_percentage() {
     let stem = vec![branch(&["start", "main"], 10_000, forks())];
@@ -159,6 +163,7 @@ fn a_partial_single_branch_has_a_percentage() {
     assert_eq!(printed, expected.join("\n"));
 }
 
+/// A row without a function gives columns perf's minimum widths for such rows, which the object and symbol columns show.
 #[test]
 fn cells_are_not_truncated_and_unresolved_rows_widen_columns() {
     let rows = vec![
@@ -215,6 +220,7 @@ fn limits_omit_rows_branches_and_lines() {
     let stem = vec![branch(&["start", "main"], 10_000, forks())];
     let rows = vec![
         row(0, 10_000, &["calc"], stem),
+        // 4.99% is below the minimum.
         row(499, 499, &["rare"], vec![]),
     ];
     let layout = ReportLayout {
@@ -287,6 +293,7 @@ fn fractal_graphs_show_the_remainder() {
 
 #[test]
 fn chains_are_listed_one_by_one() {
+    // The two sums differ, to show which is printed: flat lists have that of `all`, folded ones that of `own`.
     let chain = Branch {
         own: ColumnSum {
             period: 2500,
@@ -377,6 +384,7 @@ fn separated_cells_are_neither_padded_nor_ambiguous() {
 fn explicit_widths_truncate_cells_and_titles() {
     let rows = vec![row(9000, 9000, &["calc", "library.so"], vec![])];
     let layout = ReportLayout {
+        // 0 is for an automatic width, as is none for the last column.
         widths: vec![10, 0, 3, 4],
         ..ReportLayout::default()
     };

@@ -95,6 +95,7 @@ impl AuxTrace {
         to.u32(self.index);
         to.u32(self.tid);
         to.u32(self.cpu);
+        // Reserved; readers ignore it.
         to.u32(0);
     }
 }

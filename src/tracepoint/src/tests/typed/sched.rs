@@ -136,7 +136,7 @@ fn sched_waking_and_sched_wakeup_have_one_type() {
                 layout.read(raw).is_some()
             });
             if cpu.is_some() {
-                // The CPU is the last field.
+                // The CPU is the last field, and optional: `prio` is the last required one.
                 let short = layout.read(&raw[..raw.len() - 1]);
                 assert_eq!(short.expect("required fields").target_cpu(), None);
             }
@@ -144,6 +144,7 @@ fn sched_waking_and_sched_wakeup_have_one_type() {
     }
 }
 
+/// The events of migration, fork, exit and exec.
 #[test]
 fn tasks_move_begin_and_end() {
     for tracepoint in variants("sched:sched_migrate_task") {
@@ -265,6 +266,7 @@ fn the_format_name_determines_the_typed_event() {
             Some(TypedEvent::SchedWakeup(wakeup)) => assert_eq!(wakeup.pid(), 3),
             other => panic!("{other:?}"),
         }
+        // Only the common fields.
         assert!(layout.read(&raw[..8]).is_none());
         assert!(
             SchedSwitchLayout::resolve(&tracepoint)
