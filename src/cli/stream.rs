@@ -86,7 +86,8 @@ impl RecordingStream {
     pub(super) fn open(self, context: &Context) -> Result<OpenedInput, CliError> {
         match FileHeader::decode(&self.first) {
             Ok(header) if header.is_pipe() => Ok(OpenedInput::Stream(self)),
-            // A recording that is not in pipe mode: its header is longer than the first bytes, which is no error here.
+            // A recording that is not in pipe mode: decoding fails as its header is longer than the first bytes, but this is no
+            // error here.
             Ok(_) | Err(Error::HeaderTruncated { .. }) => {
                 self.spool(context).map(OpenedInput::Whole)
             }
@@ -104,7 +105,7 @@ impl RecordingStream {
         PipeReader::new(self.first, self.input).map_err(|cause| invalid_recording(&path, &cause))
     }
 
-    /// Reads the stream to its end, and stores it.
+    /// Reads the stream to its end, and stores it in a spool: in memory or, if it is long, in a temporary file.
     ///
     /// # Errors
     ///

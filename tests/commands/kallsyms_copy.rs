@@ -34,6 +34,7 @@ fn reports_with_a_valid_a_damaged_and_no_copy_are_the_same() {
     assert!(expected.contains("[k] "), "{expected}");
     assert!(!cache.exists(), "the folder is not created");
 
+    // Now that the folder exists, the report also writes the copy, and the next one reads it.
     fs::create_dir(&cache).unwrap();
     assert_eq!(report(&scratch), expected);
     let copy = scratch.path().join(COPY);
@@ -81,7 +82,8 @@ fn with_other_names(copy: &str) -> String {
     let text = text.replace(" t ", " t renamed_");
     let mut sum = flate2::Crc::new();
     sum.update(text.as_bytes());
-    // The header ends with the length and the checksum of the text.
+    // The header ends with the length and the checksum of the text. `key` is what is before: the format, and what identifies the
+    // boot and the loaded modules and BPF programs.
     let words: Vec<&str> = header.split(' ').collect();
     let (key, _) = words.split_at(words.len() - 2);
     format!(

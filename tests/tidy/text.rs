@@ -7,7 +7,7 @@ use super::{assert_none, code, files, root, shown};
 
 /// The maximum number of lines of a source file.
 const MAX_LINES: usize = 600;
-/// The maximum number of lines of a function, except in tests.
+/// The maximum number of lines of a function; those of tests, benchmarks and fuzz targets may be longer.
 const MAX_FUNCTION_LINES: usize = 59;
 
 /// Hosts that may be named: where formats are defined and tools are published.
@@ -74,6 +74,7 @@ fn no_function_is_too_long() {
         if !is_source || tests.iter().any(|part| name.contains(part)) {
             continue;
         }
+        // `code`: without the unit tests at the end of the file.
         let measured = functions(code(&text)).into_iter();
         let long = measured.filter(|(_, lines)| *lines > MAX_FUNCTION_LINES);
         findings.extend(long.map(|(head, lines)| format!("{name}: {head} has {lines} lines")));
@@ -141,7 +142,7 @@ fn only_the_command_line_prints() {
         if !is_source || may_print || is_bench || name.contains("/tests") {
             continue;
         }
-        // Tests inside a file may print why they skip.
+        // `code` leaves out the unit tests inside a file: these may print why they skip.
         for (number, line) in code(&text).lines().enumerate() {
             let is_comment = line.trim_start().starts_with("//");
             if !is_comment && printing.iter().any(|word| line.contains(word)) {
@@ -154,8 +155,8 @@ fn only_the_command_line_prints() {
 
 /// Strings that are restricted to some files: the strings, and how the names of the files begin.
 const RESTRICTED: &[(&[&str], &[&str])] = &[
-    // The escape character. Other files begin control sequences with a `Csi` (src/view/src/terminal), which the terminal filter
-    // lets pass; it escapes all others.
+    // The escape character. Other files begin control sequences with a `Csi` (src/view/src/terminal): the terminal filter lets
+    // these sequences pass, and escapes all other ones.
     (
         &["\\x1b", "\\u{1b}"],
         &["src/view/src/terminal", "src/cli/output.rs"],

@@ -1,4 +1,4 @@
-//! A function without a frame, and its callers: never run, only disassembled.
+//! A function without a frame, and its callers: never run; rperf reads its unwind information to find the caller.
 #![no_std]
 #![no_main]
 

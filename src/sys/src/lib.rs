@@ -3,7 +3,7 @@
 //! the program.
 //!
 //! This crate reads and writes files of the kernel and makes system calls; formats with a crate of their own (ELF,
-//! tracepoint formats) are parsed there. [`Proc`], [`Sysfs`], [`Tracefs`] and [`Sysctl`] access file
+//! tracepoint formats) are parsed in that crate. [`Proc`], [`Sysfs`], [`Tracefs`] and [`Sysctl`] access file
 //! systems below a root chosen by the caller, so that tests can provide their own. Nothing requires
 //! NSS or dlopen: the crate works in static binaries.
 

@@ -67,6 +67,7 @@ pub(crate) fn by_frame_pointer(
     let (Ok(saved_frame_pointer), Ok(return_address)) = saved else {
         return Err(NoPlausibleFrame);
     };
+    // Without the bits of a saved return address that are not part of the address (pointer authentication, Thumb).
     let ip = arch.code_address(return_address);
     if frame_pointer < sp || !frame_pointer.is_multiple_of(size) {
         return Err(NoPlausibleFrame);
@@ -88,7 +89,7 @@ pub(crate) fn by_frame_pointer(
     Ok(Some(caller))
 }
 
-/// Whether the register that is cleared when a thread starts is still 0.
+/// Whether the register that is cleared when a thread starts, [`Arch::outermost_marker`], is still 0.
 pub(crate) fn is_marked_outermost(arch: Arch, registers: &Registers) -> bool {
     registers.get(arch.outermost_marker()) == Some(0)
 }

@@ -29,11 +29,12 @@ pub(super) struct KworkEvent {
 }
 
 /// The identity of a span, which is a delay (from the raise to the entry) or a run (from the entry to the exit): the events at
-/// its begin and its end have the same key.
+/// its begin and its end have the same key. A delay has the same key as the run after it: the entry ends one and
+/// begins the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct SpanKey {
     class: KworkClass,
-    /// `None` for work items, which may migrate.
+    /// `None` for work items, which may run on another CPU than that on which they were activated.
     cpu: Option<u32>,
     id: u64,
 }
@@ -64,6 +65,7 @@ impl KworkEvent {
             }
             TypedEvent::SoftirqExit(event) => (Exit, Softirq, event.vec().value, None),
             TypedEvent::WorkqueueActivateWork(event) => {
+                // First the function's address, then its name.
                 let name = event.function();
                 let name = name.map(|address| names.function(function, address));
                 (Raise, Workqueue, event.work(), name)
@@ -83,7 +85,7 @@ impl KworkEvent {
         })
     }
 
-    /// Returns the key of the span to which the event belongs if it happened on `cpu`.
+    /// Returns the key of the spans that the event begins or ends, if it happened on `cpu`.
     pub(super) fn key(&self, cpu: u32) -> SpanKey {
         SpanKey {
             class: self.class,

@@ -71,11 +71,11 @@ impl MachineThreads {
     /// Returns the thread whose process maps `place` and whose id in its own PID namespace is `own_tid`. `pid` is a process that
     /// maps `place`.
     ///
-    /// Returns `None` if there is no such thread, or if there are several: a lock stores only the id, not its namespace.
+    /// If there are several such threads, returns `None`: a lock stores only the id, not its namespace.
     ///
-    /// If there is none, but the mappings of exactly one thread with this id may not be read by this user, returns that thread
-    /// if both its process and `pid` are in the PID namespace of the proc file system (the initial one outside of containers):
-    /// its process is assumed to map `place`.
+    /// If none is found, another thread with this id may be returned whose mappings this user may not read: its process is
+    /// assumed to map `place`. It must be the only such thread, and both its process and `pid` must be in the
+    /// PID namespace of the proc file system (the initial one outside of containers). Otherwise returns `None`.
     pub(super) fn thread_sharing(
         &self,
         place: SharedPlace,
@@ -104,7 +104,8 @@ impl MachineThreads {
         }
     }
 
-    /// Whether both processes are in the PID namespace of the proc file system, the outermost that is visible here.
+    /// Whether both processes are in the PID namespace of the proc file system, the outermost that is visible here; within a
+    /// container, this is not the initial one.
     fn are_in_initial_namespace(&self, pids: [u32; 2]) -> bool {
         let statuses = pids.map(|pid| self.proc.status(pid, pid));
         let mut statuses = statuses.iter();

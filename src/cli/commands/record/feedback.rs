@@ -78,6 +78,7 @@ pub(super) fn warn(context: &Context, request: &RecordRequest) {
         DevField::FileSystem => Some(devices.file_system),
         DevField::Missing => None,
     };
+    // The device is given as `major:minor`, which rperf replaces by the kernel's number for the device.
     let filter = number.map(|number| format!(", or add --filter 'dev != {number}'"));
     context.note(format_args!(
         "hint: write to another device or to memory (-o /dev/shm/perf.data){}",

@@ -27,7 +27,7 @@ pub(super) struct SampleSelection {
     idle: bool,
     /// The value of `--socket-filter`.
     pub(super) socket: Option<i32>,
-    /// The values of `--parallelism`.
+    /// The values of `--parallelism`: numbers of threads, in the syntax of a list of CPUs.
     levels: Option<CpuList>,
 }
 
@@ -72,6 +72,7 @@ impl SampleSelection {
             // The message names both latencies and parallelism.
             return Err(no_latency());
         }
+        // Times in `--time` (other than percentages) are of the recording's clock; they do not count from the first sample.
         let relative_times = false;
         let selected = SampleSelector {
             chosen: self.filters.filter(recording, relative_times)?.non_empty(),
@@ -144,6 +145,7 @@ impl SampleSelector {
 impl SelectSamples for SampleSelector {
     fn sample(&self, world: &World, sample: &Sample<'_>) -> SampleTreatment {
         // `Ignored` samples do not count for the total; `Filtered` ones do. The idle task of every CPU is thread 0.
+        // `sample.order` is the sample's position in the time order of the records.
         if !self.idle && sample.tid == 0 {
             return SampleTreatment::Ignored;
         }

@@ -12,6 +12,7 @@ use rperf_wire::{
 pub(crate) fn attr(sample_type: SampleType) -> Attr {
     Attr {
         kind: EventType::SOFTWARE,
+        // Any number other than 0; it is the period of samples that record none.
         sample_period: 7,
         sample_type,
         flags: AttrFlags::SAMPLE_ID_ALL,
@@ -27,6 +28,7 @@ pub(crate) struct FileBuilder {
 }
 
 impl FileBuilder {
+    /// Creates a file without records. `events` are the attrs, each with the ids of its event.
     pub(crate) fn new(endian: Endian, events: &[(Attr, Vec<u64>)]) -> Self {
         Self::with_features(endian, events, BTreeMap::new())
     }
@@ -59,7 +61,8 @@ impl FileBuilder {
         self.file.record(kind.0, misc.0, body)
     }
 
-    /// Appends a record with the trailer `id` in the layout of the event `event`, and returns the record's position in the file.
+    /// Appends a record with the trailer `id` in the layout of the event with the index `event`, and returns the record's
+    /// position in the file.
     /// `misc` is added to the flags that the record's fields imply.
     pub(crate) fn record(
         &mut self,

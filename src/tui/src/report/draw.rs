@@ -19,7 +19,8 @@ impl TableView {
         Line::from(Span::raw(format!("  {}", titles.join("  "))))
     }
 
-    /// Renders a line: the columns of a row from position `first` on, or a line of a call graph, which is not scrolled.
+    /// Renders the line with the index `line`: the columns of a row from position `first` on, or a line of a call graph, which is
+    /// not scrolled.
     pub(super) fn line(&self, line: usize, first: usize, theme: &Theme) -> Line<'static> {
         match self.entries.get(line) {
             Some(EntryLine::Row(item, is_open)) => self.row(item, is_open, first, theme),
@@ -39,7 +40,8 @@ impl TableView {
         if self.has_levels() {
             spans.push(Span::raw(" ".repeat(item.level * STEP)));
         }
-        // The index of the next key among the cells of `item.row`, which has only the keys. In a hierarchy, a row has one key.
+        // The index of the next sort key among the keys of `item.row`; columns of numbers are not counted. In a hierarchy, a row
+        // has one key.
         let mut key_index = 0;
         // `place` is a position like `first`; `column` is the index of the column in the report.
         for (place, column) in self.shown_columns(item).into_iter().enumerate() {
@@ -51,6 +53,7 @@ impl TableView {
                 let cells = self
                     .cells
                     .cells(column, &item.row, key_index, self.totals());
+                // The share is the percentage that the cell shows, if any.
                 spans.extend(cells.into_iter().map(|cell| match cell.share {
                     Some(share) => Span::styled(cell.text, theme.heat(PercentHeat::of(share))),
                     None => Span::raw(cell.text),
@@ -82,7 +85,7 @@ impl TableView {
     fn chain(&self, item: &RowItem, chain: &ChainLine, theme: &Theme) -> Line<'static> {
         let indent = " ".repeat((item.level + chain.depth + 1) * STEP);
         let mut spans = vec![Span::raw(format!("{indent}{} ", sign(chain.is_open)))];
-        // `total` is the sum of periods of which the line is a share.
+        // `sum` is the line's weight; `total` is the sum of periods that the percentage is relative to.
         if let Some((sum, total)) = chain.share {
             let (percent_text, percent) = share(sum.period, total);
             let value = self.table().map(|table| table.layout.graph_value);
