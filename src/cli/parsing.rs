@@ -72,7 +72,8 @@ pub(crate) fn parse(
 }
 
 /// Explains why the options cannot be parsed. The leading blanks of the messages, one or two, are those of perf;
-/// [`UsageError::NotYet`] has no counterpart in perf.
+/// [`UsageError::NotYet`] has no counterpart in perf. An unknown switch comes with the option that begins with the word after a
+/// single dash, as in `-freq`; an ambiguous prefix with the ids of all candidates, and the last two as `pair`.
 fn usage_error(
     context: &Context,
     title: CommandTitle<'_>,
@@ -93,7 +94,6 @@ fn usage_error(
                 .details(&usage())
                 .hint(hint)
         }
-        // `long` is an option that begins with the word after a single dash, as in `-freq`.
         UsageError::UnknownSwitch(letter, long) => {
             let long = suggestion(long, "did you mean (with two dashes)");
             CliError::usage(format!("  Error: unknown switch '{letter}'{long}"))
@@ -103,7 +103,6 @@ fn usage_error(
         UsageError::Ambiguous {
             given,
             pair: [first, second],
-            // Those of all candidates, of which `pair` has the last two.
             ids,
         } => {
             let candidates = help::option_lines(command, |arg| {
