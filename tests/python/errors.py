@@ -2,6 +2,7 @@
 
 import os
 import signal
+import struct
 import sys
 
 import perf
@@ -82,10 +83,22 @@ inner = []
 perf.session(data, sample=lambda event: inner or (inner.append(1), perf.session(data).process_events())).process_events()
 assert inner
 
-# A truncated recording: the events before the damage arrive, then an exception with its path.
+# A truncated recording: the events before the damage arrive, then an exception with its path. It is cut in the middle
+# one of its samples.
 content = open(good, "rb").read()
+# `data` of `struct perf_file_header`: offset and size.
+position, size = struct.unpack_from("=QQ", content, 40)
+end = position + size
+samples = []
+while position < end:
+    # `struct perf_event_header`: type, misc, size.
+    kind, _, length = struct.unpack_from("=IHH", content, position)
+    if kind == 9:  # PERF_RECORD_SAMPLE
+        samples.append(position)
+    position += length
+cut = samples[len(samples) // 2] + 8
 counts = {}
-for name, path in [("whole", good), ("cut", written("cut", content[: len(content) // 2]))]:
+for name, path in [("whole", good), ("cut", written("cut", content[:cut]))]:
     counts[name] = 0
 
     def count(event, name=name):
