@@ -79,7 +79,7 @@ impl ImageInputs<'_> {
             ),
         };
         // One segment, with the code.
-        out.file_header(self.machine, section_headers, 1, sections.len());
+        out.file_header(self.machine, TEXT, section_headers, 1, sections.len());
         out.program_header(&text);
         out.part(text.start, self.code);
         out.part(frames_start, self.frames);
@@ -165,11 +165,12 @@ impl Writer {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Appends `Elf64_Ehdr` of elf(5). `headers` is the file offset of the section headers; `segments` and `sections` are numbers
-    /// of headers.
+    /// Appends `Elf64_Ehdr` of elf(5). `entry` is the entry point, `headers` the file offset of the section headers; `segments`
+    /// and `sections` are numbers of headers.
     pub(super) fn file_header(
         &mut self,
         machine: u16,
+        entry: usize,
         headers: usize,
         segments: usize,
         sections: usize,
@@ -183,7 +184,7 @@ impl Writer {
         self.half(machine);
         self.word(u32::from(EV_CURRENT));
         // Entry point, offsets of the program and section headers, flags.
-        self.long(TEXT);
+        self.long(entry);
         self.long(usize::from(FILE_HEADER));
         self.long(headers);
         self.word(0);

@@ -344,6 +344,8 @@ impl CurrentFunctions {
 mod tests {
     use proptest::prelude::*;
 
+    use object::Object as _;
+
     use super::*;
     use crate::table::SymbolIndex;
 
@@ -446,6 +448,9 @@ mod tests {
             ];
             assert_eq!(ranges_and_names(&writer.bytes), expected);
             assert!(!dump.truncated && dump.started == Some(1) && !dump.has_counter_times);
+            let object = dump.object_file();
+            let entry = object::File::parse(&*object.bytes).unwrap().entry();
+            assert_eq!(object.offsets[0], Some(entry));
             let all: Vec<_> = dump.functions().iter().map(|f| (f.time, f.start)).collect();
             assert_eq!(all, [(5, 0x1000), (5, 0x1020), (6, 0x3000), (5, 0x1010)]);
             let (numbered, _) = dump.into_numbered();

@@ -262,7 +262,7 @@ fn elf(big: bool, machine: u16, mut sections: Vec<Section>) -> Vec<u8> {
         out.section(section, name, offset);
     }
     let mut header = Writer::new(big);
-    header.file_header(machine, headers, segments.len(), sections.len());
+    header.file_header(machine, TEXT, headers, segments.len(), sections.len());
     if let Some(zeros) = out.bytes.get_mut(..usize::from(FILE_HEADER)) {
         zeros.copy_from_slice(&header.bytes);
     }
