@@ -87,7 +87,7 @@ impl EventSettings {
     pub(crate) fn read_term(&mut self, term: &Term<'_>) -> Result<Option<CommonTerm>, Reason> {
         let unsupported = UNSUPPORTED_TERMS.iter().find(|(key, _)| *key == term.key);
         if let Some((key, why)) = unsupported {
-            return Err(format!("`{key}' is not available here: {why}"));
+            return Err(unavailable(key, why));
         }
         match term.key {
             "config" => return term_number(term).map(|value| Some(CommonTerm::Config(0, value))),
@@ -204,16 +204,20 @@ fn switch(term: &Term<'_>) -> Result<bool, Reason> {
 
 /// Refuses a term that requests an overwritable ring; the other value is the default.
 fn refuse_overwriting(term: &Term<'_>, is_requested: bool) -> Result<(), Reason> {
-    match is_requested {
-        true => Err(format!(
-            "`{}' is not available here: a single event cannot have its own ring buffer, use --overwrite",
-            match term.key {
-                "no-overwrite" => "no-overwrite=0",
-                key => key,
-            }
-        )),
-        false => Ok(()),
+    if !is_requested {
+        return Ok(());
     }
+    let words = match term.key {
+        "no-overwrite" => "no-overwrite=0",
+        key => key,
+    };
+    let why = "a single event cannot have its own ring buffer, use --overwrite";
+    Err(unavailable(words, why))
+}
+
+/// The reason for a term that is not supported.
+fn unavailable(term: &str, why: &str) -> Reason {
+    format!("`{term}' is not available here: {why}")
 }
 
 /// Parses a mode. `before` is the mode from the terms before this one: `dwarf` keeps the size that a `stack-size` term

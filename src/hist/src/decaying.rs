@@ -185,15 +185,15 @@ impl DecayingHistogram {
 
 impl HiddenSamples {
     fn hides(self, row: &HistogramRow) -> bool {
-        let (mut kernel, mut user) = (0, 0);
-        for weights in std::iter::once(&row.weights).chain(&row.others) {
-            let [of_kernel, of_user, of_guest_kernel, of_guest_user] = weights.modes;
-            kernel += of_kernel + of_guest_kernel;
-            user += of_user + of_guest_user;
-        }
+        let (mut has_kernel, mut has_user) = (false, false);
         // Not compared with `own`: after a decay the sum of the modes may be lower.
-        let has_visible = kernel > 0 && !self.kernel || user > 0 && !self.user;
-        kernel + user > 0 && !has_visible
+        for weights in std::iter::once(&row.weights).chain(&row.others) {
+            let [kernel, user, guest_kernel, guest_user] = weights.modes;
+            has_kernel |= kernel > 0 || guest_kernel > 0;
+            has_user |= user > 0 || guest_user > 0;
+        }
+        let has_visible = has_kernel && !self.kernel || has_user && !self.user;
+        (has_kernel || has_user) && !has_visible
     }
 }
 
