@@ -86,8 +86,8 @@ pub(crate) fn take_switch(
         let request = match pass.take().map(|word| word.as_bytes()) {
             Some([b'-', b'-', long @ ..]) if !long.is_empty() => pass.long(long),
             Some([b'-', short @ ..]) if !short.is_empty() => pass.bundle(short),
-            // The workload, or the end. `Manual` only stands for some request: all requests and errors end the loop below, also
-            // the error of `--`, which the previous arm takes for an unknown switch.
+            // The workload, or the end. Which request is returned does not matter: all requests and errors end the loop below,
+            // also the error of `--`, which the previous arm takes for an unknown switch.
             _ => Ok(Some(ParsedCommand::Manual)),
         };
         if !matches!(request, Ok(None)) {

@@ -1,7 +1,7 @@
 //! Key values of contexts and sites as ranks: numbers in the order of the values.
 //!
-//! A key has two functions, `identity` and `rank`, each of which returns a value. In this file, a rank is a number that stands
-//! for a value of either function.
+//! A key has two functions, `identity` and `rank`, each of which returns a value. In this file, a rank is the number of
+//! a value of either function.
 
 use std::num::NonZeroUsize;
 

@@ -159,7 +159,7 @@ impl TypeShape for BtfShape<'_> {
                 }
             }
         };
-        // `Alias` stands for qualifiers and type tags.
+        // `Alias` is used for qualifiers and type tags.
         for _ in 0..MAX_LAYERS {
             let btf_type = self.btf.type_with_id(type_id)?;
             match btf_type.kind {

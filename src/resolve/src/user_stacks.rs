@@ -377,8 +377,8 @@ impl<'r, 'w> UserStacks<'r, 'w> {
     }
 }
 
-/// Returns the object with the most stacks; of several, the last one by name. An object may occur several times: each function of a
-/// run-time compiler is a module.
+/// Returns the object with the most stacks; of several, the last one by name. An object may occur several times: each function of
+/// a run-time compiler is a module.
 fn most_frequent<'n>(counts: impl Iterator<Item = (&'n str, u64)>) -> Option<&'n str> {
     let mut sums: FxHashMap<&str, u64> = FxHashMap::default();
     for (name, stacks) in counts {

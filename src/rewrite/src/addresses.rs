@@ -239,8 +239,8 @@ impl AddressShifter {
         }
     }
 
-    /// The process and time of the CALLCHAIN_DEFERRED record at `position`; `None` if it has no process id. The mode is only a placeholder:
-    /// [`AddressMap::moved_chain`] ignores it.
+    /// The process and time of the CALLCHAIN_DEFERRED record at `position`; `None` if it has no process id. The mode is only a
+    /// placeholder: [`AddressMap::moved_chain`] ignores it.
     fn place_of(&self, raw: &RawRecord<'_>, position: u64) -> Option<Place> {
         let order = Order {
             // The flush limit, for records without a time: no record of an earlier time can follow.

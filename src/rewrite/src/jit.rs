@@ -342,7 +342,7 @@ mod tests {
             jit.note(&records.concat());
             jit.rewrite(&records.concat(), &mut to);
             jit.end(&mut to);
-            // The times of the records; 1000 is added to mark those of functions, 0 stands for FINISHED_ROUND. The sums happen to
+            // The times of the records; 1000 is added to mark those of functions, 0 is for FINISHED_ROUND. The sums happen to
             // be the times in the dump, whose clock is 1000 ahead.
             let times = RawRecord::all(&to, endian).map(|(raw, _)| match raw.kind {
                 RecordKind::FINISHED_ROUND => 0,

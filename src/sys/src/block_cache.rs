@@ -156,11 +156,11 @@ impl Blocks {
     }
 }
 
-// SAFETY: a block given out is either one of `System` with at least the requested size, or was freed before and taken
-// out of the only list that had it. Blocks of a class are requested from `System` with the layout of that class, and
-// are returned to it with the same layout. The exceptions are blocks that `realloc` shrinks from
-// a size above all classes to that of a class, or grows the other way: such a block is returned with another alignment than it was
-// requested with, up to `ALIGNMENT`, to which malloc(3) aligns all blocks.
+// SAFETY: a block given out is either one of `System` with at least the requested size, or was freed before and taken out of the
+// only list that had it. Blocks of a class are requested from `System` with the layout of that class, and are returned to it with
+// the same layout. The exceptions are blocks that `realloc` shrinks from a size above all classes to that of a class, or grows
+// the other way: such a block is returned with another alignment than it was requested with, up to `ALIGNMENT`, to which
+// malloc(3) aligns all blocks.
 unsafe impl GlobalAlloc for BlockCache {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

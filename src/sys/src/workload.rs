@@ -427,7 +427,8 @@ mod tests {
         )
     }
 
-    /// Here and in most tests, SIGUSR1 stands for any signal: [`Workload::fork`] needs a [`Signals`] for the mask of its program.
+    /// Here and in most tests, SIGUSR1 is used as any signal would be: [`Workload::fork`] needs a [`Signals`] for the mask of its
+    /// program.
     #[test]
     fn runs_only_after_the_start() {
         let signals = Signals::block(&[libc::SIGUSR1]).unwrap();

@@ -248,7 +248,7 @@ fn zero_is_meaningful(call: &CallArguments<'_>, kind: ArgumentKind) -> bool {
     }
 }
 
-/// Whether an argument is not printed, since it has no meaning for this operation, or its value stands for none: the default
+/// Whether an argument is not printed, since it has no meaning for this operation, or its value means none: the default
 /// protocol of a socket, no file for mmap(2).
 fn is_unused(call: &CallArguments<'_>, argument: &str) -> bool {
     match (call.name(), argument) {

@@ -5,7 +5,7 @@
 //! 4  u32  1 if the call returned, 0 if it began
 //! 8  segments, each of a multiple of 8 bytes:
 //!    0  u8   index of the argument
-//!    1  u8   state, 1 to 4: what the segment stands for (see the constants below)
+//!    1  u8   state, 1 to 4: what the segment is (see the constants below)
 //!    2  u16  index of the item: an element of a list, or a part of a message (see the constants below)
 //!    4  u32  bytes of data
 //!    8  u64  bytes that the buffer has in memory; for a text, the maximum number of bytes to copy

@@ -182,7 +182,7 @@ fn marker_points(
                 offset: probe.file_offset - function.offset,
                 function: function.name,
             },
-            // Without a symbol, the marker stands for the function: `%` and its name.
+            // Without a symbol, the marker is shown as the function: `%` and its name.
             None => ShownPlace {
                 function: probe.symbol,
                 offset: 0,

@@ -41,7 +41,7 @@ impl TextPokes {
             .push(modification);
     }
 
-    /// Removes modifications all of whose bytes a later one at the same address replaces; one that is longer than all later ones
+    /// Removes modifications that a later one at the same address replaces completely; one that is longer than all later ones
     /// stays. [`TextPokes::code_at`] is then only valid for orders after all modifications so far: earlier ones are not queried
     /// in live sessions, the only ones that call this.
     pub(super) fn keep_last(&mut self) {

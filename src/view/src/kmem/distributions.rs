@@ -136,7 +136,7 @@ fn write_histogram(
     // The empty lines before the lowest value are omitted.
     let first_used = counts.iter().position(|count| *count > 0);
     let mut from = 0;
-    // `line_count` is the number of values that a line stands for.
+    // `line_count` is the number of values that a line shows.
     for (line, (power, line_count)) in (quantity.first_power..).zip(&counts).enumerate() {
         let to = 1_u64.checked_shl(power).unwrap_or(u64::MAX);
         if Some(line) >= first_used {
