@@ -1,4 +1,5 @@
-//! Option names, compared with the real perf: abbreviations are resolved alike, and every option of perf is known.
+//! Option names, compared with the real perf: abbreviations are resolved alike, and every option of perf's `record`, `report`
+//! and `script` is known.
 
 use std::path::Path;
 

@@ -53,7 +53,7 @@ fn pipes_are_reported_alike() {
     assert_alike(&differences);
 }
 
-/// Compares every command line on one recording.
+/// Records with `recorder`, then compares the reports of both tools with each set of options in [`REPORT`].
 fn compare(tools: &Tools, recorder: Tool, options: &[&str]) -> Vec<String> {
     let Some(bytes) = record(tools, recorder, options) else {
         skip("pipes_are_reported_alike", "the recording fails here");

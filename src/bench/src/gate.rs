@@ -78,7 +78,7 @@ impl Gate {
     }
 }
 
-/// If no worker becomes ready in this time, it is checked that all still run. In milliseconds.
+/// Time in milliseconds after which [`Gate::open`] checks that all workers still run, if none has become ready.
 const CHECK_MILLIS: i32 = 100;
 
 /// Waits until workers become ready; returns how many did, at most `most`. Returns 0 if all workers have ended, `None` if none

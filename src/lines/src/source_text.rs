@@ -1,4 +1,4 @@
-//! The text of source files, for `srccode`.
+//! The text of source files, for the field `srccode` of `script`.
 
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};

@@ -79,7 +79,8 @@ impl PerfData<'_> {
         let event_of_record = None;
         trace.replace(self, event_of_record, &mut records);
         writer.write_data(&records)?;
-        // `None`, since the records differ from the old ones: features that locate or describe the old data are omitted.
+        // `None`, since the records differ from the old ones: features that locate AUX traces or describe how records are packed
+        // are omitted.
         let data_offset = None;
         let (_, file) = writer.finish(&self.features_for(data_offset))?;
         Ok(Some(file.into_inner()))

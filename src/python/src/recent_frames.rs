@@ -1,4 +1,4 @@
-//! Resolved addresses that samples have in common.
+//! A direct-mapped cache of resolved addresses: samples have many addresses in common.
 
 use rperf_replay::Epoch;
 use rperf_resolve::{AddressContext, Frame, Resolver};

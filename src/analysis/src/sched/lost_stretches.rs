@@ -1,4 +1,4 @@
-//! Where records were lost: the times between which an analysis lacks events.
+//! When records were lost: the stretches of time for which an analysis lacks events.
 
 use super::MAX_CPUS;
 use crate::cpu_table::CpuTable;
@@ -69,7 +69,7 @@ impl LostStretches {
         &self.stretches
     }
 
-    /// Whether further losses are not among the stretches, because too many were found.
+    /// Whether losses are missing from the stretches, because the maximum number of stretches was reached.
     #[must_use]
     pub fn is_incomplete(&self) -> bool {
         self.is_incomplete

@@ -15,7 +15,7 @@ use super::programs::{self, ENDED};
 use super::wait_capture::{self, follow};
 use super::{MAX_CPUS, OwnerLayout};
 
-/// The addresses of the locks of run queues.
+/// The map with the addresses of the locks of run queues as keys.
 const RUN_QUEUES: MapId = MapId(2);
 
 /// The record on the stack, which ends with the name of a slab cache at [`CACHE`]: offsets in bytes. `rperf_analysis`
@@ -60,7 +60,7 @@ pub(super) fn load(options: &LockCaptureOptions) -> Result<LoadedPrograms, Error
     }
     // If a tracepoint has several probes (that of a perf event, and this program), the kernel calls them from one more function,
     // which is a frame of the stack that the event records. Linux perf skips as many frames at the end of a wait as at its
-    // begin, so the end gets a program, too.
+    // beginning, so the end gets a program, too.
     loaded.attach("lock_end", "contention_end", &end())?;
     loaded.attach("lock_begin", "contention_begin", &begin(options)?)?;
     Ok(loaded)
@@ -73,7 +73,7 @@ fn end() -> ProgramBuilder {
     b
 }
 
-/// Returns the maps by their [`MapId`].
+/// Returns the maps by their [`MapId`], each with the sizes of a key and a value, and the maximum number of entries.
 fn shapes() -> Result<[NamedShape; 4], Error> {
     use BpfMapKind::{Hash, PerCpuArray, PerfEventArray};
     let cpus = u32::try_from(possible_cpus()?).unwrap_or(u32::MAX);
@@ -87,7 +87,7 @@ fn shapes() -> Result<[NamedShape; 4], Error> {
 }
 
 /// At `contention_begin(lock, flags)`: writes the record, unless neither the owner nor the name of the lock is known. `R6`
-/// context, `R7` lock, `R8` flags.
+/// context, `R7` lock, `R8` flags (32 bits).
 fn begin(options: &LockCaptureOptions) -> Result<ProgramBuilder, Error> {
     let mut b = ProgramBuilder::new();
     let (write, out) = (b.label(), b.label());
@@ -127,6 +127,7 @@ fn store_owner(b: &mut ProgramBuilder, layout: Option<OwnerLayout>) -> Result<()
     };
     let unknown = b.label();
     programs::owner(b, layout)?;
+    // All bits are set if the owner is unknown.
     b.jump_if(Equal, R0, -1, unknown);
     b.store(Word, R10, record::OWNER, R0);
     b.place(unknown);

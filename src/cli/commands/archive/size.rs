@@ -1,4 +1,4 @@
-//! `--size`: the contents that an archive would have.
+//! `--size`: lists the contents that an archive would have, with their sizes.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::cli::error::CliError;
 /// Width of the column of sizes.
 const WIDTH: usize = 12;
 
-/// Prints sizes in bytes: that of the recording, if it is packed too; that of each object, or `missing`; and the total.
+/// Prints sizes in bytes: that of `recording`, if given (`--all`); that of each object, or `missing`; and the total.
 pub(super) fn print(
     recording: Option<&Path>,
     contents: ArchiveContents<'_>,

@@ -20,8 +20,8 @@ use rperf_input::DiskFiles;
 /// The memory of the running kernel, as an ELF core file.
 const KCORE: &str = "/proc/kcore";
 
-/// Returns the output options without the rewriter, which changes records before they are written, and the events of
-/// `--switch-output-event`. Both are set later.
+/// Returns the output options. Two of them are set later: the rewriter, which changes records before they are written, and the
+/// events of `--switch-output-event`.
 pub(super) fn options(matches: &ArgMatches, context: &Context) -> Result<OutputOptions, CliError> {
     // Errors name the commands that write and read the stream.
     let stream = stream(matches, context, "record", "script")?;

@@ -43,10 +43,10 @@ fn server() -> SocketAddr {
     address
 }
 
-/// The body of the response that a client receives if it trusts the certificates in `trusted`; otherwise the error.
+/// The body of the response to a client that trusts only the certificates in `trusted`, or the client's error.
 fn get(address: SocketAddr, trusted: &[u8]) -> Result<String, String> {
     let scratch = Scratch::new();
-    // The first readable bundle counts: the missing one is skipped.
+    // The first readable bundle is used: the missing one is skipped.
     let missing = scratch.path().join("missing.pem");
     let bundle = scratch.write("bundle.pem", trusted).unwrap();
     let config = with_tls(Agent::config_builder(), &[missing, bundle]);
@@ -65,7 +65,7 @@ fn only_trusted_certificates_are_accepted() {
         let error = get(server(), &others).unwrap_err();
         assert!(error.contains("certificate"), "{error}");
     }
-    // A readable bundle without certificates: fails before the server is asked.
+    // A readable bundle without certificates: fails before the client connects.
     let error = get(server(), b"no certificates").unwrap_err();
     assert!(
         error.starts_with("https is not available: no CA certificates in "),

@@ -21,8 +21,8 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// Creates a recording without records; samples have these fields, and `room` bytes are reserved.
-    pub(crate) fn new(fields: &[SampleType], room: usize) -> Self {
+    /// Creates a recording without records, with `reserved_bytes` of capacity for them. Its samples have these fields.
+    pub(crate) fn new(fields: &[SampleType], reserved_bytes: usize) -> Self {
         let attr = Attr {
             kind: EventType::SOFTWARE,
             sample_type: fields.iter().fold(SampleType(0), |all, bit| all | *bit),
@@ -32,7 +32,7 @@ impl Recording {
         Self {
             layout: SampleLayout::new(&attr),
             attr,
-            records: Vec::with_capacity(room),
+            records: Vec::with_capacity(reserved_bytes),
             body: Vec::new(),
         }
     }

@@ -102,7 +102,7 @@ fn only_visible_rows_are_built_and_only_changes_painted() {
     use KeyCode::{Char, Down, End, PageDown};
     let (ended, lines, paints) = run_session(&[Char('x'), End, Char('x'), Char('q')], &[]);
     assert!(ended.is_ok());
-    // The title is cut at the 16 columns of the terminal.
+    // The title is truncated to the 16 columns of the terminal.
     let expected = [
         "message 0, 10000",
         "Number",
@@ -211,7 +211,7 @@ fn queued_messages_are_painted_together() {
 }
 
 #[test]
-fn control_c_ends_everything() {
+fn control_c_ends_the_session_with_a_menu_open() {
     let control_c = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
     let (painted, _paints) = channel();
     let numbers = Numbers {

@@ -32,7 +32,7 @@ impl Default for RunStatistics {
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
-    reason = "as perf: statistics need no more than 53 bits, the error no more than 24"
+    reason = "as in perf: statistics need no more than 53 bits of precision, the error no more than 24"
 )]
 impl RunStatistics {
     fn add(&mut self, value: u64) {
@@ -107,7 +107,7 @@ impl WaitTimes {
 /// The times of a task.
 #[derive(Debug, Clone, Default)]
 pub struct TaskTimes {
-    /// Statistics of the time of each stretch on a CPU; a stretch whose begin is unknown is included as 0.
+    /// Statistics of the time of each stretch on a CPU; a stretch with an unknown beginning is included as 0.
     pub runs: RunStatistics,
     /// The last stretch.
     pub last: StretchTimes,
@@ -132,7 +132,7 @@ pub struct TaskTimes {
 }
 
 impl TaskTimes {
-    /// Adds a stretch on a CPU from `from` to `to`, and the wait since `switched_out_at` before it; `from` is 0 if unknown.
+    /// Adds a stretch on a CPU from `from` to `to`, and the wait before it, since `switched_out_at`; `from` is 0 if unknown.
     pub(super) fn add_stretch(&mut self, from: u64, to: u64) {
         let mut last = StretchTimes::default();
         if from > 0 {
