@@ -11,7 +11,7 @@ use rperf_symbol::{
     Budget, FileBytes, Files, LineIndex, ObjectKind, ObjectRequest, SearchPaths, load,
 };
 
-/// Opens files for the crate, which opens none itself.
+/// Reads files for `rperf_symbol`, which opens none itself.
 struct Disk;
 
 impl Files for Disk {
@@ -33,7 +33,7 @@ fn main() -> anyhow::Result<()> {
         &paths,
         &ObjectRequest::new(object.as_ref(), ObjectKind::User),
     );
-    // Debug information units are read when an address in them is looked up, and evicted when the budget is exceeded.
+    // Compilation units are read when an address in them is looked up, and evicted when the budget is exceeded.
     let budget = Budget::new(Budget::DEFAULT_BYTES);
     let lines = loaded
         .debug

@@ -13,8 +13,8 @@ const CPUID_VARIABLE: &str = "PERF_CPUID";
 /// Number of problems that are reported one by one; of the others only the number is reported.
 const MAX_REPORTED: usize = 3;
 
-/// Returns the tables, loaded on first use, for the processor of `PERF_CPUID`. By default, this is the processor of this machine,
-/// whose id is read from sysfs on some architectures.
+/// Returns the tables, loaded on first use, for the processor that `PERF_CPUID` names, by default that of this machine. On some
+/// architectures, the id of this machine's processor is read from sysfs.
 pub(super) fn machine_tables(context: &Context, sysfs: &Path) -> MachineTables {
     let folder = context.var(FOLDER_VARIABLE).map(PathBuf::from);
     let cpuid = context.var(CPUID_VARIABLE);
@@ -26,7 +26,7 @@ pub(super) fn machine_tables(context: &Context, sysfs: &Path) -> MachineTables {
     )
 }
 
-/// Reports problems with the tables (the findings), if they have been loaded. The text of each begins with the table's file name.
+/// Reports problems with the tables (the findings), if they have been loaded. A finding's text begins with the table's file name.
 pub(crate) fn report_problems(tables: &MachineTables, context: &Context) {
     let findings = tables.findings();
     let folder = tables.folder().display();

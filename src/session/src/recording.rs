@@ -41,8 +41,8 @@ const HANDLED_SIGNALS: [i32; 6] = [
     libc::SIGUSR2,
     libc::SIGXFSZ,
 ];
-/// SIGINT, SIGTERM and SIGHUP within this period after the end of the recording are ignored as duplicates.
-const SAME_SIGNAL: Duration = Duration::from_millis(200);
+/// SIGINT, SIGTERM and SIGHUP are ignored as duplicates until this long after the file was completed.
+const DUPLICATE_SIGNAL_PERIOD: Duration = Duration::from_millis(200);
 /// Time for the workload to exit before [`SessionNotice::WorkloadStays`] is reported.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Interval in milliseconds at which [`EXIT_TIMEOUT`] is checked.
@@ -237,8 +237,8 @@ impl LiveRecording {
     /// the number of wake-ups.
     ///
     /// The exit of the observed tasks ends the recording, unless the target is the workload, whose own exit ends it, or CPUs. The
-    /// lanes count only the bytes that they write: their maximum size is what the file written so far leaves. With `switches`
-    /// (`-D`), the observer gets a notice that the events start disabled.
+    /// lanes count only the bytes that they write, so their limit is the maximum size minus the bytes already in the file. With
+    /// `switches` (`-D`), the observer gets a notice that the events start disabled.
     fn observe(
         &mut self,
         request: &RecordRequest,
@@ -330,6 +330,7 @@ impl LiveRecording {
         for (cpu, lost) in self.rings.lost().filter(|(_, lost)| *lost > 0) {
             match u32::try_from(cpu) {
                 Ok(cpu) => summary.lost_by_cpu.push((cpu, lost)),
+                // CPU -1: the ring of a task.
                 Err(_) => summary.lost_of_tasks += lost,
             }
         }
@@ -350,7 +351,7 @@ fn begin_off_cpu(request: &RecordRequest, opened: &OpenedEvents) -> Result<(), E
             let cpu = u32::try_from(open_counter.cpu).ok()?;
             Some((cpu, open_counter.counter.as_fd()))
         });
-    // Empty if all tasks are observed (-1).
+    // Empty if all tasks are observed: their only entry is then -1.
     let threads = opened.cpu_tasks.tasks.iter();
     let threads: Vec<u32> = threads
         .filter_map(|task| u32::try_from(*task).ok())
@@ -467,7 +468,7 @@ fn wait_for(
             let is_ending = matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP);
             // An immediate second signal is a duplicate: timeout(1) also signals the whole process
             // group.
-            if is_ending && began.elapsed() > SAME_SIGNAL {
+            if is_ending && began.elapsed() > DUPLICATE_SIGNAL_PERIOD {
                 return Ok(None);
             }
         }

@@ -9,10 +9,10 @@ use crate::synthesize::{
     RecordBuffer, SynthesizedMappings, TaskRecordOptions, all_tasks, some_tasks,
 };
 
-/// Time limit for the mappings of one process, which is perf's default.
-const LIMIT: Duration = Duration::from_millis(500);
-/// Bytes of a record's header, of which the last two are the record's size (`struct perf_event_header`).
-const HEADER: usize = 8;
+/// Time limit for reading the mappings of one process: perf's default.
+const MAPS_TIMEOUT: Duration = Duration::from_millis(500);
+/// Size in bytes of a record's header, of which the last two bytes are the record's size (`struct perf_event_header`).
+const HEADER_SIZE: usize = 8;
 
 /// The tasks to describe, and the extent of the description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl TaskSynthesis {
                 true => SynthesizedMappings::Data,
                 false => SynthesizedMappings::Code,
             },
-            maps_timeout: LIMIT,
+            maps_timeout: MAPS_TIMEOUT,
             threads: self.threads,
             namespaces: false,
         };
@@ -59,12 +59,12 @@ impl TaskSynthesis {
 /// Returns the number of complete records.
 fn count(mut records: &[u8]) -> u64 {
     let mut number = 0;
-    while let Some((header, _)) = records.split_at_checked(HEADER) {
+    while let Some((header, _)) = records.split_at_checked(HEADER_SIZE) {
         let size = header
             .last_chunk()
             .map_or(0, |size| u16::from_ne_bytes(*size));
         // At least a header: a size of 0 would not advance.
-        let Some(rest) = records.get(usize::from(size).max(HEADER)..) else {
+        let Some(rest) = records.get(usize::from(size).max(HEADER_SIZE)..) else {
             break;
         };
         number += 1;
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_has_records_and_data_has_more() {
+    fn data_mappings_and_other_processes_add_records() {
         let proc = Proc::new("/proc");
         let run = |process, data| {
             let synthesis = TaskSynthesis {

@@ -1,5 +1,5 @@
-//! The caller that a frame-pointer callchain lacks if the innermost function has no frame, or has not set it up yet: on x86-64
-//! whether it is missing, on architectures with a link register its address.
+//! The caller that a frame-pointer callchain lacks if the innermost function has no frame, or has not set it up yet. On x86-64,
+//! this module determines whether it is missing; on architectures with a link register, its address.
 
 use rperf_wire::Endian;
 
@@ -20,7 +20,7 @@ pub struct LeafSample {
     pub link: u64,
 }
 
-/// Size of the synthetic stack in bytes. A function whose frame is larger gives no answer.
+/// Size of the synthetic stack in bytes. For a function with a larger frame, the result is `None`.
 const STACK_SIZE: usize = 16 << 10;
 const WORD: usize = 8;
 /// Number of frames to unwind: the innermost function's, and its caller's.
@@ -72,7 +72,7 @@ impl Unwinder {
             stack: StackBytes {
                 start: START,
                 bytes: &SYNTHETIC_STACK,
-                // Reads beyond its end are treated as beyond a truncated copy, not as on another stack.
+                // Reads beyond its end fail as beyond a truncated copy, not as on another stack.
                 may_continue: true,
                 endian: Endian::Little,
             },

@@ -1,4 +1,4 @@
-//! Values of options as candidates.
+//! Completion candidates for the values of options.
 
 use clap::Arg;
 use rperf_events::branch_names;
@@ -220,7 +220,7 @@ impl PartialValue<'_> {
         let (head, name) = self.value.split_at_checked(start).unwrap_or_default();
         let prefix = format!("{}{head}", self.prefix);
         let mut candidates: Vec<Candidate> = Vec::new();
-        // Not completed: terms of a PMU, and the events after them, because commas separate terms, too.
+        // After a `/`, nothing is completed: a comma may separate the terms of a PMU event or events.
         if self.value.contains('/') {
             return candidates;
         }
@@ -263,7 +263,7 @@ fn sort_keys() -> impl Iterator<Item = &'static str> {
 }
 
 /// The alternatives in a value's name, such as `svg|json` or `n|max`, without what may follow them (`dwarf[,bytes]`); none if the
-/// name has no `|`. Single letters are left out: they are placeholders of numbers.
+/// name has no `|`. Single letters are left out: they are placeholders for numbers.
 fn alternatives(name: &str) -> impl Iterator<Item = &str> {
     let list = if name.contains('|') { name } else { "" };
     let words = list.split('|');

@@ -27,7 +27,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .arg(input::option())
         .arg(input::force())
         .args(output())
-        .args(numbers())
+        .args(ranges_and_latencies())
         .args(recording())
         .args(filter_args::common())
         .args(symbol_args::all())
@@ -42,7 +42,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         )
 }
 
-/// The options of the form and the place of the output.
+/// The options for the format and the destination of the output.
 fn output() -> Vec<Arg> {
     vec![
         value("output", "file")
@@ -58,7 +58,7 @@ fn output() -> Vec<Arg> {
 }
 
 /// The options that select the ranges, and for latencies what is measured.
-fn numbers() -> Vec<Arg> {
+fn ranges_and_latencies() -> Vec<Arg> {
     vec![
         value("edges", "n[,n...]")
             .short('b')

@@ -94,9 +94,8 @@ fn closing(program: &str, output: &str, recorded: &Summary) -> String {
         0 => String::new(),
         samples => format!(" ({samples} samples)"),
     };
-    // The sizes before and after compression, later the text about them.
-    let compressed = recorded.compressed;
-    let compressed = compressed.map_or_else(String::new, |(original, compressed)| {
+    let sizes = recorded.compressed;
+    let compressed = sizes.map_or_else(String::new, |(original, compressed)| {
         compression_text(original, compressed)
     });
     format!(

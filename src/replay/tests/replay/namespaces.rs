@@ -10,7 +10,7 @@ const ENDIAN: Endian = Endian::Little;
 enum Step {
     /// The task enters namespaces.
     Enter { tid: u32, inode: u64 },
-    /// The task is new: its namespaces are not recorded.
+    /// The task is new: its namespaces are unknown until it enters some.
     Fork { tid: u32 },
     /// A cgroup is created.
     Cgroup { id: u64, name: u8 },
@@ -25,7 +25,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..40)
 }
 
-/// The links of all kinds of namespaces of a task.
+/// The links of a task's namespaces of all 7 kinds, with one inode.
 fn links(inode: u64) -> Vec<Namespace> {
     vec![Namespace { dev: 4, inode }; 7]
 }
@@ -42,7 +42,7 @@ fn push(builder: &mut WorldBuilder, order: Order, record: &Record<'_>) {
     builder.push(order, &raw).expect("a whole record");
 }
 
-/// The time and place of step `index`. Three steps each have the same time, so that the place decides their order.
+/// The time and position of step `index`. Three successive steps have the same time, so that their positions order them.
 fn order(index: usize) -> Order {
     Order {
         time: index as u64 / 3,
@@ -80,7 +80,7 @@ proptest! {
                     Step::Fork { tid } if *tid == queried => Some(Vec::new()),
                     _ => None,
                 });
-                // Those just before `order`: the step `index` itself does not count.
+                // The namespaces just before step `index`, which does not count itself.
                 let found = world.namespaces_at(queried, order(index));
                 prop_assert_eq!(found, last.unwrap_or_default());
             }

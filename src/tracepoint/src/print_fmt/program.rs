@@ -13,7 +13,7 @@ use crate::{Abi, Field, FormatWarning};
 pub struct PrintContext<'a> {
     /// Resolves the function addresses of `%pS`, `%ps`, `%pF` and `%pf`.
     pub symbols: &'a dyn KernelSymbols,
-    /// Kernel strings for `%s` of a pointer.
+    /// Strings at kernel addresses, for `%s` of a pointer.
     pub printk: &'a PrintkFormats,
 }
 
@@ -183,7 +183,8 @@ pub(super) enum Instruction {
     },
     DynamicLength(DynamicField),
     DynamicOffset(DynamicField),
-    /// Keeps the bits of the mask: those of a cast's type, or of the element type of an array with a cast.
+    /// Keeps the bits of the mask, which are those of a cast's type; for an element of a cast array, `((u8 *)array)[i]`, those of
+    /// the element type.
     Mask(u64),
     Not,
     Complement,
@@ -226,7 +227,7 @@ pub(super) enum TextSource {
     Dynamic(DynamicField),
     /// The address of a kernel string.
     Address(Load),
-    /// The names of a number.
+    /// The names of a number in a table.
     Names {
         value: NumberSource,
         names: ValueTable,
@@ -253,7 +254,7 @@ pub(super) enum TextSource {
 /// How a number is converted to names by a table.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ValueTable {
-    /// A name for each of its bits, separated by a delimiter (`__print_flags`).
+    /// The names of all entries whose bits are set in the number, separated by a delimiter (`__print_flags`).
     OfBits {
         table: IndexRange,
         delimiter: IndexRange,

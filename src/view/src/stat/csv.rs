@@ -1,4 +1,4 @@
-//! Counts as separated fields.
+//! Counts as fields with a separator (`stat -x`).
 
 use std::io::{self, Write};
 
@@ -16,7 +16,7 @@ pub(super) fn write_row(
     separator: &str,
 ) -> io::Result<()> {
     let leading = leading_fields(line);
-    let count = count(line);
+    let count = count_fields(line);
     let metrics = &line.row.metrics;
     for index in 0..metrics.len().max(1) {
         let mut fields = leading.clone();
@@ -55,7 +55,7 @@ pub(super) fn leading_fields(line: &StatLine<'_>) -> Vec<String> {
 }
 
 /// Returns the fields of the count, from the value to the percentage of time that the counter ran.
-fn count(line: &StatLine<'_>) -> Vec<String> {
+fn count_fields(line: &StatLine<'_>) -> Vec<String> {
     let event = line.event;
     // As in perf, the percentage of a counter that has not run at all is 100.
     let (number, deviation, running, percent) = match line.row.state {

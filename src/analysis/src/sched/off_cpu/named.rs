@@ -17,7 +17,7 @@ pub struct NamedSwitchStacks {
 /// A frame with its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedFrame {
-    /// The function; if unknown, the object in brackets; `[unknown]` if both are.
+    /// The function; if it is unknown, the object in brackets; `[unknown]` if the object is unknown, too.
     pub name: String,
     /// The type of its code.
     pub code: FrameCode,
@@ -56,7 +56,7 @@ impl NamedSwitchStacks {
     /// Returns the frames of a stack, innermost first; none if there is no such stack.
     pub fn frames(&self, stack: usize) -> impl DoubleEndedIterator<Item = &NamedFrame> {
         let stack = self.stacks.get(stack).map_or(&[][..], Vec::as_slice);
-        stack.iter().filter_map(|frame| self.frames.get(*frame))
+        stack.iter().filter_map(|index| self.frames.get(*index))
     }
 }
 

@@ -75,7 +75,7 @@ impl ParquetOutput<'_> {
     /// Writes all files; returns their size in bytes. If a file cannot be written, the new files before it are removed.
     /// A file that replaced another one stays: both are the same table of the same recording.
     fn write(&self, root: &Path) -> io::Result<u64> {
-        // If `root` is a link, it must be the user's own or that of root.
+        // If the folder is a symbolic link, the link's owner must be the current user or the superuser.
         let root = Folder::open_own_or_create(root, 0o777)?;
         let mut written = Vec::new();
         let mut bytes = 0;

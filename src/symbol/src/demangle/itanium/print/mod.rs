@@ -9,7 +9,7 @@ use super::{Id, Node, Tree};
 
 /// Maximum recursion depth: template parameters can be cyclic.
 const MAX_DEPTH: u32 = 512;
-/// Length of a name beyond which printing fails. Substitutions can make it grow exponentially.
+/// Length in bytes of the printed name beyond which printing fails. Substitutions can make it grow exponentially.
 const MAX_LEN: usize = 1 << 16;
 /// Maximum number of visited nodes. Nodes shared by substitutions are visited repeatedly, even if
 /// they print nothing.
@@ -158,7 +158,7 @@ impl<'t, 'a> Printer<'t, 'a> {
                 self.push("]");
                 self.right(*element)
             }
-            // Among a lambda's parameters, [`Self::left`] has printed all.
+            // Among a lambda's parameters, [`Self::left`] has printed it completely: `auto:N`.
             Node::Parameter(number) if !self.in_lambda => self.parameter(*number, Self::right),
             _ => Some(()),
         }
@@ -179,7 +179,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         Some(())
     }
 
-    /// Whether a node is a template parameter; the parameters of functions are types.
+    /// Whether a node is a template parameter. (The parameters of functions are nodes of types.)
     fn is_parameter(&self, id: Id) -> bool {
         matches!(self.tree.node(id), Some(Node::Parameter(_)))
     }
