@@ -74,7 +74,7 @@ pub trait Files: Send + Sync {
 
 /// Fetches files by build-id from elsewhere: debuginfod servers, or a list in a test.
 pub trait Servers: fmt::Debug + Send + Sync {
-    /// Fetches a file and returns its path in the file provider; `None` if it could not be fetched.
+    /// Fetches a file and returns its path for [`Files`]; `None` if it could not be fetched.
     fn fetch(&self, wanted: &FileRequest<'_>) -> Option<PathBuf>;
 }
 

@@ -16,8 +16,8 @@ pub enum Arch {
     Arm,
 }
 
-/// The kernel's numbers (`asm/perf_regs.h`) of the registers of x86-64, by DWARF number. The last register, DWARF's return
-/// address, is the instruction pointer.
+/// The kernel's numbers (`asm/perf_regs.h`) of the registers of x86-64, indexed by DWARF number. The last register, DWARF's
+/// return address, is the instruction pointer.
 const X86_64: &[u32] = &[
     0,
     3,
@@ -72,7 +72,7 @@ impl Arch {
         }
     }
 
-    /// The architecture of an object, by `e_machine`.
+    /// The architecture of an object file; `None` if it is not supported.
     pub(crate) fn of_object(architecture: object::Architecture) -> Option<Self> {
         match architecture {
             object::Architecture::X86_64 => Some(Self::X86_64),
@@ -83,7 +83,7 @@ impl Arch {
         }
     }
 
-    /// Kernel numbers of the registers, by DWARF number.
+    /// Kernel numbers of the registers, indexed by DWARF number.
     pub(crate) fn perf_registers(self) -> &'static [u32] {
         match self {
             Self::X86_64 => X86_64,

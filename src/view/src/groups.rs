@@ -26,17 +26,17 @@ impl EventGroup {
 }
 
 impl EventGroups {
-    /// Returns the groups of a recording with this number of events. A group ends with the last event at the latest; groups of
-    /// one event are ignored.
+    /// Returns the groups of a recording with this number of events. Groups that extend beyond the last event are truncated;
+    /// groups of one event are ignored.
     #[must_use]
     pub fn new(descriptions: Vec<GroupDesc>, events: usize) -> Self {
-        let group = |group: GroupDesc| {
-            let name = match group.name.as_str() {
+        let group = |description: GroupDesc| {
+            let name = match description.name.as_str() {
                 GroupDesc::ANONYMOUS => String::new(),
-                _ => group.name,
+                _ => description.name,
             };
-            let leader = usize::try_from(group.leader).ok()?;
-            let event_count = usize::try_from(group.members).ok()?;
+            let leader = usize::try_from(description.leader).ok()?;
+            let event_count = usize::try_from(description.members).ok()?;
             let event_count = event_count.min(events.saturating_sub(leader));
             (event_count > 1).then_some(EventGroup {
                 name,

@@ -11,7 +11,8 @@ use rperf_wire::{
 /// Number of records that each benchmark decodes in one iteration.
 const COUNT: u64 = 100_000;
 
-fn record(out: &mut Vec<u8>, kind: RecordKind, body: &[u8]) {
+/// Appends a record to `out`.
+fn push_record(out: &mut Vec<u8>, kind: RecordKind, body: &[u8]) {
     let size = u16::try_from(body.len() + RecordHeader::SIZE).unwrap_or(u16::MAX);
     let misc = Misc::USER;
     let mut to = Encoder::new(out, Endian::NATIVE);
@@ -55,7 +56,7 @@ fn samples(layout: &SampleLayout) -> Vec<u8> {
         };
         body.clear();
         layout.encode(&sample, &mut Encoder::new(&mut body, Endian::NATIVE));
-        record(&mut records, RecordKind::SAMPLE, &body);
+        push_record(&mut records, RecordKind::SAMPLE, &body);
     }
     records
 }
@@ -84,12 +85,12 @@ fn mappings() -> Vec<u8> {
         });
         body.clear();
         mapping.encode_body(&mut Encoder::new(&mut body, Endian::NATIVE));
-        record(&mut records, RecordKind::MMAP2, &body);
+        push_record(&mut records, RecordKind::MMAP2, &body);
     }
     records
 }
 
-/// Calls a function for each record, one after the other.
+/// Calls `visit` for each record of `bytes`, in order.
 fn for_each_record<'a>(mut bytes: &'a [u8], mut visit: impl FnMut(&RawRecord<'a>)) {
     while let Some((raw, size)) = RawRecord::split(bytes, Endian::NATIVE) {
         visit(&raw);

@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::{Attr, AttrFlags, BranchSampleType, ReadFormat, SampleType};
 
-/// The named bits of a sample type in perf's print order: weight and data source follow the
-/// interrupt registers, and `TRANSACTION` is never printed.
+/// The named bits of a sample type in perf's print order: ascending, but data source and weight follow the interrupt registers.
+/// `TRANSACTION` is never printed.
 const SAMPLE_TYPES: [SampleType; 24] = [
     SampleType::IP,
     SampleType::TID,
@@ -35,8 +35,8 @@ const SAMPLE_TYPES: [SampleType; 24] = [
 
 /// The non-zero fields of an attr as names and values, in perf's print order, without [`Attr::unknown`].
 /// The unnamed bits of a field are printed as one hexadecimal number at the end of its value; those of the one-bit fields,
-/// as a field `flags`. Fields that perf 6.1 does not know come last, except one-bit fields, all of which are in
-/// the kernel's order.
+/// as a field `flags`. Fields that perf 6.1 does not know come last; one-bit fields are all in the
+/// kernel's order.
 ///
 /// `size` is the size of the structure in the file or the kernel, in bytes.
 #[must_use]

@@ -16,8 +16,8 @@ pub const HARDWARE_NAMES: [&str; 10] = [
     "ref-cycles",
 ];
 
-/// Software events by `config` (`enum perf_sw_ids`), under the names that perf prints; those after `dummy` are not default names
-/// ([`event_name`]).
+/// Software events by `config` (`enum perf_sw_ids`), under the names that perf prints; [`event_name`] does not use those
+/// after `dummy`.
 pub const SOFTWARE_NAMES: [&str; 12] = [
     "cpu-clock",
     "task-clock",
@@ -69,9 +69,9 @@ pub fn event_name(attr: &Attr) -> String {
     }
 }
 
-/// Modifiers of an attr, with their colon. By default `exclude_guest` is set for events without modifiers of mode or
-/// precision, and not set for others. As in perf, `H` (if the host is counted) and `G` (if guests are)
-/// are printed if `exclude_host` is set, or if `exclude_guest` differs from that default.
+/// Returns the modifiers of an attr, after a colon; empty if there are none. As in perf, `H` (the host is counted) and `G`
+/// (guests are counted) are printed only if `exclude_host` is set or `exclude_guest` differs from its default: set for events
+/// without modifiers of mode (`k`, `u`, `h`) or precision (`p`), otherwise not set.
 fn modifiers(attr: &Attr) -> String {
     let has = |flag| attr.flags.contains(flag);
     let mut letters = String::new();
@@ -160,25 +160,25 @@ mod tests {
 
     #[test]
     fn modifiers_show_the_counted_modes() {
-        let (user, kernel, hv) = (
+        let (no_user, no_kernel, no_hv) = (
             AttrFlags::EXCLUDE_USER,
             AttrFlags::EXCLUDE_KERNEL,
             AttrFlags::EXCLUDE_HV,
         );
-        let (host, guest) = (AttrFlags::EXCLUDE_HOST, AttrFlags::EXCLUDE_GUEST);
-        assert_eq!(clock(&[guest], 0), "cpu-clock");
+        let (no_host, no_guest) = (AttrFlags::EXCLUDE_HOST, AttrFlags::EXCLUDE_GUEST);
+        assert_eq!(clock(&[no_guest], 0), "cpu-clock");
         assert_eq!(clock(&[], 0), "cpu-clock:HG");
-        assert_eq!(clock(&[host], 0), "cpu-clock:G");
-        assert_eq!(clock(&[kernel, hv, guest], 0), "cpu-clock:uH");
-        assert_eq!(clock(&[user, hv], 0), "cpu-clock:k");
-        assert_eq!(clock(&[hv, guest], 0), "cpu-clock:kuH");
+        assert_eq!(clock(&[no_host], 0), "cpu-clock:G");
+        assert_eq!(clock(&[no_kernel, no_hv, no_guest], 0), "cpu-clock:uH");
+        assert_eq!(clock(&[no_user, no_hv], 0), "cpu-clock:k");
+        assert_eq!(clock(&[no_hv, no_guest], 0), "cpu-clock:kuH");
         assert_eq!(clock(&[], 3), "cpu-clock:ppp");
-        assert_eq!(clock(&[guest], 1), "cpu-clock:pH");
-        assert_eq!(clock(&[kernel], 3), "cpu-clock:uhppp");
+        assert_eq!(clock(&[no_guest], 1), "cpu-clock:pH");
+        assert_eq!(clock(&[no_kernel], 3), "cpu-clock:uhppp");
     }
 
     #[test]
-    fn hardware_cache_raw_and_unknown_events_have_names() {
+    fn names_follow_from_type_and_config() {
         let name = |kind, config| {
             event_name(&Attr {
                 kind,

@@ -32,7 +32,7 @@ const ABOUT: &str = "\
 Shows how much memory the kernel allocated and freed, on request by caller (--caller) and by address (--alloc). Ping-pong counts objects that were \
 freed on another CPU, Frag is the share of allocated bytes that were not requested.";
 
-/// The numbers that may be wrong where records were lost.
+/// The numbers that may be wrong if records were lost, for the warning.
 const DOUBTFUL: &str = "sums of allocations";
 
 /// Returns the command with its options.
@@ -75,7 +75,7 @@ pub(in crate::cli::commands) fn run(
     }
     let details = KmemDetails {
         resolver: &resolver,
-        intervals: time_intervals(matches, &analysis, "script")?, // The command that prints times, for a hint.
+        intervals: time_intervals(matches, &analysis, "script")?, // The hint names `script`, which prints times.
     };
     let pass = ObserverPass::new(&layouts, details).reading(&needed);
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut events)?;
@@ -118,11 +118,11 @@ fn nodes(analysis: &Analysis<'_>) -> Vec<Option<u32>> {
             continue;
         };
         for cpu in cpus.numbers() {
-            let place = *cpu as usize;
-            if nodes.len() <= place {
-                nodes.resize(place + 1, None);
+            let index = *cpu as usize;
+            if nodes.len() <= index {
+                nodes.resize(index + 1, None);
             }
-            if let Some(slot) = nodes.get_mut(place) {
+            if let Some(slot) = nodes.get_mut(index) {
                 *slot = Some(node.node);
             }
         }
@@ -168,7 +168,7 @@ impl StatResult<'_> {
                 requested.push(RequestedTable::Slab(kind, ShownRows { rows, most }));
             }
             if allocators.page {
-                // The rows of pages have only live ones with --live: `PageStatistics::live_only`.
+                // With --live, `pages` itself counts only live pages: `PageStatistics::live_only`.
                 let (kind, rows) = match by_caller {
                     true => (PageTable::Callers, pages.by_caller(&table.page_keys)),
                     false => (PageTable::Pages, pages.by_page(&table.page_keys)),

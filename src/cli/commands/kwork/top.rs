@@ -28,7 +28,7 @@ const SORT: &str =
     "sort keys: rate and runtime (highest first), tid (lowest first); default: rate,runtime";
 
 /// The classes that are read if `-k` is not given, as far as the recording has their events.
-const DEFAULT: [KworkClass; 3] = [KworkClass::Sched, KworkClass::Irq, KworkClass::Softirq];
+const DEFAULT_CLASSES: [KworkClass; 3] = [KworkClass::Sched, KworkClass::Irq, KworkClass::Softirq];
 
 /// Returns the command with its options.
 pub(in crate::cli::commands) fn command() -> Command {
@@ -57,8 +57,9 @@ pub(in crate::cli::commands) fn run(
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
-    let recording = KworkRecording::new(&analysis, NeededEvents::Runs, requested, &DEFAULT)?;
-    // Without `-k`, classes that lack events are omitted, but this one is needed.
+    let recording =
+        KworkRecording::new(&analysis, NeededEvents::Runs, requested, &DEFAULT_CLASSES)?;
+    // Without `-k`, classes that lack events are omitted, but the class sched is needed.
     if !recording.classes.contains(&KworkClass::Sched) {
         return Err(no_event(&analysis, "sched:sched_switch"));
     }
@@ -93,7 +94,7 @@ fn check_classes(requested: Option<&[KworkClass]>) -> Result<(), CliError> {
     }
 }
 
-/// Selects samples by time.
+/// Selects the samples in these intervals; all if `None`.
 struct SamplesInTime(Option<TimeIntervals>);
 
 impl rperf_analysis::PrepareSamples for SamplesInTime {

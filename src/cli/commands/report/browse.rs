@@ -1,4 +1,4 @@
-//! The report in the browser: runs sessions, each with one recording, which a thread reads.
+//! `report` in the browser: each session shows one recording while a second thread reads it.
 
 mod requests;
 
@@ -28,9 +28,9 @@ use crate::cli::progress::ProgressDisplay;
 use crate::cli::record_dump;
 use crate::cli::shared::analysis::Analysis;
 
-/// The lengths in bytes of the parts, each from the start of a recording, that are shown before it is read completely. A part is
-/// shown only if the recording is more than twice as long.
-const PARTS: [usize; 2] = [6 << 20, 48 << 20];
+/// The lengths in bytes of the prefixes of a recording that are shown before it is read completely; each only if the recording is
+/// more than twice as long as the prefix.
+const PREFIX_LENGTHS: [usize; 2] = [6 << 20, 48 << 20];
 /// The interval of progress updates.
 const REFRESH: Duration = Duration::from_millis(100);
 /// Switches whose output is printed instead of shown in the browser.
@@ -45,8 +45,8 @@ const PRINTED: &[&str] = &[
     "csv",
 ];
 
-/// Whether the browser is used: with `--tui`, or if stdin and stdout are terminals and the configuration allows it; never if an
-/// option selects other output.
+/// Whether the browser is used: with `--tui`; by default, if stdin and stdout are terminals and the configuration allows it;
+/// never if an option selects other output.
 ///
 /// # Errors
 ///
@@ -80,7 +80,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
 /// chose in an earlier session; `None` for the one that the options name.
 fn session(job: &ReportJob<'_>, path: Option<&PathBuf>) -> Result<SessionEnd, CliError> {
     let mut display = BrowserTerminal::open(job.context)?;
-    // The screen writes to it what the user wants next.
+    // Set by the screen: what the user wants next.
     let outcome = SharedSessionEnd::default();
     let (request_sender, requests) = channel();
     let (message_sender, messages) = channel();
@@ -98,7 +98,7 @@ fn session(job: &ReportJob<'_>, path: Option<&PathBuf>) -> Result<SessionEnd, Cl
             };
             let result = reader.run(path, requests);
             if result.is_err() {
-                // The session may have ended.
+                // Fails if the session has ended.
                 let _ = failure_sender.send(ReaderMessage::Failed);
             }
             result
@@ -155,12 +155,15 @@ impl RecordingReader<'_> {
         let input = decoded.unwrap_or(input);
         let data = input.parse(context)?;
         let size = data.data().len();
-        for length in PARTS.into_iter().filter(|length| size > 2 * length) {
-            let start = data.data().get(..length).unwrap_or_default();
-            // Only `--stats` shows the summary.
+        for length in PREFIX_LENGTHS
+            .into_iter()
+            .filter(|length| size > 2 * length)
+        {
+            let prefix = data.data().get(..length).unwrap_or_default();
+            // The summary can be empty: only `--stats` shows it.
             let part = input
                 .parse_quietly(context)?
-                .with_records(start, UnpackSummary::default());
+                .with_records(prefix, UnpackSummary::default());
             // Errors are ignored: a part may have no matching samples, and the complete report shows other errors again.
             let percent = length as f64 * 100.0 / size as f64;
             let _ = self.read(&input, &part, Some(percent));
@@ -203,7 +206,7 @@ impl RecordingReader<'_> {
         let is_all = partial.is_none();
         self.job.count(&analysis, is_all, |parameters, counts| {
             let report = Arc::new(report(self.job, parameters, counts));
-            // The session may have ended.
+            // Fails if the session has ended.
             let _ = self
                 .messages
                 .send(ReaderMessage::Report { report, partial });
@@ -219,10 +222,10 @@ impl RecordingReader<'_> {
     /// Sends progress until `is_done`. An analysis reads the recording twice, so `2 * size` bytes in all.
     fn send_progress(&self, bytes_read: &BytesRead, size: usize, is_done: &AtomicBool) {
         while !is_done.load(Ordering::Acquire) {
-            let done = bytes_read.bytes() as f64 / (2.0 * size.max(1) as f64);
+            let fraction = bytes_read.bytes() as f64 / (2.0 * size.max(1) as f64);
             if self
                 .messages
-                .send(ReaderMessage::Progress(done.min(1.0)))
+                .send(ReaderMessage::Progress(fraction.min(1.0)))
                 .is_err()
             {
                 return;
@@ -238,9 +241,9 @@ fn report(
     parameters: &CountParameters<'_>,
     counts: ReportCounts,
 ) -> ReportTables {
-    let skips = job.settings.skips_empty();
+    let skips_empty = job.settings.skips_empty();
     let pairs = parameters.tables.iter().zip(counts.histograms);
-    let shown_pairs = pairs.filter(|(_, histogram)| !(skips && is_empty(histogram)));
+    let shown_pairs = pairs.filter(|(_, histogram)| !(skips_empty && is_empty(histogram)));
     let tables = shown_pairs.map(|(table, histogram)| ReportTable {
         name: table.name.clone(),
         plural: table.plural,

@@ -26,14 +26,14 @@ const BRANCH_KEYS: &str = "comm,dso_from,symbol_from,symbol_to,cycles";
 const ACCESS_KEYS: &str =
     "local_weight,mem,sym,dso,symbol_daddr,dso_daddr,snoop,tlb,locked,blocked,local_ins_lat";
 
-/// The keys that are printed as the default sort order of memory accesses, as in perf: [`ACCESS_KEYS`], and one for other
-/// architectures, which has no column here.
+/// The keys that are printed as the default sort order of memory accesses, as in perf: [`ACCESS_KEYS`] and
+/// `local_p_stage_cyc`, a key for PowerPC without a column in rperf.
 const PRINTED_ACCESS_KEYS: &str = "local_weight,mem,sym,dso,symbol_daddr,dso_daddr,snoop,tlb,locked,blocked,local_ins_lat,local_p_stage_cyc";
 
 /// The items to count, according to the options.
 #[derive(Debug, Clone)]
 pub(super) struct CountMode {
-    /// `-b`, `--no-branch-stack`; if not given, recorded branches are counted.
+    /// `true` for `-b`, `false` for `--no-branch-stack`; if neither is given, branches are counted if recorded.
     branches: Option<bool>,
     /// `--mem-mode`.
     accesses: bool,
@@ -53,13 +53,13 @@ impl CountMode {
 
     /// Returns the items to count in a recording.
     pub(super) fn counted(&self, recording: Metadata<'_>) -> Result<CountedItems, CliError> {
-        let any = |bit| {
+        let any_event_has = |bit| {
             let mut events = recording.events.iter();
             events.any(|event| event.attr.sample_type.contains(bit))
         };
-        let copies_stacks = any(SampleType::STACK_USER);
-        let has_accesses = any(SampleType::DATA_SRC);
-        // As in perf, branch stacks do not count if stacks are copied.
+        let copies_stacks = any_event_has(SampleType::STACK_USER);
+        let has_accesses = any_event_has(SampleType::DATA_SRC);
+        // As in perf, branch stacks are ignored if user stacks are copied.
         let has_branches = recording.features.has(FeatureId::BRANCH_STACK) && !copies_stacks;
         match (self.branches, self.accesses) {
             (Some(true), _) if !has_branches => {
@@ -90,7 +90,7 @@ impl CountMode {
 }
 
 /// Returns the default sort keys. If all events are tracepoints, rows are sorted by the tracepoints' fields rather than by code;
-/// not for a pipe, in which other events may follow.
+/// not for a pipe, in which other events may follow. `raw` is `--raw-trace`.
 pub(super) fn default_keys(
     counted: CountedItems,
     recording: Metadata<'_>,

@@ -1,4 +1,4 @@
-//! `sched stats`: the counters of `/proc/schedstat`, while a command runs or in recordings.
+//! `sched stats`: the counters of `/proc/schedstat`, live or in recordings.
 
 mod live;
 mod reading;

@@ -57,8 +57,8 @@ pub(in crate::cli::commands) fn command() -> Command {
 
 fn input_and_fields() -> Vec<Arg> {
     vec![
-        // perf 6.1 does not have the first four options. The error for an ambiguous prefix names the last two options that match:
-        // with these first, the two are options of perf.
+        // perf 6.1 does not have these four options. They come first because the error for an ambiguous prefix names only the
+        // last two options that match: then it names options of perf, as perf does.
         debuginfod::option(),
         symbol_args::ignore_vmlinux(),
         switch("csv").help("print a row for each sample, with the fields of -F separated by commas, and a row of titles"),
@@ -226,7 +226,7 @@ fn refuse_text_options(
     let text_options = [
         (dumps, "-D"),
         (settings.checks_order, "-d"),
-        // The files of the events would lack the titles of CSV. JSON and templates have none.
+        // Only with CSV: the file of each event would lack the titles. JSON and templates have none.
         (
             settings.is_csv() && settings.per_event_dump,
             "--per-event-dump",

@@ -93,8 +93,8 @@ impl<'a> FunctionPrinter<'_, 'a> {
 
     /// Prints a line without an instruction; `number` is a source line number or empty.
     fn note(&mut self, number: &str, text: &str) -> io::Result<()> {
-        let (blanks, digits) = (Blanks(self.numbers_width), self.line_digits + 2);
-        let line = format!("{blanks} : {number:<digits$} {text}");
+        let (blanks, line_width) = (Blanks(self.numbers_width), self.line_digits + 2);
+        let line = format!("{blanks} : {number:<line_width$} {text}");
         writeln!(self.out, "{}", line.trim_end())
     }
 
@@ -147,6 +147,7 @@ impl<'a> FunctionPrinter<'_, 'a> {
         let mut code = " ".repeat(blanks);
         if self.options.raw {
             let first = &line.bytes[..line.bytes.len().min(BYTES)];
+            // 24: the width of the bytes in objdump, with the tab after them.
             code.push_str(&format!("{:<24}", hex(first)));
         }
         code.push_str(&line.full_text());
@@ -158,8 +159,8 @@ impl<'a> FunctionPrinter<'_, 'a> {
         )
     }
 
-    /// An address, padded to the width of the last one, and the number of blanks after it: as many as a tab takes after the
-    /// address without padding, at least one.
+    /// Returns an address with a colon, right-aligned to the width of the last one, and the number of blanks after it: those of
+    /// a tab after the address without padding.
     fn address(&self, address: u64) -> (String, usize) {
         let text = format!("{address:x}:");
         let blanks = (text.len() + 1).next_multiple_of(8) - text.len();
@@ -169,7 +170,7 @@ impl<'a> FunctionPrinter<'_, 'a> {
         )
     }
 
-    /// Prints the remaining bytes of a long instruction, on lines with numbers of 0.
+    /// Prints the remaining bytes of a long instruction, on lines with 0 as the numbers of all events.
     fn further_bytes(&mut self, line: &InstructionLine<'_>) -> io::Result<()> {
         if !self.options.raw {
             return Ok(());

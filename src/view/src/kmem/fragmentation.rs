@@ -206,7 +206,7 @@ impl FragmentationView<'_> {
         self.write_limited(out, &callers, report.fallback_callers.len())
     }
 
-    /// Writes a table of at most `most` rows, and how many of `all` rows it does not have.
+    /// Writes a table of at most `most` rows, and how many of its `all` rows are hidden.
     fn write_limited(&self, out: &mut dyn Write, table: &Table, all: usize) -> io::Result<()> {
         table.write_text(out, TextStyle::PLAIN)?;
         match all.saturating_sub(self.most) {
@@ -339,7 +339,7 @@ impl FragmentationView<'_> {
     fn fallback_callers(&self, titles: &Titles) -> Table {
         let mut table = table(titles.fallback_callers);
         for row in self.report.fallback_callers.iter().take(self.most) {
-            // The number is 0 if the order of pageblocks is unknown.
+            // `row.fragmenting` is always 0 if the order of pageblocks is unknown.
             let fragmenting = self.pageblock_order.map(|_| row.fragmenting);
             table.push([
                 row.events.into(),

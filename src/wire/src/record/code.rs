@@ -56,7 +56,7 @@ impl<'a> TextPoke<'a> {
         }
         to.bytes(old);
         to.bytes(new);
-        // The body is padded to a multiple of eight bytes. `size` leaves out the address, which has eight bytes.
+        // The body is padded to a multiple of eight bytes. `size` omits the address, which has eight bytes.
         let size = 2 * size_of::<u16>() + old.len() + new.len();
         to.zeros(size.next_multiple_of(8) - size);
     }

@@ -1,4 +1,4 @@
-//! The stacks of switches and wakeups, and their numbers.
+//! The stacks of switches and wakeups, and a table that numbers them.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -29,7 +29,8 @@ pub struct StackFrame {
 pub struct SwitchStack {
     /// Innermost first.
     pub frames: Box<[StackFrame]>,
-    /// Whether the event is in an interrupt. Then `frames` has only kernel frames: the interrupted program is not the cause.
+    /// Whether the event occurred in an interrupt. If so, `frames` has only kernel frames: the interrupted program is not the
+    /// cause.
     pub is_interrupt: bool,
 }
 
@@ -55,13 +56,13 @@ pub struct StackPrepare<'r, 'w> {
     user: UserStacks<'r, 'w>,
     max_stack: usize,
     flags: CommonFlags,
-    /// Unwinding state that no thread uses at present.
-    idle: Mutex<Vec<StackScratch>>,
+    /// Unwinding states that no thread uses at present.
+    unused_scratch: Mutex<Vec<StackScratch>>,
 }
 
 impl<'r, 'w> StackPrepare<'r, 'w> {
-    /// Prepares the stacks of a recording. At most `max_stack` frames are kept; `unwinding` are the options of unwinding
-    /// user stacks.
+    /// Returns a resolver of a recording's stacks. At most `max_stack` frames of a stack are kept; `unwinding` are the options
+    /// for unwinding user stacks.
     ///
     /// # Errors
     ///
@@ -77,7 +78,7 @@ impl<'r, 'w> StackPrepare<'r, 'w> {
             user: UserStacks::new(resolver, unwinding),
             max_stack,
             flags: CommonFlags::new(recording)?,
-            idle: Mutex::default(),
+            unused_scratch: Mutex::default(),
         })
     }
 
@@ -108,13 +109,19 @@ impl<'r, 'w> StackPrepare<'r, 'w> {
     }
 
     fn take_scratch(&self) -> StackScratch {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.pop().unwrap_or_default()
+        let mut unused = self
+            .unused_scratch
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        unused.pop().unwrap_or_default()
     }
 
     fn give_back(&self, scratch: StackScratch) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.push(scratch);
+        let mut unused = self
+            .unused_scratch
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        unused.push(scratch);
     }
 }
 
@@ -128,7 +135,7 @@ impl PrepareSamples for StackPrepare<'_, '_> {
         event: Option<&TypedEvent<'_>>,
     ) -> Option<SwitchStack> {
         Some(match event? {
-            // Not switches from the idle task.
+            // Switches from the idle task (pid 0) need no stack.
             TypedEvent::SchedSwitch(event) if event.prev_pid() != 0 => self.stack(sample),
             TypedEvent::SchedWakeup(_) => self.stack(sample),
             // Other samples are kept, too, but need no stack.

@@ -59,7 +59,7 @@ pub(super) fn run(
         mappings: false,
         cgroups: false,
     };
-    // `-C` selects waits in the BPF programs; it does not limit the observation.
+    // `-C` selects waits in the BPF programs; the observation always covers all CPUs.
     let all_cpus = Target::Cpus(None);
     let request = kernel_sums::request(all_cpus, no_records, matches, context)?;
     let has_workload = request.observe.workload.is_some();
@@ -77,7 +77,7 @@ pub(super) fn run(
     let status = kernel_sums::watch(&mut observation, has_workload, &mut |observation| {
         // Empties the rings; the records are not needed.
         observation.drain(&mut |_| {});
-        // Takes the sums of tasks that ended out of the BPF map, for room for other tasks. `read` below returns them, too.
+        // Moves the sums of ended tasks out of the BPF map, to make room for other tasks. `read` below returns them, too.
         summary.take_ended().map_err(unavailable)
     })?;
     let tasks = summary.read().map_err(unavailable)?;
