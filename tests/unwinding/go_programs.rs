@@ -1,4 +1,4 @@
-//! The callers of the functions of `tests/workloads/stacks.go`.
+//! The callers of `main.spin`, where `tests/workloads/stacks.go` spends its time.
 
 use std::collections::BTreeSet;
 
@@ -61,7 +61,7 @@ fn expected() -> Vec<Vec<&'static str>> {
 fn known_functions_of_go_have_known_callers() {
     const NAME: &str = "known_functions_of_go_have_known_callers";
     let expected = expected();
-    for (program, kind) in [
+    for (program, call_graph) in [
         (&GO, "dwarf,16384"),
         (&GO_PLAIN, "dwarf,16384"),
         (&GO, "fp"),
@@ -69,7 +69,7 @@ fn known_functions_of_go_have_known_callers() {
         let folder = ProgramFolder::new();
         let mut found_callers = BTreeSet::new();
         for _ in 0..RECORDINGS {
-            let file = match folder.record_as(program, kind) {
+            let file = match folder.record_as(program, call_graph) {
                 Ok(file) => file,
                 Err(reason) => return skip(NAME, &reason),
             };
@@ -79,11 +79,15 @@ fn known_functions_of_go_have_known_callers() {
                 let Some((&"main.spin", callers)) = names.split_first() else {
                     continue;
                 };
-                // At a return instruction, unwinding by frame pointers skips the direct caller. GO_PLAIN has no DWARF, so
-                // that its frame pointers are used for recorded stacks, too.
-                let by_frame_pointers = kind == "fp" || program.name == GO_PLAIN.name;
+                // In a prologue and at a return instruction, unwinding by frame pointers can skip the direct caller. GO_PLAIN
+                // has no DWARF, so its stack copies are unwound by frame pointers, too.
+                let by_frame_pointers = call_graph == "fp" || program.name == GO_PLAIN.name;
                 let found = direct_caller(&expected, callers, by_frame_pointers);
-                assert!(found.is_some(), "{} {kind}: {sample:#?}", program.name);
+                assert!(
+                    found.is_some(),
+                    "{} {call_graph}: {sample:#?}",
+                    program.name
+                );
                 found_callers.extend(found);
             }
             if found_callers.len() == expected.len() {
@@ -94,7 +98,7 @@ fn known_functions_of_go_have_known_callers() {
         assert_eq!(
             count,
             expected.len(),
-            "{} {kind}: {found_callers:?}",
+            "{} {call_graph}: {found_callers:?}",
             program.name
         );
     }

@@ -5,16 +5,16 @@ use rperf_replay::{EventIndex, NonSampleRecord, Order, Sample};
 /// A thread and its process; `u32::MAX` if not recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskId {
-    /// Process.
+    /// Process id.
     pub pid: u32,
-    /// Thread.
+    /// Thread id.
     pub tid: u32,
 }
 
 /// Time, CPU and task of a sample or another record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventContext {
-    /// Position in the order of all records. A record without a time has one, too ([`Order`]).
+    /// Position in the order of all records; a record without a time has a position, too (see [`Order`]).
     pub order: Order,
     /// The event of the recording (such as `cycles`) that the record belongs to; `None` if a record other than a sample has an id
     /// that belongs to no event.
@@ -34,7 +34,7 @@ impl TaskId {
 }
 
 impl EventContext {
-    /// Returns the time in nanoseconds of the recording's clock; for a record without a time, that of its position ([`Order`]).
+    /// Returns the time in nanoseconds of the recording's clock; for a record without a time, the flush limit (see [`Order`]).
     #[must_use]
     pub fn time(&self) -> u64 {
         self.order.time

@@ -62,7 +62,7 @@ pub enum FieldWarning {
 #[derive(Debug, Clone, Copy)]
 struct ClassFields {
     fields: LineFields,
-    /// Fields named, but not removed, in a `-F` for all classes: an error if not recorded.
+    /// Fields that a `-F` for all classes names without `-`: an error if they are not recorded.
     requested: LineFields,
     /// Fields removed with `-`.
     removed: LineFields,
@@ -179,7 +179,7 @@ impl FieldSelection {
         self.of(EventClass::of(attr.kind)).fields
     }
 
-    /// Whether branch samples show their target: always, unless a `-F` listed fields without `addr`, or removed `addr`.
+    /// Whether samples of single branches show the target: always, unless a `-F` listed fields without `addr`, or removed `addr`.
     #[must_use]
     pub fn shows_targets(&self, attr: &Attr) -> bool {
         let choice = self.of(EventClass::of(attr.kind));
@@ -217,12 +217,12 @@ impl FieldSelection {
                 _ => {}
             }
         }
-        let tracepoint_chains = events
+        let tracepoints_have_callchains = events
             .filter(|(attr, _)| EventClass::of(attr.kind) == EventClass::Tracepoint)
             .any(|(attr, _)| attr.sample_type.contains(SampleType::CALLCHAIN));
         let hidden = self.callchains_hidden;
         let choice = self.of_mut(EventClass::Tracepoint);
-        if tracepoint_chains && !choice.user_set && !hidden {
+        if tracepoints_have_callchains && !choice.user_set && !hidden {
             for field in [
                 LineField::Ip,
                 LineField::Sym,
@@ -247,7 +247,7 @@ impl FieldSelection {
         events: impl Iterator<Item = (&'a Attr, &'a str)> + Clone,
     ) -> Result<(), Error> {
         let mut attrs = events.clone();
-        let chains = !self.callchains_hidden
+        let shows_callchains = !self.callchains_hidden
             && attrs.any(|(attr, _)| attr.sample_type.contains(SampleType::CALLCHAIN));
         let all_branches = has_all_branches(events.clone());
         for class in EventClass::ALL {
@@ -257,7 +257,7 @@ impl FieldSelection {
             let choice = self.of_mut(class);
             choice.fit_to(attr, name, all_branches)?;
             for field in [LineField::Ip, LineField::Sym] {
-                if chains && !choice.removed.has(field) {
+                if shows_callchains && !choice.removed.has(field) {
                     choice.fields.set(field, true);
                 }
             }

@@ -3,8 +3,8 @@
 mod bundle;
 mod count_output;
 mod counter_affinity;
-mod in_kernel;
 mod kernel;
+mod kernel_sums;
 mod open;
 mod request;
 mod run;

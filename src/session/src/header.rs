@@ -47,8 +47,8 @@ pub(crate) fn features(
         events,
     };
     let mut set = inputs.features();
-    // COMPRESSED, here without the compression ratio, which is not known yet: when a file is completed, the feature is replaced
-    // by one with the ratio. A pipe keeps this one.
+    // The compression ratio is not known yet: when a file is completed, this feature is replaced by one with the ratio. A pipe
+    // keeps the feature without a ratio.
     if request.output.compress {
         set.compressed(Compressor::default().feature());
     }
@@ -165,7 +165,7 @@ fn clock(clockid: i32, set: &mut FeatureSet) {
 
 /// Adds the number of CPUs, their topology and their caches.
 fn cpus_and_caches(sysfs: &Sysfs, set: &mut FeatureSet) {
-    // How many CPUs are in this state, and one more than the largest number of such a CPU.
+    // The number of CPUs in this state, and the highest CPU number among them plus 1.
     let count = |which| -> io::Result<(u32, u32)> {
         let cpus = sysfs.cpus(which)?;
         let count = u32::try_from(cpus.numbers().len()).unwrap_or(u32::MAX);
@@ -186,7 +186,7 @@ fn cpus_and_caches(sysfs: &Sysfs, set: &mut FeatureSet) {
                     die,
                 }
             };
-            // In the names of perf, "core siblings" are the CPUs of a package, and "thread siblings" those of a core.
+            // In perf's terms, "core siblings" are the CPUs of a package, and "thread siblings" those of a core.
             set.cpu_topology(&CpuTopology {
                 core_siblings: groups.packages,
                 thread_siblings: groups.cores,

@@ -1,11 +1,11 @@
-//! Internal fragmentation of the slab allocator: bytes of objects that were not requested, by cache.
+//! Internal fragmentation of the slab allocator, by cache: bytes that were allocated but not requested.
 
 use rustc_hash::FxHashMap;
 
 use super::RequestCount;
 use super::caches::{CacheNumbers, SlabCache};
 
-/// The objects of one cache or size class.
+/// The allocations and live objects of one cache, or of one size class of kmalloc().
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CacheRow {
     /// The cache.
@@ -14,9 +14,9 @@ pub struct CacheRow {
     pub allocated: RequestCount,
     /// Bytes requested by these allocations.
     pub requested: u64,
-    /// Objects that were not freed.
+    /// Live objects: those not freed by the end of the recording.
     pub live: RequestCount,
-    /// Bytes requested for these objects.
+    /// Bytes requested for live objects.
     pub live_requested: u64,
     /// Allocations that failed; they are not in `allocated`.
     pub failed: u64,
@@ -29,14 +29,14 @@ impl CacheRow {
         self.allocated.bytes.saturating_sub(self.requested)
     }
 
-    /// Returns the bytes that were not requested, of objects that were not freed.
+    /// Returns the bytes of live objects that were allocated but not requested.
     #[must_use]
     pub fn live_wasted(&self) -> u64 {
         self.live.bytes.saturating_sub(self.live_requested)
     }
 }
 
-/// An object as its event describes it.
+/// An object as in the event of its allocation; sizes in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SlabObject {
     /// 0 if the allocation failed.
@@ -45,7 +45,7 @@ pub(super) struct SlabObject {
     pub(super) allocated: u64,
 }
 
-/// A live object: the number of its cache and its sizes in bytes.
+/// A live object: the number of its cache, which is the index of its row, and its sizes in bytes.
 #[derive(Debug, Clone, Copy)]
 struct LiveObject {
     cache: u32,
@@ -53,11 +53,12 @@ struct LiveObject {
     allocated: u64,
 }
 
-/// Sums objects by cache.
+/// Sums allocations and live objects by cache.
 #[derive(Debug, Default)]
 pub(super) struct SlabWaste {
     caches: CacheNumbers,
     rows: Vec<CacheRow>,
+    /// By pointer.
     live: FxHashMap<u64, LiveObject>,
 }
 
@@ -68,7 +69,7 @@ impl SlabWaste {
         self.allocate(cache, object);
     }
 
-    /// Adds an object of a cache.
+    /// Adds an object of the cache `name`; `None` if the event has no name.
     pub(super) fn cache_alloc(&mut self, name: Option<&[u8]>, object: SlabObject) {
         let cache = self.caches.of_cache(name, object.allocated);
         self.allocate(cache, object);
@@ -107,13 +108,14 @@ impl SlabWaste {
             requested,
             allocated,
         };
-        // If the address has an older object, its free was lost.
+        // If an older object at this address is live, the event that freed it was lost.
         if let Some(older) = self.live.insert(pointer, live) {
             self.subtract_live(older);
         }
         self.add_live(live);
     }
 
+    /// Removes a live object. Ignores an object of an unknown allocation, for instance from before the recording.
     pub(super) fn free(&mut self, pointer: u64) {
         if let Some(object) = self.live.remove(&pointer) {
             self.subtract_live(object);

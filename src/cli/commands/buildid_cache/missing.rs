@@ -23,6 +23,7 @@ pub(super) fn print(
     let data = input.parse(context)?;
     let mut out = context.stdout();
     for entry in data.features().build_ids() {
+        // An empty build-id, or one of zeros, identifies no object.
         let Some(id) = BuildId::from_bytes(entry.id()) else {
             continue;
         };

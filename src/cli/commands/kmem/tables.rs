@@ -15,7 +15,7 @@ pub(super) struct ShownTable {
     pub(super) most: Option<usize>,
     /// The keys of `-s` for the table of the slab allocator, or the default ones.
     pub(super) slab_keys: Vec<SlabSortKey>,
-    /// The same for the table of pages.
+    /// The same for the table of the page allocator.
     pub(super) page_keys: Vec<PageSortKey>,
 }
 
@@ -97,7 +97,7 @@ fn table(
     Ok((flag(matches, id) == Some(true)).then_some(table))
 }
 
-/// Parses a list of keys by `named`. The error is the first unknown word.
+/// Parses a comma-separated list of keys; `named` returns the key of a name. The error is the first unknown word.
 fn keys<K>(list: &str, named: impl Fn(&str) -> Option<K>) -> Result<Vec<K>, String> {
     let words = list.split(',').map(str::trim);
     words

@@ -179,7 +179,7 @@ pub(in crate::cli::commands) fn run(
         columns: &shown,
         separator: separator.map(String::as_str),
         with_histograms,
-        // The containers that cgroups belong to, each below its row.
+        // The container of each cgroup, below the row of the cgroup.
         with_containers: with_histograms || count(matches, "verbose") > 0,
     };
     if is_live {

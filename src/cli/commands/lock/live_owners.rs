@@ -28,8 +28,8 @@ impl LiveOwners {
         }
     }
 
-    /// Returns the owner of the futex at `address` of `process`, or of a lock of the kernel if `process` is `None`. Returns
-    /// `None` if the owner is unknown.
+    /// Returns the thread id of the owner of the futex at `address` in the memory of `process`, or of a lock of the kernel if
+    /// `process` is `None`. Returns `None` if the owner is unknown.
     ///
     /// `value` is the owner as the BPF programs report it: a thread id and flags. [`SHARED_OWNER`]: the futex may be shared by
     /// processes. [`FOREIGN_OWNER`]: the id could not be translated from the PID namespace of the waiting thread to the initial
@@ -50,8 +50,9 @@ impl LiveOwners {
                     // The place: the mapped file or shared memory with the futex, and the offset in it. Other processes may map
                     // it at other addresses.
                     if let Some(place) = self.machine.place(pid, address) {
-                        // The lock has the owner's id in its own PID namespace. If that is not the initial one, which has depth
-                        // 1, the BPF programs have replaced it by the id in the initial one: this is undone for the search.
+                        // The futex holds the owner's thread id in the owner's PID namespace. If the waiting process is not in
+                        // the initial namespace (depth 1), the BPF programs have translated the id to the initial namespace,
+                        // but the search needs the original id.
                         let is_translated = status.pid_namespace_depth > 1 && !is_foreign;
                         let own_tid = match is_translated {
                             true => self.own_id(tid)?,

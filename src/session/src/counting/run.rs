@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use rperf_sys::{Counter, Pidfd, Proc, Signals, Sysctl, Sysfs, Workload, raise_open_files_limit};
 
 use super::count_output::{CountWriter, StatRoundKind};
-use super::in_kernel::KernelSums;
 use super::kernel::RunningKernel;
+use super::kernel_sums::KernelSums;
 use super::open::{OpenCounters, OpenParameters};
 use super::wait_conditions::{WaitConditions, WaitEnd};
 use super::{CountObserver, CountRequest, CountStart, CountSummary, EventReadings};

@@ -40,8 +40,8 @@ pub(super) fn cpus(bytes: &[u8], is_truncated: bool) -> String {
     format!("[{}{more}]", texts.join(", "))
 }
 
-/// Returns a mask of memory nodes by its first 64 bits; `...` follows if the mask is longer. As in the kernel, the mask has
-/// `max_node` - 1 bits.
+/// Returns the first 64 bits of a mask of memory nodes as `[0x1]`; `...` follows if the mask is longer. As in the kernel, the
+/// mask has `max_node` - 1 bits.
 pub(super) fn nodes(bytes: &[u8], max_node: u64) -> Option<String> {
     let more = if max_node > 65 { ", ..." } else { "" };
     Some(format!("[{:#x}{more}]", long(bytes, 0)?))

@@ -12,11 +12,11 @@ use super::time;
 /// Threads that wait for each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedDeadlock {
-    /// The threads and their waits, each for the next one, the last for the first.
+    /// Thread ids with their waits: each thread waits for the next one, the last for the first.
     pub waits: Vec<(u32, WaitingThread)>,
-    /// How often the cycle was closed: waits end by timeouts and signals, and begin again.
+    /// How often the cycle was closed: more than once if a timeout or signal ended a wait, and the wait began again.
     pub count: u64,
-    /// When it was closed for the first time, in ns of the recording's clock.
+    /// When the cycle was closed for the first time, in ns of the recording's clock.
     pub from: u64,
     /// When it ended for the last time, in ns of the same clock; `None` if it lasted until the end of the recording.
     pub until: Option<u64>,
@@ -25,22 +25,22 @@ pub struct RecordedDeadlock {
 /// Threads of which each waits for the next one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedChain {
-    /// The threads and their waits.
+    /// Thread ids with their waits.
     pub waits: Vec<(u32, WaitingThread)>,
     /// Whether the chain leads into a deadlock.
     pub ends_in_deadlock: bool,
     /// How often the chain occurred.
     pub count: u64,
-    /// How long the first thread waited in the chain, summed over all times that the chain occurred, in ns.
+    /// How long the first thread waited in the chain, summed over all occurrences of the chain, in ns.
     pub total: u64,
-    /// The longest of these times, in ns.
+    /// How long it waited at most in one occurrence, in ns.
     pub max: u64,
 }
 
 /// The waits of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RecordedWaits {
-    /// The names of threads.
+    /// The names of threads, by thread id.
     pub names: BTreeMap<u32, String>,
     /// In order of time.
     pub deadlocks: Vec<RecordedDeadlock>,
@@ -132,7 +132,7 @@ fn seconds(nanoseconds: u64) -> String {
     format!("{}.{:06} s", micros / 1_000_000, micros % 1_000_000)
 }
 
-/// Writes the deadlocks, then at most `most` chains.
+/// Writes the deadlocks, then at most `max_chains` chains.
 ///
 /// # Errors
 ///
@@ -140,7 +140,7 @@ fn seconds(nanoseconds: u64) -> String {
 pub fn write_recorded(
     out: &mut dyn Write,
     recorded: &RecordedWaits,
-    most: usize,
+    max_chains: usize,
 ) -> io::Result<()> {
     let RecordedWaits { waits, unknown, .. } = recorded;
     writeln!(
@@ -151,10 +151,10 @@ pub fn write_recorded(
     for deadlock in &recorded.deadlocks {
         recorded.write_deadlock(out, deadlock)?;
     }
-    for chain in recorded.chains.iter().take(most) {
+    for chain in recorded.chains.iter().take(max_chains) {
         recorded.write_chain(out, chain)?;
     }
-    let hidden = recorded.chains.len().saturating_sub(most);
+    let hidden = recorded.chains.len().saturating_sub(max_chains);
     if hidden > 0 {
         let hidden = counted(hidden as u64, "more chain");
         writeln!(out, "\n{hidden}, with less time")?;
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn deadlocks_have_their_times_and_chains_their_ends() {
+    fn text_has_times_of_deadlocks_and_ends_of_chains() {
         let recorded = RecordedWaits {
             names: (1..5).map(|tid| (tid, format!("t{tid}"))).collect(),
             deadlocks: vec![RecordedDeadlock {

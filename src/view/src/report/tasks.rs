@@ -23,6 +23,7 @@ pub fn write_tasks(out: &mut dyn Write, tasks: &[TaskEntry]) -> io::Result<()> {
     let table = TextTable::new(&columns, style);
     table.write_titles(out)?;
     for task in tasks {
+        // As in perf, -1 if not recorded.
         let parent = task
             .parent
             .map_or(-1, |parent| i64::from(parent.cast_signed()));

@@ -58,7 +58,7 @@ const CPU_FIELDS: [(&str, &str, Base); 9] = [
     ("pcount", "time slices", Base::None),
 ];
 
-/// The counters of load balancing in one state of the CPU, which is the prefix of their printed names (`busy_lb_count`). The
+/// The counters of load balancing in one state of the CPU. Their printed names begin with the state (`busy_lb_count`). The
 /// counters of imbalance are inserted at [`IMBALANCE_INDEX`].
 const BALANCE_FIELDS: [(&str, &str, Base); 7] = [
     ("count", "calls of load_balance()", Base::Time),
@@ -371,7 +371,7 @@ impl StatsText<'_> {
             count.saturating_sub(balanced.saturating_add(failed))
         });
         let successes: Vec<u64> = successes.collect();
-        // The first of the last four, which are gained, hot_gained, nobusyq and nobusyg.
+        // The last four are gained, hot_gained, nobusyq and nobusyg; how many are before them depends on the version.
         let gained = counters
             .iter()
             .map(|line| at(line, line.len().saturating_sub(4)));
