@@ -41,7 +41,7 @@ pub fn write(profile: &Profile, start: Option<i64>, out: impl Write) -> io::Resu
 /// Bytes of a thread's name that the kernel keeps.
 const COMM_LENGTH: usize = 15;
 
-/// The values of samples, summed by thread and stack.
+/// The values of samples, summed by thread and stack (indices in the profile).
 type StackSums = FxHashMap<(u32, Option<u32>), Box<[i64]>>;
 
 struct Writer<'p, W: Write> {
@@ -89,7 +89,7 @@ impl<'p, W: Write> Writer<'p, W> {
         let events: Vec<_> = self.profile.sampled_events().collect();
         let single = events.len() == 1;
         let mut default_kind = None;
-        for (number, event) in events {
+        for (event_index, event) in events {
             let samples = match single {
                 true => Cow::Borrowed("samples"),
                 false => Cow::Owned(format!("{}_samples", event.name)),
@@ -105,7 +105,7 @@ impl<'p, W: Write> Writer<'p, W> {
             if default_kind.is_none() {
                 default_kind = Some(periods.kind);
                 self.put(tag::PERIOD_TYPE, &periods)?;
-                self.put_number(tag::PERIOD, self.profile.mean_period(number))?;
+                self.put_number(tag::PERIOD, self.profile.mean_period(event_index))?;
             }
         }
         self.put_number(tag::DEFAULT_SAMPLE_TYPE, default_kind.unwrap_or_default())
@@ -365,7 +365,7 @@ mod tests {
         assert_eq!(main_object(&[("gnome-terminal-", 9)]), Some(4));
         assert_eq!(main_object(&[("swapper", 9), ("sh", 2)]), None);
         assert_eq!(main_object(&[("sh", 2), ("shapes", 2), ("cat", 1)]), None);
-        // Not the beginning of a longer name.
+        // Too short to be truncated, so it must be the whole name of an object.
         assert_eq!(main_object(&[("lib", 9)]), None);
         assert_eq!(main_object(&[]), None);
     }

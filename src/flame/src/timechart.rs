@@ -45,7 +45,7 @@ pub struct ChartRow {
     pub kind: RowKind,
     /// The text to its left.
     pub label: String,
-    /// Further text, shown under the pointer.
+    /// Further text, shown while the pointer is on the label.
     pub details: String,
     /// Nanoseconds that a search adds to its total if the row matches.
     pub weight: u64,
@@ -71,8 +71,8 @@ pub struct ChartBox {
     pub high: u8,
     /// Its colour.
     pub paint: Paint,
-    /// Whether the box is one of several with the same times, one above the other: its task changed between several states in
-    /// this time, too fast to draw each change. The height of a box is then the share of time in its state.
+    /// Whether the box summarises short periods of one state of a task or CPU, which changed too fast to draw each change. Boxes
+    /// of its other states have the same times, one above the other; the height of each is the share of time in its state.
     pub is_merged: bool,
     /// Index of its name in the row's names.
     pub name: Option<u32>,
@@ -98,6 +98,6 @@ pub struct ChartGap {
     pub to: u64,
     /// Index of the row; `None` for all rows.
     pub row: Option<usize>,
-    /// The reason, shown under the pointer.
+    /// The reason, shown while the pointer is on the range.
     pub name: String,
 }

@@ -1,10 +1,11 @@
 //! The interface to types of DWARF and BTF.
 
-/// Maximum length of a chain of type references.
+/// Maximum length of a chain of type references, and maximum depth of nested records: damaged
+/// information may be cyclic.
 pub(crate) const MAX_LAYERS: usize = 32;
 
-/// Maximum number of records searched for a member, including nested ones: damaged information may
-/// be recursive.
+/// Maximum number of records searched for a member, including nested ones: in damaged information,
+/// the number may grow exponentially with the depth.
 pub(crate) const MAX_RECORDS: usize = 1 << 10;
 
 /// The category of a type.

@@ -104,7 +104,7 @@ impl RingMemory {
     ///
     /// # Safety
     ///
-    /// The kernel must not write there while they are borrowed.
+    /// The kernel must not write to these bytes while the pieces are borrowed.
     pub(crate) unsafe fn at(&self, position: u64, length: usize) -> (&[u8], &[u8]) {
         // SAFETY: guaranteed by the caller.
         unsafe {
@@ -155,7 +155,7 @@ impl RingMemory {
     }
 }
 
-/// The number of bytes between two positions; `None` unless `tail <= from <= to <= head`.
+/// The number of bytes between two positions; `None` unless `tail <= from <= to <= head`, where the kernel does not write.
 pub(crate) fn byte_distance(memory: &impl Memory, from: u64, to: u64) -> Option<usize> {
     let are_unreleased = memory.tail() <= from && from <= to && to <= memory.head();
     let length = usize::try_from(to.wrapping_sub(from)).ok();

@@ -123,9 +123,9 @@ impl StatLine<'_> {
         }
     }
 
-    /// Returns the number of counters summed up in the row of a part of the machine, such as a core or a socket. `None` for a row
-    /// of the whole system, a CPU or a thread. Also `None` if the aggregation is by CPU: even then, events that are counted per
-    /// core have rows of cores.
+    /// Returns the number of counters summed up in the row of a part of the machine, such as a core or a socket. `None` for rows
+    /// that do not show it: of the whole system, a CPU or a thread, and all rows of a table by CPU (there, an event counted per
+    /// core has rows of cores).
     fn merged(&self) -> Option<usize> {
         let is_part = !matches!(
             self.row.unit,

@@ -1,5 +1,5 @@
 //! What the BPF program of `lock record --owners` writes when a wait for a lock of the kernel begins, and its join with the
-//! events of the waits. In this file, a record is the BPF program's sample about one wait.
+//! `lock:contention_begin` events. In this file, a record is the BPF program's sample about one wait.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use rustc_hash::FxHashMap;
 use super::rows::LockDetail;
 use crate::EventContext;
 
-/// The name of the event in a recording.
+/// The name of the event whose samples are the BPF program's records.
 pub const LOCK_WAITS: &str = "lock-waits";
 
-/// The names of locks that are no variables, as perf 7.2 shows them: `mm_struct::mmap_lock` and `sighand_struct::siglock` of the
-/// waiting task, and the lock of a run queue. In records they are numbered from 1.
+/// The names of locks that the BPF program recognises without a symbol, as perf 7.2 shows them: `mm_struct::mmap_lock` and
+/// `sighand_struct::siglock` of the waiting task, and the lock of a run queue. In records they are numbered from 1.
 pub const KNOWN_LOCKS: [&str; 3] = ["mmap_lock", "siglock", "rq_lock"];
 /// Stored instead of the number of a name if the lock is in an object of a slab cache. The name of the cache follows.
 const SLAB: u32 = 4;
@@ -69,13 +69,13 @@ pub(super) struct BegunLockWait {
     pub(super) address: u64,
     pub(super) flags: u64,
     pub(super) detail: Arc<LockDetail>,
-    /// How long the thread had waited for CPUs so far, in ns.
+    /// How long the thread had waited for a CPU in total when this wait began, in ns.
     pub(super) queued: u64,
 }
 
-/// The time from a record to the event of its wait is below this, in ns. The BPF program may write a record before the events of
-/// the recording are enabled: that must not be taken for the record of a later wait. A record and the event
-/// of its wait are written one directly after the other, so the limit is far above their distance.
+/// If the time from a record to an event is this long or longer, in ns, the event is that of a later wait. Such a record has no
+/// event: the BPF program may write records before the events of the recording are enabled. The record and the event of one wait
+/// are written one directly after the other, far below this limit.
 const MAX_DISTANCE: u64 = 100_000_000;
 
 /// Id of the waiting thread, the CPU if it is an idle thread, and address of the lock. Idle threads have the id 0 on all CPUs.
@@ -112,7 +112,7 @@ impl LockRecords {
         }
     }
 
-    /// Removes and returns the record of a wait that begins.
+    /// Removes the record of a wait that begins, and returns it unless it is too old to be of this wait ([`MAX_DISTANCE`]).
     pub(super) fn take_record(&mut self, at: &EventContext, address: u64) -> Option<CapturedLock> {
         let (time, record) = self.records.remove(&Self::place(at, address))?;
         (at.time().saturating_sub(time) < MAX_DISTANCE).then_some(record)
@@ -171,8 +171,9 @@ mod tests {
             (None, Some("&kmalloc-64"))
         );
         assert_eq!(decoded(&raw(5, 9, 0, &[])).name, None);
-        // A name of a newer version.
+        // The number of a name that only a newer version knows.
         assert_eq!(decoded(&raw(5, 9, 5, &[])).name, None);
+        // Truncated in the number of the name.
         assert_eq!(CapturedLock::decode(&raw(5, 0, 3, &[])[..14]), None);
     }
 

@@ -70,13 +70,14 @@ proptest! {
                 let attr = &data.events()[event.0 as usize].attr;
                 let tracepoint = formats.of_event(attr).expect("a description");
                 let reader = tracepoint.reader(field).expect("a field");
+                // Without fields, the key is the thread.
                 let key = if by_field { vec![reader] } else { Vec::new() };
                 KeyedEvent { event, key }
             };
             let pair = EventPair { from: keyed(WOKEN, "pid"), to: keyed(SWITCHED, "next_pid") };
             let filter = FilteredSamples { filter: &SampleCriteria::default(), resolver: &resolver };
             let threads = NonZeroUsize::new(threads).expect("threads");
-            // No matter: no thread is the idle task (0).
+            // Has no effect: the thread ids above do not include the idle task (0).
             let with_idle = true;
             let times = sample_times(replay, WOKEN, filter, with_idle, threads);
             assert_eq!(times.len(), events.iter().filter(|(.., is_wakeup, _)| *is_wakeup).count());

@@ -6,7 +6,7 @@ use crate::field::Dereference;
 use crate::object::nearest;
 use crate::shape::{RecordMember, TypeCategory, TypeShape};
 
-/// The maximum width of a recorded number.
+/// The maximum width of a recorded number in bits.
 const MAX_BITS: u64 = 64;
 
 /// The value reached so far on an access path.
@@ -14,17 +14,16 @@ pub(crate) struct PathValue<T> {
     /// The dereferences so far.
     pub(crate) reads: Vec<Dereference>,
     /// Where the value comes from: the variable or member, or, for an element, the type of the indexed pointer or array. In each
-    /// case, [`TypeShape::real_type`] is the type of the value. Until all dimensions of a multi-dimensional
-    /// array are indexed, the real type is still that of the whole array.
+    /// case, [`TypeShape::real_type`] is the type of the value; only while `depth` is not 0, it is the type of the whole array.
     shape: T,
     /// The number of indices applied so far to a multi-dimensional array; 0 again when all its dimensions are indexed.
     depth: usize,
-    /// [`RecordMember::bits`], if the value is a bit field.
+    /// If the value is a bit field: its width and lowest bit, and the bytes of the number around it ([`RecordMember::bits`]).
     bits: Option<(u64, u64, u64)>,
     /// The name of the variable or of the last member.
     name: String,
-    /// Whether dereferences of the access path read user memory. This includes the last dereference of the variable's location if
-    /// `.member` or `[index]` changes its offset.
+    /// Whether dereferences of the access path read user memory. As in perf, this includes the last dereference of the variable's
+    /// location if `.member` or `[index]` changes its offset.
     is_user: bool,
 }
 
@@ -162,7 +161,7 @@ impl<T: TypeShape> PathValue<T> {
         });
     }
 
-    /// Moves the value, which is in memory, by `distance` bytes.
+    /// Adds `distance` bytes to the address of the value. Fails if the value is not in memory.
     fn shift(&mut self, distance: i64) -> Result<(), Error> {
         let last = self.reads.last_mut().ok_or_else(|| {
             unsupported("Structure on a register is not supported yet.".to_owned())
@@ -207,8 +206,8 @@ impl<T: TypeShape> PathValue<T> {
         Ok((bits.map(|bits| format!("{letter}{bits}")), is_truncated))
     }
 
-    /// Dereferences a pointer, so that the kernel reads the string's text there; an array is already the text. Fails unless the
-    /// elements are characters.
+    /// Adds a dereference if the value is a pointer, since the kernel reads the text at the address of the last dereference; an
+    /// array is itself the text. Fails unless the elements are characters.
     fn read_string(&mut self, real: &T) -> Result<(), Error> {
         let name = self.shape.name().unwrap_or_default();
         let kind = real.kind();

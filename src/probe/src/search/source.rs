@@ -49,8 +49,8 @@ impl SourceText {
         bytes.split(|byte| *byte == b'\n')
     }
 
-    /// Returns the numbers of the lines that match `pattern`, ignoring blanks; if no line matches, of the lines that contain a
-    /// match.
+    /// Returns the numbers of the lines that match `pattern` as a whole or, if there are none, of those with a part that matches.
+    /// Whitespace is ignored.
     pub(crate) fn matching(&self, pattern: &str) -> Vec<u32> {
         let bare = |text: &str| -> String { text.chars().filter(|c| !c.is_whitespace()).collect() };
         let bare_pattern = bare(pattern);
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_do_not_count_in_patterns() {
+    fn patterns_ignore_whitespace_and_may_match_parts_of_lines() {
         let bytes = b"int f(void)\n{\n\ttotal += s;\n\treturn total;\n}\n".to_vec();
         let text = SourceText {
             path: "a.c".to_owned(),

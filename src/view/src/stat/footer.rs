@@ -7,7 +7,7 @@ use rperf_count::Spread;
 
 use crate::header::calendar::ctime;
 
-/// The width of a time in seconds.
+/// The width in characters of a printed time, which is in seconds.
 const TIME: usize = 17;
 /// The maximum length of the bar of a run.
 const BAR: usize = 60;
@@ -15,7 +15,7 @@ const BAR: usize = 60;
 /// Times shown below the table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Times {
-    /// Mean of the durations of all runs and its standard error (the `deviation` below), in nanoseconds.
+    /// Mean of the durations of all runs and its standard error, in nanoseconds.
     pub elapsed: Spread,
     /// CPU time of the workload in user space and in the kernel, if known; shown for a single run only.
     pub cpu_times: Option<(Duration, Duration)>,
@@ -72,14 +72,14 @@ pub fn write_footer(out: &mut dyn Write, footer: &Footer<'_>) -> io::Result<()> 
             writeln!(out, " {system:TIME$.9} seconds sys")?;
         }
     } else {
-        let deviation = elapsed.standard_error() / 1e9;
-        let decimals = decimals(deviation);
+        let standard_error = elapsed.standard_error() / 1e9;
+        let decimals = decimals(standard_error);
         if let Some(runs) = footer.listed_runs {
             write_runs(out, runs, mean, decimals)?;
         }
         write!(
             out,
-            " {mean:TIME$.decimals$} +- {deviation:.decimals$} seconds time elapsed"
+            " {mean:TIME$.decimals$} +- {standard_error:.decimals$} seconds time elapsed"
         )?;
         if elapsed.error_percent() != 0.0 {
             write!(out, "  ( +-{:6.2}% )", elapsed.error_percent())?;
@@ -88,14 +88,14 @@ pub fn write_footer(out: &mut dyn Write, footer: &Footer<'_>) -> io::Result<()> 
     write!(out, "\n\n")
 }
 
-/// Returns the number of decimals that shows two digits after the first nonzero digit of the deviation, which is in seconds; 2 if
-/// the deviation is 0 or above 1.
-fn decimals(deviation: f64) -> usize {
-    if deviation > 1.0 || deviation <= 0.0 {
+/// Returns the number of decimals that shows two digits after the first nonzero digit of a standard error in seconds; 2 if it is
+/// 0 or above 1.
+fn decimals(standard_error: f64) -> usize {
+    if standard_error > 1.0 || standard_error <= 0.0 {
         return 2;
     }
     // Its place after the point: 1 for tenths.
-    let first_nonzero_digit = (-deviation.log10()).ceil();
+    let first_nonzero_digit = (-standard_error.log10()).ceil();
     first_nonzero_digit as usize + 2
 }
 
