@@ -83,7 +83,7 @@ pub(crate) fn objects(
 /// The page in which the kernel executes copies of instructions that uprobes replaced (`xol_add_vma`, kernel/events/uprobes.c).
 const UPROBES: &str = "[uprobes]";
 
-/// For each object, whether it contains the address of a sample; callchains are ignored.
+/// For each object, by [`DsoId`], whether it contains the address of a sample; callchains are ignored.
 #[derive(Default)]
 struct SampledObjects(Vec<bool>);
 

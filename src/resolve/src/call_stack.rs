@@ -19,7 +19,7 @@ pub(crate) fn write(
     let mut entries = recorded.iter().take(limit);
     let marker = entries.position(|word| word == PERF_CONTEXT_USER)?;
     let kernel_and_marker = recorded.as_bytes().get(..(marker + 1) * ENTRY_SIZE)?;
-    // The target of the newest call is in the innermost function; the source of each call is in the calling function.
+    // The newest call is first. Its target is in the innermost function; the source of each call is in the calling function.
     let innermost = calls.iter().next().map(|call| call.to);
     let callers = calls.iter().map(|call| call.from);
     chain.clear();
@@ -45,6 +45,7 @@ mod tests {
             branch_sample_type: BranchSampleType::CALL_STACK,
             ..Attr::default()
         };
+        // A branch record has three words: source, target, flags.
         let calls = calls.iter().flat_map(|(from, to)| [*from, *to, 0]);
         let with_count = |words: Vec<u64>, count: usize| [vec![count as u64], words].concat();
         let calls: Vec<u64> = calls.collect();

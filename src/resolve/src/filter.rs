@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_read_as_numbers_are_addresses() {
+    fn hexadecimal_words_are_addresses_where_a_range_may_begin() {
         let symbols = SymbolNames::new(["main", "0x1f", " add ", "deadbeef", "0x"].into_iter());
         assert_eq!(symbols.names, ["main", "0x"]);
         assert_eq!(symbols.addresses, [0x1f, 0xadd, 0xdead_beef]);

@@ -1,4 +1,4 @@
-//! Adds JIT-compiled functions to the World (the processes and mappings at a time) at their times.
+//! Adds JIT-compiled functions to the World (the processes and mappings at each time), each from its time in a JIT dump on.
 //!
 //! A DSO of kind `PerfMap` is the executable anonymous memory of a process; `/tmp/perf-PID.map` or a JIT dump has its symbols.
 
@@ -17,7 +17,7 @@ use crate::object::{perf_map_path, pid};
 /// Most dumps have times of `CLOCK_MONOTONIC`. `is_monotonic` means that the recording has them, too (`record -k
 /// CLOCK_MONOTONIC`). Otherwise the start of a dump and its recorded mapping are treated as simultaneous, which is accurate to
 /// some microseconds; if the process mapped its dump before the recording started, the dump's functions are not added. Functions
-/// of a dump whose times are from a CPU counter are never added.
+/// of a dump without a start time are never added.
 pub fn add_jit_functions(world: &mut World, files: &dyn Files, is_monotonic: bool) {
     let perf_maps: Vec<DsoId> = (0u32..)
         .zip(world.dsos())
@@ -50,7 +50,7 @@ fn functions(
     };
     let dump = jit_dump_of(files, &request)?;
     let ahead = match is_monotonic {
-        // Without a start time, the times of the dump are those of a CPU counter.
+        // Both clocks are taken to be `CLOCK_MONOTONIC`. A dump without a start time is not used.
         true => dump.started.map(|_| 0)?,
         false => ahead_of_recording(world, &dump, process, dump_dso)?,
     };

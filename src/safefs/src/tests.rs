@@ -1,4 +1,4 @@
-//! Tests with a hostile second user. Only root can give files to the user `nobody`: for other users, tests
+//! Tests, some with files of a hostile second user. Only root can give files to that user, `nobody`: for other users, tests
 //! and parts of tests that need such files are skipped.
 
 use std::fs::{self, Permissions};
@@ -177,8 +177,8 @@ fn links_and_paths_out_of_a_folder_are_refused() {
             "{path}"
         );
     }
-    let made = root.create_below(Path::new("a/b"), 0o700).expect("folders");
-    assert_eq!(made.path(), root.path().join("a/b"));
+    let created = root.create_below(Path::new("a/b"), 0o700).expect("folders");
+    assert_eq!(created.path(), root.path().join("a/b"));
     for name in ["", ".", "..", "a/b", "/"] {
         assert_eq!(
             refused(root.create_file(name.as_ref(), 0o600)),
@@ -191,6 +191,7 @@ fn links_and_paths_out_of_a_folder_are_refused() {
             "{name}"
         );
     }
+    // `deep` only: nothing was created there.
     assert_eq!(fs::read_dir(&outside).expect("listed").count(), 1);
 }
 

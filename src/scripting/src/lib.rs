@@ -1,5 +1,5 @@
-//! Encodes events for scripts, whose interpreter is a child process and reads them from a pipe. The shim is the program that the
-//! interpreter runs: it imports the script, reports its functions, and calls its handlers.
+//! Encodes events for scripts. A script's interpreter is a child process that reads the events from a pipe. The shim is the
+//! program that the interpreter runs: it imports the script, reports its functions, and calls its handlers.
 //!
 //! ```text
 //! shim (Python or Perl) --functions, parameters and keys that the script reads--> ScriptFunctions

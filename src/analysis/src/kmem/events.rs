@@ -1,4 +1,4 @@
-//! Passes the events of both allocators to their statistics.
+//! Passes the events of the slab and page allocators to their statistics.
 
 use rperf_tracepoint::typed::TypedEvent;
 
@@ -38,7 +38,7 @@ impl Observer<KmemDetail> for KmemEvents {
         if let Some(distributions) = &mut self.distributions {
             distributions.event(at.time(), &event);
         }
-        // Events without a CPU have a number that is not that of any CPU.
+        // If the CPU is unknown, a number that no CPU has.
         let cpu = at.cpu.unwrap_or(u32::MAX);
         match event {
             TypedEvent::Kmalloc(event) => {

@@ -16,22 +16,22 @@ use crate::{ContextSwitch, EventContext, Loss, Observer};
 /// What a holder did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum HolderState {
-    /// It ran: the time of samples of a clock.
+    /// It ran: the periods of its samples of a clock event.
     Running,
     /// It slept: the time from a context switch to the wakeup.
     Sleeping,
-    /// It waited for a CPU: the time from a wakeup or a preemption to the context switch to it.
+    /// It waited for a CPU: the time from a wakeup or a preemption until it ran again.
     Queued,
 }
 
-/// The time of holders with one stack.
+/// The time of holders with the same state and stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HolderRow {
-    /// What they did.
+    /// What the holders did.
     pub state: HolderState,
     /// The stack of the samples, or of the context switch at which they left the CPU.
     pub stack: LockStack,
-    /// Samples, or stretches of time.
+    /// Number of samples, or of stretches of sleeping or waiting for a CPU.
     pub count: u64,
     /// Their time, in ns, while at least one thread waited.
     pub nanos: u64,
@@ -52,9 +52,10 @@ pub struct FutexHolders {
     owners: FutexOwners,
     /// By waiting thread: the holder of the futex that it waits for, and the futex.
     waits: FxHashMap<u32, (u32, UserLock)>,
-    /// By waiting thread: the futex of a wait that has begun, but whose [`CapturedWaits`] record, which tells the holder, has not
-    /// been read so far.
+    /// By waiting thread: the futex of a wait that has begun, but whose [`CapturedWaits`] record, which has the holder, has not
+    /// been read yet.
     uncaptured: FxHashMap<u32, UserLock>,
+    /// By thread.
     holders: FxHashMap<u32, Holder>,
     /// [`HolderRow::count`] and [`HolderRow::nanos`].
     sums: FxHashMap<(HolderState, LockStack), (u64, u64)>,
@@ -71,7 +72,7 @@ struct Holder {
     since: u64,
     /// For how long there was at least one waiter up to `since`, in ns.
     waited: u64,
-    /// `None` if the thread runs, or if it is unknown when it left the CPU.
+    /// `None` if the thread runs, or if the time at which it left the CPU is unknown.
     away: Option<Away>,
 }
 
@@ -96,7 +97,7 @@ impl Holder {
 }
 
 impl FutexHolders {
-    /// Creates an analysis without waits. `processes` has the threads of the recording, each with its process.
+    /// Creates an analysis without waits. `processes` has the id and the process id of each thread of the recording.
     #[must_use]
     pub fn new(processes: impl IntoIterator<Item = (u32, u32)>) -> Self {
         Self {
@@ -134,13 +135,14 @@ impl FutexHolders {
     /// Begins the wait of the current thread for the futex at `address`.
     fn begin(&mut self, at: &EventContext, address: u64) {
         let captured = self.owners.take_pending(at, address);
+        // The exit of an earlier call may be lost.
         self.end(at);
         let lock = UserLock {
             pid: at.task.pid,
             address,
         };
         match captured {
-            // `holder` is `None` if the record does not tell it.
+            // `holder` is `None` if the record does not have it.
             Some(holder) => self.wait_for(at, lock, holder),
             None => drop(self.uncaptured.insert(at.task.tid, lock)),
         }
@@ -234,6 +236,7 @@ impl FutexHolders {
         let Some(away) = holder.away.take() else {
             return;
         };
+        // Without a wakeup in the recording, all of the time counts as sleep.
         let at_wakeup = away.waited_at_wakeup.unwrap_or(waited);
         let slept = at_wakeup.saturating_sub(away.waited_at_leave);
         let queued = waited.saturating_sub(at_wakeup);

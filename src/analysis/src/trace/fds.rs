@@ -106,7 +106,7 @@ impl ReturnedCall<'_> {
 }
 
 /// Names of the calls that are followed: they change the file descriptors or the working directory of a process, or create a
-/// process that copies or shares them. Descriptors that another call creates have no name.
+/// process that copies or shares them. Descriptors that any other call creates have no name.
 pub const FILE_CALLS: &[&str] = &[
     "accept",
     "accept4",
@@ -266,7 +266,7 @@ impl FileTables {
             }
             "fchdir" => files.cwd = files.open.get(&call.fd(0)).map(|file| file.name.clone()),
             "execve" | "execveat" => files.exec(),
-            // The numbers of received descriptors are unknown.
+            // The numbers of received descriptors are unknown, so all names are removed.
             "recvmsg" | "recvmmsg" if has_descriptors(call) => files.open.clear(),
             "socket" | "bind" | "connect" | "accept" | "accept4" => files.socket(call),
             _ => files.anonymous(call),
@@ -335,7 +335,7 @@ impl ProcessFiles {
             "open" => (CWD, 0, call.has(1, CLOEXEC)),
             "creat" => (CWD, 0, false),
             "openat" | "open_tree" => (call.fd(0), 1, call.has(2, CLOEXEC)),
-            // openat2(2) has its flags in a structure. If unknown, the name is dropped at the next exec.
+            // openat2(2) has its flags in a structure. If they are unknown, the name is dropped at the next exec.
             _ => {
                 let flags = call.memory(2).and_then(|how| how.first_chunk());
                 let flags = flags.map(|flags| u64::from_ne_bytes(*flags));
@@ -417,7 +417,8 @@ impl ProcessFiles {
                 let closes = call.name == "accept4" && call.has(3, CLOEXEC);
                 self.set(call.result, Some(name.into()), closes);
             }
-            // bind(2) or connect(2). A descriptor that had no name before loses its new name at the next exec.
+            // bind(2) or connect(2). If the descriptor had no name before, its close-on-exec flag is unknown: it loses its new
+            // name at the next exec.
             _ => {
                 let word = if call.name == "bind" { "at" } else { "to" };
                 let closes = self.open.get(&call.fd(0)).map(|file| file.closes_on_exec);

@@ -80,7 +80,7 @@ impl Common {
             descriptors: options.positive_count("nfds", 64)?,
             duration: Duration::from_secs(options.positive_count("runtime", 8)?.into()),
             bound: !options.is_on("noaffinity"),
-            // 0 by default, and may be given as 0: no nesting.
+            // 0, the default, means no nesting.
             nested: options.count_or_zero("nested", 0)?,
             random: options.is_on("randomize"),
             verbose: options.is_on("verbose"),

@@ -26,8 +26,8 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[Benchmark {
 
 /// Megabytes of global memory, if neither `--mb_global`, `--mb_proc` nor `--mb_thread` is given.
 const GLOBAL_MB: u64 = 1;
-/// The largest value of each size option, in megabytes: 1 TiB.
-const MOST_MB: u64 = 1 << 20;
+/// The maximum of each size option, in megabytes: 1 TiB.
+const MAX_MB: u64 = 1 << 20;
 
 fn command() -> Command {
     let command = Command::new("numa")
@@ -219,9 +219,9 @@ fn read(options: BenchOptions<'_>) -> Result<NumaMem, CliError> {
 
 fn sizes(options: BenchOptions<'_>) -> Result<MemorySizes, CliError> {
     let bytes = |id: &str, default_mb: u64| match options.number(id).unwrap_or(default_mb) {
-        megabytes if megabytes <= MOST_MB => Ok((megabytes << 20) as usize),
+        megabytes if megabytes <= MAX_MB => Ok((megabytes << 20) as usize),
         _ => Err(CliError::usage(format!(
-            " Error: option `{id}' expects at most {MOST_MB} megabytes"
+            " Error: option `{id}' expects at most {MAX_MB} megabytes"
         ))),
     };
     let has_other_size = ["mb_proc", "mb_thread"]
@@ -277,7 +277,7 @@ fn huge_pages(options: BenchOptions<'_>) -> Result<Option<bool>, CliError> {
 }
 
 /// The maximum number of CPUs or nodes in a list.
-const MOST_PLACES: usize = 1 << 16;
+const MAX_PLACES: usize = 1 << 16;
 
 /// Parses a list of CPUs or nodes: numbers and ranges. `xN` after an item repeats each of its numbers N times in succession. The
 /// list is empty if the option is not given.
@@ -291,15 +291,17 @@ fn numbers(options: BenchOptions<'_>, id: &str) -> Result<Vec<u32>, CliError> {
     };
     let mut places = Vec::new();
     for item in word.split(',') {
-        let (range, count) = item.split_once('x').unwrap_or((item, "1"));
+        let (range, repetitions) = item.split_once('x').unwrap_or((item, "1"));
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let number = |word: &str| word.trim().parse::<u32>().map_err(|_| invalid());
-        let (first, last, count) = (number(first)?, number(last)?, number(count)?);
-        let total = (u64::from(last.saturating_sub(first)) + 1) * u64::from(count);
-        if last < first || count == 0 || total as usize + places.len() > MOST_PLACES {
+        let (first, last, repetitions) = (number(first)?, number(last)?, number(repetitions)?);
+        let total = (u64::from(last.saturating_sub(first)) + 1) * u64::from(repetitions);
+        if last < first || repetitions == 0 || total as usize + places.len() > MAX_PLACES {
             return Err(invalid());
         }
-        places.extend((first..=last).flat_map(|place| std::iter::repeat_n(place, count as usize)));
+        places.extend(
+            (first..=last).flat_map(|place| std::iter::repeat_n(place, repetitions as usize)),
+        );
     }
     Ok(places)
 }
@@ -357,6 +359,7 @@ mod tests {
             "a",
             "3-1",
             "1x0",
+            // Not hexadecimal: CPU 0, more than `MAX_PLACES` times.
             "0x4294967295",
             "0-4294967295x9",
             "1-",

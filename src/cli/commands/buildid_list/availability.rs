@@ -1,4 +1,5 @@
-//! `--missing`: where the recorded build of each object is, if it is not missing. All objects are listed.
+//! `--missing`: whether and where this machine has the recorded build of each object. Objects with a build-id are all listed,
+//! missing or not.
 
 use std::io::Write as _;
 use std::path::Path;

@@ -45,7 +45,7 @@ impl OrderRange {
     #[inline(always)]
     #[must_use]
     pub fn contains(&self, order: Order) -> bool {
-        // Ranks are ordered as the orders, and compared faster.
+        // Ranks sort as their orders do, and are compared faster.
         let rank = order.rank();
         self.after.rank() < rank && rank <= self.until.rank()
     }
@@ -67,9 +67,9 @@ pub struct ThreadKey {
 pub struct ThreadState {
     /// [`World::epoch`]: the state of the mappings of its process and of the kernel.
     pub epoch: Epoch,
-    /// [`World::comm_at`].
+    /// [`World::comm_at`]: its name, `:TID` before it has one.
     pub comm_at: CommId,
-    /// [`World::comm_at_or_later`].
+    /// [`World::comm_at_or_later`]: its name, or its first later one if it has none yet.
     pub comm_at_or_later: CommId,
 }
 

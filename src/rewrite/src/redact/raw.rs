@@ -65,7 +65,7 @@ impl RawRedaction {
         }
     }
 
-    /// Whether the data have numbers of which it is not known whether they are addresses.
+    /// Whether the data have numbers that may or may not be addresses.
     pub(super) fn is_uncertain(&self) -> bool {
         let mut fields = self.fields.iter();
         fields.any(|field| field.content == Content::MaybeAddress)
@@ -171,7 +171,7 @@ fn long_number(
     put(to, offset, &bytes);
 }
 
-/// Writes the replacement of an address of 4 bytes; numbers below the second page and negative error numbers are copied.
+/// Writes the replacement of an address of 4 bytes; numbers in the first page and negative error numbers are copied.
 fn short_address(
     raw: &[u8],
     to: &mut [u8],

@@ -28,7 +28,7 @@ fn shape() -> impl Strategy<Value = Shape> {
 
 /// A program, and the functions that call each other in this order, as indices of its shapes.
 pub(crate) fn program() -> impl Strategy<Value = (Program, Vec<usize>)> {
-    // The least numbers of calls.
+    // Minimum numbers of calls.
     const NO_CALL: usize = 0;
     const ONE_CALL: usize = 1;
     let arch = prop_oneof![Just(Arch::X86_64), Just(Arch::X86), Just(Arch::Aarch64)];
@@ -48,14 +48,14 @@ pub(crate) fn program() -> impl Strategy<Value = (Program, Vec<usize>)> {
     ]
 }
 
-/// A program with functions of random shapes, and at least `least_calls` calls.
+/// A program with functions of random shapes, and at least `min_calls` calls.
 fn of_functions(
     kind: impl Strategy<Value = (Arch, Section)>,
     shape: impl Strategy<Value = Shape>,
-    least_calls: usize,
+    min_calls: usize,
 ) -> impl Strategy<Value = (Program, Vec<usize>)> {
     let shapes = prop::collection::vec(shape, 1..20);
-    let calls = prop::collection::vec(any::<prop::sample::Index>(), least_calls..60);
+    let calls = prop::collection::vec(any::<prop::sample::Index>(), min_calls..60);
     (kind, shapes, calls).prop_map(|((arch, section), shapes, calls)| {
         let calls = calls.iter().map(|call| call.index(shapes.len())).collect();
         (Program::new(arch, section, &shapes), calls)

@@ -9,6 +9,7 @@ const DIGITS: &[u8; 16] = b"0123456789abcdef";
 /// Writes a heading, a record's bytes and an empty line.
 pub(super) fn write(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     writeln!(out, ".\n. ... raw event: size {} bytes", bytes.len())?;
+    // Enough for any line.
     let mut line = Vec::with_capacity(96);
     for (index, part) in bytes.chunks(LINE).enumerate() {
         line.clear();
