@@ -101,7 +101,7 @@ fn location(name: &str, kallsyms: &Kallsyms, modules: &[Module]) -> Option<Strin
     })
 }
 
-/// Returns start and end address of the function with this name; if there are several, of the one at the lowest address.
+/// Returns `START-END`, the addresses of the function with this name; if there are several, of the one at the lowest address.
 fn range(name: &str, table: &SymbolTable) -> Option<String> {
     let mut symbols = table.iter();
     let (_, symbol) = symbols.find(|(index, _)| table.raw_name(*index) == name)?;
@@ -122,7 +122,7 @@ ffffffffc0001020 t after\t[mod]
 ";
 
     #[test]
-    fn kernel_modules_and_duplicates() {
+    fn kernel_and_module_functions_are_found_and_the_first_duplicate() {
         let kallsyms = parse(TEXT, None);
         let modules = [Module {
             name: "mod".to_owned(),

@@ -8,10 +8,11 @@
 //! expression := term { ("&&" | "||") term }
 //! term       := "!" term | "(" expression ")" | field operator value
 //! operator   := "==" | "!=" | "<" | "<=" | ">" | ">=" | "&" | "~"
-//! value      := number | quoted text | "CPUS{" list "}"
+//! value      := number | word | quoted text | "CPUS{" list "}"
 //! ```
 //!
-//! Values of device numbers may also be `8:0` or `8,0`, which is replaced by the number that the kernel expects.
+//! Words other than numbers are valid only for fields that the kernel alone checks, such as `FIELD.function`, and as device
+//! numbers: `8:0` or `8,0`, which is replaced by the number that the kernel expects.
 
 use std::fmt;
 use std::ops::Range;
@@ -194,32 +195,33 @@ impl<'a> Parser<'a> {
 
     fn condition(&mut self, name: &'a str, position: Range<usize>) -> Result<(), FilterError> {
         let kind = self.kind(name, &position)?;
-        let (token, at) = self.tokens.next();
+        let (token, operator_position) = self.tokens.next();
         let operator = match token {
             Token::Operator(operator) => operator,
             Token::Wrong(operator) => {
-                let right = match operator {
+                let correction = match operator {
                     "=>" => ">=",
                     "=<" => "<=",
                     "=" => "==",
                     _ => "!=",
                 };
-                let reason = format!("`{operator}' is not an operator, did you mean `{right}'?");
-                return Err(self.error(at, reason));
+                let reason =
+                    format!("`{operator}' is not an operator, did you mean `{correction}'?");
+                return Err(self.error(operator_position, reason));
             }
             _ => {
                 let reason = format!("expected an operator after `{name}': == != < <= > >= & ~");
-                return Err(self.error(at, reason));
+                return Err(self.error(operator_position, reason));
             }
         };
         let compares_text = matches!(operator, "==" | "!=" | "~");
         if kind == Kind::Text && !compares_text {
             let reason = format!("`{name}' is text: compare it with ==, != or ~");
-            return Err(self.error(at, reason));
+            return Err(self.error(operator_position, reason));
         }
         if matches!(kind, Kind::Number | Kind::Device) && operator == "~" {
             let reason = format!("`{name}' is a number: ~ compares text with a pattern");
-            return Err(self.error(at, reason));
+            return Err(self.error(operator_position, reason));
         }
         if self.is_user_text(name) && matches!(self.tokens.peek().0, Token::Text) {
             return Err(FilterError {
@@ -253,7 +255,7 @@ impl<'a> Parser<'a> {
             (Kind::Number, Token::Cpus(list)) if list.trim().is_empty() => {
                 "expected CPU numbers and ranges, such as CPUS{0-3,5}".to_owned()
             }
-            // The kernel checks that the CPUs of a list exist.
+            // The list itself is checked by the kernel.
             (Kind::Number, Token::Cpus(_))
             | (Kind::Any, Token::Word(_) | Token::Text | Token::Cpus(_))
             | (Kind::Text, Token::Text) => return Ok(()),

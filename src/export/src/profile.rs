@@ -88,8 +88,8 @@ pub struct ProfileFrame {
     /// The function.
     pub function: u32,
     /// Its address in the object, as in [`rperf_resolve::Frame::address`]: for most user objects a file offset; for kernels,
-    /// their modules, JIT code and code without an object the sampled address. If no symbol covers an address in a kernel
-    /// module, the offset from the module's start.
+    /// their modules, JIT code and code without an object the sampled address; for BPF programs, and for addresses in a kernel
+    /// module that no symbol covers, the offset from the start of the program or module.
     pub address: u64,
     /// Number of enclosing functions at this address: 0 for a function that is not inlined.
     pub inline_depth: u32,
@@ -163,7 +163,7 @@ impl Profile {
     /// Calls `frame` with the index of each frame of a stack, innermost first.
     pub fn walk(&self, stack: Option<u32>, mut frame: impl FnMut(u32)) {
         let mut next = stack;
-        while let Some(stack) = next.and_then(|number| self.stacks.get(number as usize)) {
+        while let Some(stack) = next.and_then(|index| self.stacks.get(index as usize)) {
             frame(stack.frame);
             // Callers have lower indices than their callees; other references are ignored, since they could be cyclic.
             next = stack.caller.filter(|caller| Some(*caller) < next);
@@ -189,7 +189,7 @@ impl Profile {
         let has_samples = |event: u32| self.tracks.iter().any(|track| track.event == event);
         (0..)
             .zip(&self.events)
-            .filter(move |(number, _)| has_samples(*number))
+            .filter(move |(index, _)| has_samples(*index))
     }
 
     /// The source file of each function: that of its first frame with a source location.
@@ -215,7 +215,7 @@ impl Profile {
         mean.map_or(0, |mean| i64::try_from(mean).unwrap_or(i64::MAX))
     }
 
-    /// The index of the event with most samples; the first one if several have as many. `None` without samples.
+    /// The index of the event with most samples, the first of those with equally many; `None` without samples.
     pub(crate) fn main_event(&self) -> Option<u32> {
         let samples = |event: u32| -> usize {
             let tracks = self.tracks.iter().filter(|track| track.event == event);
@@ -232,7 +232,7 @@ impl Profile {
         self.span().0
     }
 
-    /// The times of the first and the last sample, in nanoseconds of the recording's clock; 0 without samples.
+    /// The times of the first and the last sample, in nanoseconds of the recording's clock; both 0 without samples.
     #[must_use]
     pub fn span(&self) -> (u64, u64) {
         let tracks = || self.tracks.iter();

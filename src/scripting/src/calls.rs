@@ -15,7 +15,8 @@ use crate::records::{RecordCall, record_calls};
 
 /// `PERF_TYPE_SYNTH`: events that a decoder of a hardware trace adds.
 const SYNTHESIZED_TYPE: u32 = i32::MAX.cast_unsigned() + 1;
-/// Number of a handler's parameters before the event's own fields.
+/// Number of a handler's parameters before the event's own fields: event name, context, CPU, seconds, nanoseconds, pid, comm,
+/// callchain.
 pub(crate) const COMMON_PARAMETERS: usize = 8;
 /// Number of parameters of `trace_unhandled` before the sample's dict: event name, context, dict of the fields.
 const UNHANDLED_PARAMETERS: usize = 3;
@@ -239,6 +240,8 @@ impl ScriptCalls {
         }
     }
 
+    /// For each call a tuple: kind, function, event name, positions of arrays, and whether values for `perf_trace_context`
+    /// precede the arguments.
     fn python_description(&self) -> MarshalWriter {
         let mut writer = MarshalWriter::default();
         let has_context = self.context.any();
@@ -290,8 +293,8 @@ impl ScriptCalls {
     }
 }
 
-/// Writes the description of a call whose arguments are sent as columns: the number of arguments, and the position of each
-/// column with its type.
+/// Writes the description of a call whose arguments are sent as columns: kind, function, event name, number of arguments, and
+/// for each column the position of its argument and its type.
 fn describe_columns(call: &EventCall, columns: &[ArgumentColumn], writer: &mut MarshalWriter) {
     writer.tuple(5);
     writer.text(b"columns");

@@ -10,7 +10,7 @@ const INTERVAL: &str = "stat__interval";
 /// A reading of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScriptCount {
-    /// The index of its event.
+    /// The index of its event among those of [`StatCalls::new`].
     pub event: usize,
     /// The CPU; `None` for all.
     pub cpu: Option<u32>,
@@ -40,8 +40,8 @@ impl StatCalls {
         }
     }
 
-    /// The description of all functions for the shim, rperf's program in the interpreter. Calls have the index of a function in
-    /// it.
+    /// The description of all functions for the shim, rperf's program in the interpreter. A call refers to its function by the
+    /// index in this description.
     #[must_use]
     pub fn description(&self) -> Vec<u8> {
         let mut writer = MarshalWriter::default();
@@ -61,7 +61,8 @@ impl StatCalls {
         writer.into_bytes()
     }
 
-    /// The encoded calls at the end of an interval: at `time`, in nanoseconds since the start. `None` if there are none.
+    /// The encoded calls at the end of an interval; `time` is this end, in nanoseconds since the start. `None` if no
+    /// function is called.
     #[must_use]
     pub fn interval(
         &self,
@@ -80,6 +81,7 @@ impl StatCalls {
             writer.tuple(2);
             writer.unsigned(count.event as u64);
             writer.tuple(6);
+            // As in perf, -1 is all CPUs or all threads.
             for id in [count.cpu, count.thread] {
                 writer.signed(id.map_or(-1, i64::from));
             }
@@ -88,11 +90,11 @@ impl StatCalls {
                 writer.unsigned(value);
             }
         }
-        let interval = self.functions.len() - 1;
-        if is_called(interval) {
+        let interval_index = self.functions.len() - 1;
+        if is_called(interval_index) {
             calls += 1;
             writer.tuple(2);
-            writer.unsigned(interval as u64);
+            writer.unsigned(interval_index as u64);
             writer.tuple(1);
             writer.unsigned(time);
         }
@@ -119,7 +121,7 @@ mod tests {
 
     #[test]
     fn events_without_a_function_cause_no_calls() {
-        // What the shim reports of a script.
+        // What the shim reports about a script.
         let report = r#"{"functions":[{"name":"stat__cycles","arguments":6,"read":null,"keys":null}],"context":[]}"#;
         let functions = ScriptFunctions::parse(ScriptLanguage::Python, report).unwrap();
         let count = |event| ScriptCount {

@@ -1,4 +1,4 @@
-//! The output file: written under a temporary name until the recording starts, then renamed.
+//! The output file or directory: created under a temporary name, and renamed by [`Replacement::commit`].
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -16,8 +16,8 @@ use crate::unlinked::UnlinkedFiles;
 #[derive(Debug)]
 pub(crate) struct OutputFile {
     file: File,
-    /// Whether the output is a device such as `/dev/null` or a FIFO, which have no size.
-    device: bool,
+    /// Whether the output is written in place (see [`Replacement`]): its size is not set.
+    in_place: bool,
 }
 
 impl OutputFile {
@@ -45,7 +45,7 @@ impl Seek for OutputFile {
 
 impl Output for OutputFile {
     fn set_size(&mut self, size: u64) -> io::Result<()> {
-        if self.device {
+        if self.in_place {
             return Ok(());
         }
         self.file.set_len(size)
@@ -54,57 +54,65 @@ impl Output for OutputFile {
 
 /// An output that does not touch the old file until [`Replacement::commit`].
 ///
-/// A regular file or directory is created under a temporary name and renamed; the old one becomes `NAME.old`. Devices
-/// and FIFOs are opened directly. All operations use one folder that is held open, and don't follow links: another user
-/// of the folder cannot redirect writes or removals. If dropped before the commit, it removes the temporary files.
+/// A regular file or directory is created under a temporary name and renamed; the old one becomes `NAME.old`. Devices,
+/// FIFOs and files behind links such as `/dev/stdout` are written in place instead. All operations use one folder that is held
+/// open, and don't follow links: another user of the folder cannot redirect writes or removals. If dropped before the commit,
+/// it removes the temporary files.
 #[derive(Debug)]
 pub(crate) struct Replacement {
     path: PathBuf,
-    /// The temporary output; `None` for a device or FIFO, and after the commit.
-    pending: Option<PendingFile>,
+    /// The temporary output; `None` for an output that is written in place, and after the commit.
+    pending: Option<PendingOutput>,
 }
 
 /// A recording under its temporary name.
 #[derive(Debug)]
-struct PendingFile {
+struct PendingOutput {
     /// The folder of the output.
     folder: Folder,
     /// The name after the commit.
     name: OsString,
+    /// The name before the commit.
     temporary: OsString,
     /// The output, if it is a directory.
     directory: Option<Folder>,
 }
 
 impl Replacement {
-    /// Creates a file accessible only to its owner, or opens an existing device or FIFO, for which the rules depend on the origin
-    /// of the path ([`find_in_place`]).
+    /// Creates a file accessible only to its owner, or opens an output that is written in place, if [`find_in_place`] allows it
+    /// for a path of this origin.
     pub(crate) fn create(path: &Path, origin: PathOrigin) -> Result<(Self, OutputFile), Error> {
         let error = output_error(path);
-        if let Some(device) = find_in_place(path, origin).map_err(error)? {
-            let file = device.for_reading_and_writing().map_err(error)?;
+        if let Some(existing) = find_in_place(path, origin).map_err(error)? {
+            let file = existing.for_reading_and_writing().map_err(error)?;
             let replacement = Self {
                 path: path.to_owned(),
                 pending: None,
             };
-            return Ok((replacement, OutputFile { file, device: true }));
+            return Ok((
+                replacement,
+                OutputFile {
+                    file,
+                    in_place: true,
+                },
+            ));
         }
         let (folder, name) = folder_and_name(path, libc::EISDIR).map_err(error)?;
         let (temporary, file) =
             create_unused(&name, |temporary| folder.create_file(temporary, 0o600))
                 .map_err(error)?;
-        let pending = PendingFile {
+        let pending = PendingOutput {
             folder,
             name,
             temporary,
             directory: None,
         };
-        let device = false;
-        Ok((Self::new(path, pending), OutputFile { file, device }))
+        let in_place = false;
+        Ok((Self::new(path, pending), OutputFile { file, in_place }))
     }
 
-    /// Creates a directory accessible only to its owner, with a file for the header and `rings` files for the records of rings.
-    /// Also returns the header's file and those of the rings.
+    /// Creates a directory accessible only to its owner, with a file for the header and one for the records of each of
+    /// `rings` rings. Also returns the header's file and those of the rings.
     pub(crate) fn create_directory(
         path: &Path,
         origin: PathOrigin,
@@ -122,7 +130,7 @@ impl Replacement {
         let file = create(HEADER.to_owned());
         let part = |number| create(format!("{HEADER}.{number}"));
         let parts: io::Result<Vec<File>> = (0..rings).map(part).collect();
-        let pending = PendingFile {
+        let pending = PendingOutput {
             folder,
             name,
             temporary,
@@ -130,15 +138,15 @@ impl Replacement {
         };
         // Errors of the files are returned only now, when dropping `replacement` removes the directory.
         let replacement = Self::new(path, pending);
-        let (file, device) = (file.map_err(error)?, false);
+        let (file, in_place) = (file.map_err(error)?, false);
         Ok((
             replacement,
-            OutputFile { file, device },
+            OutputFile { file, in_place },
             parts.map_err(error)?,
         ))
     }
 
-    fn new(path: &Path, pending: PendingFile) -> Self {
+    fn new(path: &Path, pending: PendingOutput) -> Self {
         Self {
             path: path.to_owned(),
             pending: Some(pending),
@@ -223,11 +231,13 @@ fn create_unused<T>(
 /// Renames the existing output to `old`. A file, a link (not its target) or the directory of a recording that has the name `old`
 /// is removed first. Changes nothing if there is no output.
 fn keep_old(folder: &Folder, name: &OsStr, old: &OsStr) -> io::Result<()> {
-    // The removed file is kept open until the end of this function, and then closed in a separate thread.
+    // The removed file is kept open until the end of this function, and then closed in a separate thread: freeing its blocks may
+    // take long.
     let mut replaced = UnlinkedFiles::default();
     match (folder.kind(name)?, folder.kind(old)?) {
         // There is no output to rename, or nothing has the name `old`.
         (None, _) | (_, None) => {}
+        // Dropping the removed files closes them.
         (_, Some(FileKind::Folder)) => drop(recording_folder::remove(folder, old)?),
         // A directory cannot be renamed over a file.
         (Some(FileKind::Folder), Some(_)) => {

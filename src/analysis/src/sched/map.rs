@@ -40,8 +40,8 @@ impl TaskNameFilter {
     }
 }
 
-/// The two characters for a task: `A0`, `B0` and so on to `Z0`, then from `A1`, to `Z9`, then again from `A0`; `.` for the idle
-/// task, `-` for one that is not selected, both with a blank.
+/// The two characters for a task: `A0` to `Z0`, then `A1` to `Z1` and so on to `Z9`, then again from `A0`; `.` for the idle task,
+/// `-` for one that is not selected, both followed by a blank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskCode([u8; 2]);
 
@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn empty_names_are_refused() {
+    fn names_match_exactly_or_in_part_and_empty_ones_are_refused() {
         let new = |names: &[&[u8]], is_fuzzy| {
             TaskNameFilter::new(names.iter().map(|name| name.to_vec()).collect(), is_fuzzy)
         };

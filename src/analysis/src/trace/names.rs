@@ -1,11 +1,11 @@
-//! The names of the threads and files that arguments refer to by number.
+//! The names of the threads and files that arguments of system calls refer to by number.
 
 use rperf_syscalls::{ArgumentKind, Syscall, TaskNames};
 use rustc_hash::FxHashMap;
 
 use super::fds::FileTables;
 
-/// The names of threads.
+/// The names of threads, by thread id.
 #[derive(Debug, Default)]
 pub(super) struct CommNames(FxHashMap<u32, Vec<u8>>);
 
@@ -19,21 +19,21 @@ impl CommNames {
     }
 
     /// Gives a new thread the name of its parent.
-    pub(super) fn fork(&mut self, parent: u32, child: u32) {
-        if let Some(comm) = self.0.get(&parent).cloned() {
-            self.0.insert(child, comm);
+    pub(super) fn fork(&mut self, parent_tid: u32, child_tid: u32) {
+        if let Some(comm) = self.0.get(&parent_tid).cloned() {
+            self.0.insert(child_tid, comm);
         }
     }
 }
 
-/// The names of the descriptors among a call's arguments when it began.
+/// The names that the descriptors among a system call's arguments had when it began.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FdNames(Vec<(i32, Vec<u8>)>);
 
 impl FdNames {
     pub(super) fn of_call(
         tables: &FileTables,
-        process: u32,
+        pid: u32,
         syscall: Option<&Syscall>,
         values: &[u64; 6],
     ) -> Self {
@@ -43,13 +43,13 @@ impl FdNames {
         let fds = arguments.filter(|(argument, _)| is_fd(argument.kind));
         let named = fds.filter_map(|(_, value)| {
             let fd = *value as i32;
-            Some((fd, tables.name(process, fd)?.to_vec()))
+            Some((fd, tables.name(pid, fd)?.to_vec()))
         });
         Self(named.collect())
     }
 }
 
-/// The names for one call.
+/// The names for the arguments of one system call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CallNames<'a> {
     pub(super) comms: &'a CommNames,

@@ -1,4 +1,4 @@
-//! The values that are counted: a number of each sample, or latencies between two events.
+//! The values that are counted: the period or a field of each sample, or latencies between two events.
 
 use std::path::PathBuf;
 
@@ -29,8 +29,8 @@ const UNITS: [(&str, u64); 3] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000)];
 pub(super) enum NumberSource {
     Samples {
         event: String,
-        /// The name of the number of each sample that is counted: a field, or [`PERIOD`].
-        number: String,
+        /// The value of each sample that is counted: the name of a field, or [`PERIOD`].
+        value_name: String,
         seconds: Option<String>,
     },
     Latencies {
@@ -72,7 +72,7 @@ impl NumberSource {
     }
 
     fn samples(words: &[&str]) -> Result<Self, CliError> {
-        let (event, number, seconds) = match words {
+        let (event, value_name, seconds) = match words {
             [] => {
                 return Err(CliError::usage("histogram needs an event").hint(
                     "name it with a field: histogram syscalls:sys_exit_read ret; 'evlist --trace-fields' lists the fields of a recording",
@@ -83,15 +83,15 @@ impl NumberSource {
             [event, seconds] if seconds.starts_with(|letter: char| letter.is_ascii_digit()) => {
                 (event, &PERIOD, Some(*seconds))
             }
-            [event, number] => (event, number, None),
-            [event, number, seconds] => (event, number, Some(*seconds)),
+            [event, value_name] => (event, value_name, None),
+            [event, value_name, seconds] => (event, value_name, Some(*seconds)),
             [_, _, _, surplus, ..] => {
                 return Err(surplus_word(surplus));
             }
         };
         Ok(Self::Samples {
             event: (*event).to_owned(),
-            number: (*number).to_owned(),
+            value_name: (*value_name).to_owned(),
             seconds: seconds.map(seconds_of).transpose()?,
         })
     }
@@ -141,7 +141,9 @@ impl NumberSource {
     /// Returns the names of the event and the value, and the unit of the value.
     pub(super) fn names(&self) -> (String, &str, &str) {
         match self {
-            Self::Samples { event, number, .. } => (event.clone(), number, ""),
+            Self::Samples {
+                event, value_name, ..
+            } => (event.clone(), value_name, ""),
             Self::Latencies { from, to, unit, .. } => {
                 (format!("{from} to {to}"), "latency", unit.0)
             }
@@ -180,7 +182,9 @@ impl NumberSource {
             filter: &filters.filter(data.metadata(), relative_times)?,
         };
         let histogram = match self {
-            Self::Samples { event, number, .. } => pass.samples(event, number, &empty)?,
+            Self::Samples {
+                event, value_name, ..
+            } => pass.samples(event, value_name, &empty)?,
             Self::Latencies {
                 from,
                 to,
@@ -220,12 +224,12 @@ impl CountingPass<'_> {
     fn samples(
         &self,
         event: &str,
-        number: &str,
+        value_name: &str,
         empty: &ValueHistogram,
     ) -> Result<ValueHistogram, CliError> {
         let replay = &self.analysis.replay;
         let index = find_event(replay, &self.analysis.input.path, event)?;
-        let sample_value = match number {
+        let sample_value = match value_name {
             PERIOD => SampleValue::Period,
             field => self.field(index, event, field)?,
         };
@@ -239,7 +243,7 @@ impl CountingPass<'_> {
         });
         if counted.without_value > 0 {
             self.analysis.context.warn(format_args!(
-                "{} of {event} without {number}: the raw data are missing or truncated",
+                "{} of {event} without {value_name}: the raw data are missing or truncated",
                 rperf_names::counted(counted.without_value, "sample")
             ));
         }

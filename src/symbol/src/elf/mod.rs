@@ -21,6 +21,7 @@ pub(crate) use symbols::{AddressRelocation, SymbolSource, load_symbols};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Section<'a> {
     pub(crate) name: &'a [u8],
+    /// `sh_type`.
     pub(crate) kind: u32,
     pub(crate) flags: u64,
     pub(crate) address: u64,
@@ -36,7 +37,7 @@ pub(crate) struct Segment {
     pub(crate) address: u64,
     pub(crate) offset: u64,
     pub(crate) file_size: u64,
-    /// With zero-filled data, which is not in the file.
+    /// Includes zero-filled data, which is not in the file.
     pub(crate) memory_size: u64,
 }
 
@@ -47,6 +48,7 @@ pub(crate) struct ElfImage<'a> {
     pub(crate) endian: Endianness,
     pub(crate) is_64: bool,
     pub(crate) machine: u16,
+    /// `e_type`.
     pub(crate) kind: u16,
     pub(crate) sections: Vec<Section<'a>>,
     pub(crate) segments: Vec<Segment>,
@@ -95,7 +97,8 @@ impl CodeLayout {
         self.converted(address, |segment| (segment.address, segment.offset))
     }
 
-    /// Converts `value` between the two address spaces of the segment that contains it.
+    /// Converts `value` between file offset and address in the first segment that contains it. A segment's size is its memory
+    /// size in both spaces. `starts` returns its start in the space of `value` and in the other one.
     fn converted(&self, value: u64, starts: impl Fn(&Segment) -> (u64, u64)) -> Option<u64> {
         self.segments.iter().find_map(|segment| {
             let (from, to) = starts(segment);
@@ -179,7 +182,7 @@ impl<'a> ElfImage<'a> {
         !sections.any(|section| section.kind == SHT_NOBITS && is_code(section.flags))
     }
 
-    /// The first section with this name, with its index.
+    /// The first section with this name, with its index. Section 0 is reserved (`SHN_UNDEF`).
     pub(crate) fn section_by_name(&self, name: &[u8]) -> Option<(usize, &Section<'a>)> {
         self.sections
             .iter()

@@ -1,5 +1,6 @@
 //! Dates from seconds since 1970.
 
+/// Seconds of a day.
 const DAY: i64 = 86_400;
 const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
@@ -30,12 +31,12 @@ fn date(days: i64) -> Date {
     let year_of_era =
         (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march_month = (5 * day_of_year + 2) / 153;
-    let month = (march_month + 2) % 12 + 1;
+    let months_since_march = (5 * day_of_year + 2) / 153;
+    let month = (months_since_march + 2) % 12 + 1;
     Date {
         year: year_of_era + era * 400 + i64::from(month <= 2),
         month,
-        day: day_of_year - (153 * march_month + 2) / 5 + 1,
+        day: day_of_year - (153 * months_since_march + 2) / 5 + 1,
     }
 }
 
@@ -92,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stamp_has_no_blanks() {
+    fn a_stamp_has_only_digits_and_a_hyphen() {
         assert_eq!(stamp(1_000_000_000), "20010909-014640");
     }
 

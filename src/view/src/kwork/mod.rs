@@ -40,7 +40,7 @@ fn push_work(line: &mut Vec<u8>, work: &Kwork) {
 
 #[expect(
     clippy::cast_precision_loss,
-    reason = "as perf: 53 bits are enough for three decimals"
+    reason = "as in perf: 53 bits are enough for three decimals"
 )]
 fn milliseconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e6
@@ -48,7 +48,7 @@ fn milliseconds(nanoseconds: u64) -> f64 {
 
 #[expect(
     clippy::cast_precision_loss,
-    reason = "as perf: 53 bits are enough for three decimals"
+    reason = "as in perf: 53 bits are enough for three decimals"
 )]
 fn percent(part: u64, all: u64) -> f64 {
     match all {

@@ -1,4 +1,4 @@
-//! `--to-json`.
+//! `data convert --to-json`: writes the samples of a recording as JSON.
 
 use std::io;
 use std::path::Path;
