@@ -1,8 +1,8 @@
 //! The counts and times of perf's trace scripts, computed without an interpreter for `script report NAME`. The input is
-//! samples of tracepoints in time order.
+//! samples of tracepoints in time order, except for `PhysicalCounts`, which counts memory samples in any order.
 //!
 //! ```text
-//! samples --FieldDecoder (parallel)--> FieldBlocks --ScriptSamples, in time order--> the struct of the script
+//! samples --FieldDecoder (parallel)--> FieldBlock --ScriptSample, in time order--> the struct of the script
 //! ```
 //!
 //! A `FieldBlock` has the decoded fields of consecutive samples. Each script has a struct with its counts or times, such as

@@ -1,7 +1,7 @@
 //! BPF programs without a compiler: an instruction builder with labels and maps, and types that build programs with it, load and
-//! run them. In the kernel, these programs sum up system calls, waits for locks, waits for CPUs, time off CPUs and counts of
-//! events; copy the memory of system call arguments; record owners and names of locks, and each long time off CPUs; or
-//! filter samples.
+//! run them. In the kernel, these programs sum up system calls, waits for locks, waits for CPUs, off-CPU time and counts of
+//! events; copy the memory of system call arguments; record owners and names of locks, and each long off-CPU wait; or filter
+//! samples.
 //!
 //! The kernel frees maps and programs with their file descriptors, so nothing stays loaded after the process ends,
 //! however it ends.

@@ -10,7 +10,7 @@ pub(super) struct ByteOrder {
 }
 
 impl ByteOrder {
-    /// Returns the 32-bit number at position `index` of `bytes`.
+    /// Returns the 32-bit number with this index in `bytes`: 0 is in bytes 0 to 3, 1 in bytes 4 to 7.
     pub(super) fn word(self, bytes: &[u8], index: usize) -> Option<u32> {
         let start = index.checked_mul(4)?;
         let bytes: [u8; 4] = bytes.get(start..start + 4)?.try_into().ok()?;
@@ -21,7 +21,7 @@ impl ByteOrder {
     }
 }
 
-/// `BTF_KIND_*`.
+/// The kind of a type (`BTF_KIND_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TypeKind {
     /// `BTF_KIND_INT`.
@@ -44,11 +44,11 @@ pub enum TypeKind {
     Prototype,
     /// `BTF_KIND_FLOAT`.
     Float,
-    /// Qualifiers and type tags.
+    /// Qualifiers (`BTF_KIND_CONST`, `VOLATILE`, `RESTRICT`) and `BTF_KIND_TYPE_TAG`.
     Alias,
-    /// `typedef`, which has its own name.
+    /// `BTF_KIND_TYPEDEF`.
     Typedef,
-    /// Declarations without definition, variables, sections, declaration tags.
+    /// `BTF_KIND_FWD`, `VAR`, `DATASEC` and `DECL_TAG`.
     Other,
 }
 
@@ -66,7 +66,7 @@ pub struct BtfType<'a> {
     pub refers_to: u32,
     /// What follows `struct btf_type`: members, enumerators, parameters, or the data of another kind.
     pub(super) details: &'a [u8],
-    /// `kind_flag`: if set, members have bit widths, and enumerations are signed.
+    /// `kind_flag`: if set, the offsets of members include the widths of bit fields, and enumerations are signed.
     pub kind_flag: bool,
     /// The offset of the next type in the section, in bytes.
     pub(super) end: usize,
@@ -77,6 +77,7 @@ impl<'a> BtfType<'a> {
     /// Decodes the type at `at`; `None` if it is truncated or of an unknown kind, whose length is also unknown.
     pub(super) fn read(types: &'a [u8], at: usize, byte_order: ByteOrder) -> Option<Self> {
         let bytes = types.get(at..)?;
+        // The three words: offset of the name, `info` (number of entries, kind, `kind_flag`), and size or type id.
         let info = byte_order.word(bytes, 1)?;
         let size = byte_order.word(bytes, 2)?;
         let entries = (info & 0xffff) as usize;
@@ -115,7 +116,7 @@ impl<'a> BtfType<'a> {
         })
     }
 
-    /// Returns the 32-bit number at position `index` of the details. A member has three: offset of its name, type id, and offset
+    /// Returns the 32-bit number with this index in the details. A member has three: offset of its name, type id, and offset
     /// in bits, which has the width of a bit field in its upper 8 bits if `kind_flag` is set. A parameter has two: offset of its
     /// name, type id.
     #[must_use]

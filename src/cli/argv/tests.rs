@@ -150,7 +150,7 @@ fn the_workload_keeps_its_own_options() {
 }
 
 #[test]
-fn help_is_neither_taken_from_the_workload_nor_from_values() {
+fn help_options_in_the_workload_and_in_values_are_ignored() {
     assert_eq!(
         rewritten(WORKLOAD, "-a -h freq cpu"),
         r#"Ok(Summary(["freq", "cpu"]))"#
@@ -245,8 +245,8 @@ fn words_that_are_not_utf8_pass_through() {
     );
 }
 
-/// perf's rule for abbreviated long options, written independently. Returns the options that `name` may mean, each with whether
-/// it means the option's negative; every option counts once, as itself or as its negative.
+/// perf's rule for abbreviated long options, written independently of [`resolve`]. Returns the options that `name` may mean, each
+/// with whether `name` means the negative of the option. An option occurs at most once.
 fn perf_candidates<'a>(longs: &[&'a str], name: &str) -> Vec<(&'a str, bool)> {
     let exact = |long: &&'a str| {
         let negative = format!("no-{long}");
@@ -281,6 +281,7 @@ fn option_prefixes_match_perf() {
                 for end in 1..=full.len() {
                     let prefix = &full[..end];
                     let [(meant, negative)] = perf_candidates(&longs, prefix)[..] else {
+                        // Ambiguous in perf: not compared.
                         continue;
                     };
                     if negative && "no".starts_with(prefix) {
@@ -363,7 +364,7 @@ fn the_declarations_of_every_command_are_sound() {
 
 proptest::proptest! {
     #[test]
-    fn any_words_end_without_panic(line in proptest::collection::vec("(-{0,2}[aFgvxmzo=,hn_]{0,4}|.{0,6})", 0..6)) {
+    fn any_rewritten_words_are_valid_for_clap(line in proptest::collection::vec("(-{0,2}[aFgvxmzo=,hn_]{0,4}|.{0,6})", 0..6)) {
         let line: Vec<OsString> = line.into_iter().map(OsString::from).collect();
         for has_workload in [WORKLOAD, NO_WORKLOAD] {
             if let Ok(ParsedCommand::Run(out)) = normalise(&example_command(has_workload), &line) {

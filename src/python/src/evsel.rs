@@ -30,7 +30,7 @@ macro_rules! bit {
     };
 }
 
-/// The settings of the constructor, in the order of Linux perf's.
+/// The settings of the constructor, in the same order as in Linux perf.
 const KEYWORDS: [Keyword; 29] = [
     Keyword {
         name: "type",
@@ -333,7 +333,7 @@ impl Evsel {
     }
 }
 
-/// The settings of an event without arguments.
+/// The attr of an event created without settings.
 fn default_attr() -> Attr {
     Attr {
         sample_type: SampleType::PERIOD | SampleType::TID,
@@ -344,7 +344,7 @@ fn default_attr() -> Attr {
 
 /// The name that is derived from an attr, without modifiers: they only repeat other settings of the attr.
 fn bare_name(attr: &Attr) -> String {
-    // `event_name` adds no modifiers if this flag alone is set.
+    // This flag is perf's default: `event_name` adds no modifiers if no other flag is set.
     event_name(&Attr {
         flags: AttrFlags::EXCLUDE_GUEST,
         ..attr.clone()

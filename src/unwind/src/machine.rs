@@ -18,7 +18,7 @@ impl FrameState<'_> {
     ///
     /// # Errors
     ///
-    /// [`TruncationCause::BadFrameInfo`] if it is unknown.
+    /// [`TruncationCause::BadFrameInfo`] if the value is unknown.
     #[inline]
     pub(crate) fn register(&self, number: u8) -> Result<u64, TruncationCause> {
         self.registers

@@ -1,5 +1,6 @@
 //! Ids of threads in PID namespaces. A futex contains the id of its owner in the owner's PID namespace. To translate it, a map
-//! has both ids of each thread outside of the initial namespace: a BPF program adds them when a thread is created.
+//! has both ids of each thread outside of the initial namespace: a BPF program adds them when a thread is created;
+//! [`ContentionSummary::add_thread_ids`](super::ContentionSummary::add_thread_ids) adds those of earlier threads.
 
 use crate::Condition::{Above, Equal, NotEqual};
 use crate::Operation::{Add, And, Or, ShiftLeft};
@@ -20,13 +21,13 @@ pub(super) const MAX_THREADS: u32 = 32768;
 /// Offsets in bytes (from BTF) by which the PID namespace of a task is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamespaceLayout {
-    /// Where the ids of a thread are.
+    /// How the ids of a thread are found.
     pub pids: PidLayout,
     /// `task_struct::pid`.
     pub task_pid: u16,
     /// `upid::ns`.
     pub upid_namespace: u16,
-    /// `pid_namespace::ns.inum`.
+    /// `pid_namespace::ns.inum`, the inode number.
     pub number: u16,
 }
 
@@ -69,6 +70,7 @@ pub(super) fn fork(layout: NamespaceLayout) -> ProgramBuilder {
     let out = b.label();
     // Below the word that `read_pointer` and `read_word` use.
     let places = Places::at(super::programs::SCRATCH - Places::SIZE);
+    // The child, the second argument.
     b.load(Double, R6, R1, 8);
     b.set(R3, R6);
     namespace(&mut b, layout, places, [out, out]);
@@ -81,6 +83,7 @@ pub(super) fn fork(layout: NamespaceLayout) -> ProgramBuilder {
     b.store(Word, R10, places.value, R1);
     set_map_and_key(&mut b, THREAD_IDS, places.key);
     b.address(R3, R10, i32::from(places.value));
+    // `BPF_ANY`: adds or replaces.
     b.set(R4, 0);
     b.call(Helper::MapUpdateElem);
     b.place(out);
@@ -112,6 +115,7 @@ fn namespace(
     b.load(Double, R3, R10, places.address);
     b.operate(Add, R3, R1);
     b.operate(Add, R3, i32::from(upids));
+    // Also the address of the id: `upid::nr` is the first member.
     b.store(Double, R10, places.address, R3);
     lock_names::read_pointer(b, i32::from(layout.upid_namespace), failed);
     b.operate(Add, R3, i32::from(layout.number));
@@ -119,7 +123,8 @@ fn namespace(
 }
 
 /// Replaces the owner in `R0`, an id in the current task's namespace, by the id of the same thread in the initial namespace. If
-/// that is unknown, the id remains, with [`FOREIGN_OWNER`]. An unknown owner, whose bits are all set, remains as it is.
+/// the namespace cannot be read or the map lacks the thread, the id remains, with [`FOREIGN_OWNER`]. An unknown owner (-1)
+/// remains as it is.
 pub(super) fn translate(b: &mut ProgramBuilder, layout: NamespaceLayout, places: Places) {
     let (initial, unknown, done) = (b.label(), b.label(), b.label());
     b.jump_if(Equal, R0, -1, done);
@@ -143,8 +148,8 @@ pub(super) fn translate(b: &mut ProgramBuilder, layout: NamespaceLayout, places:
     b.place(done);
 }
 
-/// Adds [`SHARED_OWNER`] to the owner in `R0` unless it is unknown, or the operation of the call is private to its process.
-/// `operation` is the offset of the operation on the stack.
+/// Adds [`SHARED_OWNER`] to the owner in `R0` unless the owner is unknown (-1), or the operation of the call is private to its
+/// process. `operation` is the offset of the operation on the stack.
 pub(super) fn mark_shared(b: &mut ProgramBuilder, operation: i16) {
     let done = b.label();
     b.jump_if(Equal, R0, -1, done);

@@ -43,6 +43,7 @@ fn passes(groups: &[Vec<SampleTest>], period: u64, address: u64) -> bool {
         machine.register_helper(number, function).unwrap();
     }
     machine.set_program(&program).unwrap();
+    // The program's argument: registers, period, address.
     let mut context = [
         [0; 16].as_slice(),
         &period.to_ne_bytes(),
@@ -61,7 +62,7 @@ fn test(field: FilterField, condition: Condition, value: u64) -> SampleTest {
 }
 
 #[test]
-fn each_field_is_read_from_its_place() {
+fn each_field_is_compared_with_its_own_value() {
     for (field, value) in [
         (FilterField::Process, 7),
         (FilterField::Thread, 9),

@@ -16,7 +16,7 @@ use crate::cli::live::explain::reason;
 use crate::cli::options::{flag, given_value};
 use crate::cli::output::{CLEAR, OutputStreams};
 
-/// perf's exit statuses for files and descriptors that can't be opened.
+/// perf's exit statuses if a file (-1) or a descriptor (-EINVAL) can't be opened.
 const FILE_STATUS: u8 = 255;
 const DESCRIPTOR_STATUS: u8 = 234;
 

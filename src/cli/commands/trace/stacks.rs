@@ -22,9 +22,9 @@ pub(super) struct StackSettings {
     pub(super) max_stack: usize,
     /// The minimum number of frames of a sample that is shown.
     pub(super) min_stack: usize,
-    /// Whether stacks of system calls have the frames of the kernel.
+    /// Whether stacks of system calls include kernel frames.
     with_kernel: bool,
-    /// The names of the events of page faults.
+    /// The names of the events of the page faults that are shown; empty if none are.
     faults: &'static [&'static str],
 }
 
@@ -80,7 +80,7 @@ impl StackSettings {
         !self.faults.is_empty()
     }
 
-    /// Whether mappings of processes are needed to name addresses.
+    /// Whether mappings of processes are needed to symbolize addresses.
     pub(super) fn needs_mappings(&self, events: &[EventSpec]) -> bool {
         let mut settings = events.iter().map(|event| &event.settings);
         let has_stacks = settings.any(|settings| {
@@ -95,8 +95,8 @@ impl StackSettings {
         &self,
         catalogue: &Catalogue<'_>,
     ) -> Result<Vec<EventSpec>, CliError> {
-        let parsed = self.faults.iter().map(|name| parsed(name, catalogue));
-        Ok(parsed.collect::<Result<Vec<_>, _>>()?.concat())
+        let events = self.faults.iter().map(|name| parsed(name, catalogue));
+        Ok(events.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
     /// Requests the stacks of all events except entries of system calls: the return of a call has the same stack.
@@ -129,14 +129,14 @@ fn default_mode() -> CallGraph {
     match USER_REGISTERS {
         Some(_) => CallGraph::Dwarf {
             stack_size: StackSize::default(),
-            // Data addresses, as with `--call-graph dwarf`.
+            // Samples also get data addresses, as with `--call-graph dwarf`.
             with_data: true,
         },
         None => CallGraph::FramePointers,
     }
 }
 
-/// Returns the events of `-F`.
+/// Returns the names of the events that `-F` selects.
 fn faults(matches: &ArgMatches) -> Result<&'static [&'static str], CliError> {
     match given_value::<String>(matches, "pf").map(String::as_str) {
         None => Ok(&[]),

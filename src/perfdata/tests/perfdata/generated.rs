@@ -5,6 +5,7 @@ use std::io::Cursor;
 use rperf_perfdata::{EventDesc, FeatureSet, Writer};
 use rperf_wire::{Endian, Misc, RawRecord, RecordKind};
 
+/// Both byte orders.
 pub(crate) const BOTH: [Endian; 2] = [Endian::Little, Endian::Big];
 
 /// A record with its header.
@@ -15,8 +16,8 @@ pub(crate) fn record(kind: RecordKind, body: &[u8], endian: Endian) -> Vec<u8> {
     bytes
 }
 
-/// A FINISHED_ROUND record, for files of tests that need no other records: a file without any record would be taken for one of
-/// a killed recorder.
+/// A FINISHED_ROUND record, for files of tests that need no other records: the reader takes a file without records for that of a
+/// killed recorder.
 pub(crate) fn finished_round(endian: Endian) -> Vec<u8> {
     record(RecordKind::FINISHED_ROUND, &[], endian)
 }
@@ -30,5 +31,6 @@ pub(crate) fn file(
 ) -> Vec<u8> {
     let mut writer = Writer::with_endian(Cursor::new(Vec::new()), events, endian).unwrap();
     writer.write_data(records).unwrap();
-    writer.finish(features).unwrap().1.into_inner()
+    let (_, file) = writer.finish(features).unwrap();
+    file.into_inner()
 }

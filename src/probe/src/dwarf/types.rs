@@ -144,14 +144,14 @@ impl Die<'_, '_> {
                 bits: None,
             });
         };
-        // Before DWARF 4, a bit field itself states the size of its container; otherwise it is that of the field's type.
+        // With `DW_AT_bit_offset`, a bit field itself states the size of its container; otherwise it is that of the field's type.
         let size = self.byte_size();
         let size = size.or_else(|| self.real_type()?.byte_size())?;
         let container = size.checked_mul(8).filter(|bits| *bits > 0)?;
         // The byte offset of the container, and the distance in bits from its lowest bit to the lowest bit of the field.
         let (start, low) = match self.number(gimli::DW_AT_data_bit_offset) {
             Some(distance) => (distance / container * size, distance % container),
-            // Before DWARF 4: the distance from the highest bit of the container to the highest bit of the field.
+            // DWARF 2 and 3, GCC also later: the distance from the container's highest bit to that of the field.
             None => {
                 let high = self.number(gimli::DW_AT_bit_offset).unwrap_or(0);
                 let start = u64::try_from(offset).ok()?;
@@ -172,7 +172,7 @@ impl Die<'_, '_> {
             return Some(0);
         };
         let offset = match value {
-            // Before DWARF 4: an expression that adds the offset to the address of the record.
+            // Usual in DWARF 2: an expression that adds the offset to the address of the record.
             AttributeValue::Exprloc(expression) => {
                 let mut operations = expression.operations(holder.unit().header.encoding());
                 match (operations.next(), operations.next()) {
@@ -185,7 +185,7 @@ impl Die<'_, '_> {
         i64::try_from(offset).ok()
     }
 
-    /// Formats the type of this variable in C: `struct item*`, `long int`.
+    /// Formats the type of this variable in C, without qualifiers: `struct item*`, `long int`.
     pub(crate) fn type_name(&self) -> String {
         match self.type_of() {
             Some(found) => found.spelled(MAX_LAYERS),

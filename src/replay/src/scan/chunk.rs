@@ -11,7 +11,7 @@ use crate::prefetch::{BytesRead, Prefetcher};
 use crate::record_counter::RecordCounter;
 use crate::{Error, WorldBuilder};
 
-/// The least size in bytes of a slice, a part of the data that later passes read as a unit. The last one of a
+/// The minimum size in bytes of a slice, a part of the data that later passes read as a unit. The last one of a
 /// chunk may be smaller.
 const SLICE_SIZE: u64 = 256 << 10;
 
@@ -28,7 +28,7 @@ pub(super) struct ChunkScanner<'e, 'a> {
     walked: &'e BytesRead,
 }
 
-/// Position of a record in the file, and its time if it has one.
+/// File offset of a record, and its time if it has one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RecordPosition {
     pub(super) position: u64,
@@ -46,7 +46,7 @@ pub(super) struct Chunk<'a> {
     /// Number of samples of each event, without those in `values` and those of unknown events.
     pub(super) samples: Vec<u64>,
     pub(super) slices: Vec<DataSlice>,
-    /// The CPU modes of samples, one bit for each.
+    /// The CPU modes of samples: bit n is set if a sample has mode n.
     pub(super) modes: u8,
     /// The ranges between FINISHED_ROUND records; the first and the last one are limited by the chunk.
     pub(super) segments: Vec<Segment>,
@@ -54,7 +54,7 @@ pub(super) struct Chunk<'a> {
     pub(super) world_changes: Vec<(RecordPosition, RawRecord<'a>)>,
     /// Samples with counter values (`PERF_SAMPLE_READ`).
     pub(super) values: Vec<(RecordPosition, RawRecord<'a>)>,
-    /// CALLCHAIN_DEFERRED records, each with the key that its samples have, too.
+    /// CALLCHAIN_DEFERRED records, each with the key that it shares with its samples.
     pub(super) deferred: Vec<(RecordPosition, DeferredKey)>,
 }
 
@@ -66,9 +66,9 @@ pub(super) struct Segment {
     pub(super) end: u64,
     /// Whether a FINISHED_ROUND record follows.
     pub(super) is_finished: bool,
-    /// Lowest time, or `u64::MAX`.
+    /// Lowest time; `u64::MAX` if no record has a time.
     pub(super) lowest: u64,
-    /// Highest time, or 0.
+    /// Highest time; 0 if no record has a time.
     pub(super) highest: u64,
     /// Offset of the first record without a time, if any.
     pub(super) first_timeless: Option<u64>,
@@ -104,7 +104,7 @@ impl Segment {
     }
 }
 
-/// Sums over consecutive samples, which are faster to update than a chunk and its segment.
+/// Summary of consecutive samples, faster to update than a chunk and its segment.
 #[derive(Debug, Clone, Copy)]
 struct SampleRun {
     /// Number of all samples, unlike [`Chunk::samples`].
@@ -144,7 +144,7 @@ impl<'e, 'a> ChunkScanner<'e, 'a> {
         Records::new(self.data.data_from(start), start, self.data.endian())
     }
 
-    /// Scans the records that begin in `start..end`, up to damage.
+    /// Scans the records that begin in `start..end`; stops at an invalid record.
     ///
     /// # Errors
     /// [`Error::Compressed`] for compressed records, and [`Error::OutOfMemory`].
@@ -225,8 +225,8 @@ impl<'e, 'a> ChunkBuilder<'e, 'a> {
         }
     }
 
-    /// Adds a sample; `end` is the file offset of its end. `run` gets the sums that [`SampleRun`] has, except for times in a
-    /// recording with counter values: the segment gets them at once.
+    /// Adds a sample; `end` is the file offset of its end. Its CPU mode and time are added to `run`; in a recording with counter
+    /// values, the time is added to the segment instead.
     #[inline(always)]
     fn sample(&mut self, at: &RecordAt<'a>, end: u64, run: &mut SampleRun) -> Result<(), Error> {
         run.samples += 1;
@@ -263,7 +263,7 @@ impl<'e, 'a> ChunkBuilder<'e, 'a> {
         self.segment.add(record);
         if self.events.holds_values(head.event) {
             let values = &mut self.chunk.values;
-            // The description in the error is that of the other lists of records.
+            // Not a change of the World, but errors describe all lists of records alike.
             return push(values, (record, at.raw)).map_err(Error::no_room(WORLD_CHANGES));
         }
         if let Some(count) = self.chunk.samples.get_mut(head.event.0 as usize) {
@@ -312,7 +312,7 @@ impl<'e, 'a> ChunkBuilder<'e, 'a> {
             time: self.events.record_time(raw),
         };
         self.segment.add(record);
-        // A record written by perf, not by the kernel.
+        // Written by perf, not by the kernel: nothing of it is kept.
         if raw.kind.is_user() {
             return Ok(());
         }

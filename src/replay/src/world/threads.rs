@@ -1,4 +1,4 @@
-//! Threads over time: successive users of a thread id, and their names.
+//! Threads over time: the successive threads with the same id, and their names.
 
 use rustc_hash::FxHashMap;
 
@@ -28,7 +28,7 @@ struct ThreadHistory {
     changes: Vec<(Order, ThreadChange)>,
     /// Process of the last thread with this id; `None` if unknown.
     pid: Option<u32>,
-    /// The thread that created the last thread with this id.
+    /// Id of the thread that created the last thread with this id.
     parent: Option<u32>,
     /// Whether the thread id occurs in a COMM or FORK record, or is that of the idle task; otherwise it is only known from
     /// mappings.
@@ -42,7 +42,7 @@ pub struct ThreadInfo {
     pub pid: u32,
     /// Thread id.
     pub tid: u32,
-    /// The thread that created it, if recorded.
+    /// Id of the thread that created it, if recorded.
     pub parent: Option<u32>,
     /// Its last name, or `:TID`.
     pub comm: CommId,
@@ -62,7 +62,7 @@ pub struct CommChange {
 }
 
 impl ThreadHistory {
-    /// The last change before `order`, and the later changes of name of the same thread.
+    /// The last change before `order`, and the later changes of the same thread's name.
     fn neighbours(
         &self,
         order: Order,
@@ -92,7 +92,7 @@ pub(crate) struct ThreadTable {
 }
 
 impl ThreadTable {
-    /// Notes that `tid` belongs to `pid`, if its process is unknown.
+    /// Sets the process of the thread `tid` unless it is known; `pid` is `u32::MAX` if not recorded.
     pub(crate) fn seen(&mut self, pid: u32, tid: u32) {
         let history = self.histories.entry(tid).or_default();
         if history.pid.is_none() && pid != u32::MAX {
@@ -108,8 +108,8 @@ impl ThreadTable {
         history.changes.push((order, ThreadChange::Comm(comm)));
     }
 
-    /// Handles a FORK record. A parent known with another pid is a different thread: the EXIT
-    /// record was lost, and a new thread starts.
+    /// Handles a FORK record. If the parent's thread id is known with another pid, it was reused and the record of the new thread
+    /// was lost: a new thread starts here.
     pub(crate) fn forked(&mut self, order: Order, parent: ThreadIds, child: ThreadIds) {
         let history = self.histories.entry(parent.tid).or_default();
         if history.pid.is_some_and(|pid| pid != parent.pid) {
@@ -187,7 +187,7 @@ impl ThreadTable {
         change.comm()
     }
 
-    /// The range of orders in which the names of a thread are the same as at `order`.
+    /// The range of orders around `order` in which the thread id has no change: its names (see below) stay the same.
     pub(crate) fn span(&self, tid: u32, order: Order) -> OrderRange {
         let changes = self
             .histories
