@@ -54,7 +54,7 @@ fn ranges_show_where_a_parameter_is_valid() {
 }
 
 #[test]
-fn functions_are_listed_without_data() {
+fn listed_functions_exclude_data_and_can_be_filtered() {
     let listed = |words: &[&str]| {
         let outcome = probe(rperf(), words);
         assert_eq!(outcome.status, 0, "{words:?}: {}", outcome.stderr);
@@ -109,7 +109,7 @@ fn listed_variables_can_be_probed() {
             }
         }
     }
-    // Far more than one variable for each place and program.
+    // More than one variable on average in each of the 36 listings.
     assert!(defined > 50, "{defined}");
     // On x86-64, the parameter `d` of the type double is in a vector register, which probes cannot read.
     let outcome = probe(rperf(), &["-x", "./optimised", "-V", "mix"]);

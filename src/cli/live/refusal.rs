@@ -8,7 +8,7 @@ use super::explain::{FAILURE_STATUS, NO_TARGET_STATUS, PARANOID, reason};
 use super::limits::setting;
 use crate::cli::error::CliError;
 
-/// Capabilities that replace root.
+/// The capabilities that replace root, and the command that gives them to a program.
 const CAPABILITIES: &str = "CAP_PERFMON: setcap cap_perfmon,cap_sys_ptrace,cap_syslog=ep FILE";
 
 /// The scope of an event, which decides the permission that the event needs.

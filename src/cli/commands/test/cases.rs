@@ -5,7 +5,7 @@ use super::{machine, round_trips, symbols};
 
 /// A test.
 pub(super) struct TestCase {
-    /// The name by which the test is selected.
+    /// The name that is shown; a part of it selects the test.
     pub(super) name: &'static str,
     /// The function that runs the test.
     pub(super) run: fn(&mut TestRun<'_>) -> TestResult,

@@ -96,8 +96,8 @@ impl TimechartRecording {
         Ok(())
     }
 
-    /// Returns the error for a recording without samples to draw: it has no events for the requested parts. Samples are not read
-    /// for this.
+    /// Returns the error for a recording without samples to draw: it has no events for the requested parts, or no samples of
+    /// these events in the range of `--time`.
     pub(super) fn no_samples(
         &self,
         analysis: &Analysis<'_>,

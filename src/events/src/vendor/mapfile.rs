@@ -87,13 +87,14 @@ impl<'a> CpuidNames<'a> {
     }
 
     fn matches(&self, pattern: &str) -> Result<bool, String> {
-        // Most lines are plain strings that can be compared directly.
+        // A pattern without metacharacters is compared without compiling a regular expression.
         if !pattern.contains(['[', '(', '.', '|', '*', '+', '?', '\\', '^', '$', '{']) {
             return Ok(pattern == self.full || Some(pattern) == self.model);
         }
         let regex = Regex::new(&format!("^(?:{pattern})$"));
         let regex = regex.map_err(|error| {
             let text = error.to_string();
+            // The last line has the reason; the lines above it show the pattern.
             text.lines().last().unwrap_or_default().trim().to_owned()
         })?;
         Ok(regex.is_match(self.full) || self.model.is_some_and(|model| regex.is_match(model)))

@@ -211,7 +211,7 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         }
     }
 
-    /// Builds the World and returns the results of pass 1.
+    /// Builds the World and returns the results of pass 1, the scan of all records.
     ///
     /// # Errors
     /// The first error of a chunk.
