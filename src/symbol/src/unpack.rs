@@ -92,7 +92,7 @@ pub fn unpack_section(packed: CompressedData<'_>) -> Option<Vec<u8>> {
             let size = usize::try_from(packed.uncompressed_size).ok()?;
             unpack_frames(packed.data, size)
         }
-        // The library decompresses no more than the stated size, and refuses less.
+        // `object` decompresses at most the stated size, and rejects content that is smaller.
         _ => packed.decompress().ok().map(Cow::into_owned),
     }
 }
@@ -197,6 +197,7 @@ mod tests {
 
     #[test]
     fn decompression_bombs_are_rejected() {
+        // Accepted in spite of the high compression ratio: below `MIN_LIMIT`.
         assert_eq!(
             decompressed(&bomb(1)).map(|bytes| bytes.len()),
             Ok(128 << 10)

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_zero_and_writable_and_not_empty() {
+    fn memory_is_zero_and_writable_and_a_size_of_0_is_an_error() {
         for populate in [false, true] {
             let pages = PageOptions {
                 huge_bits: None,

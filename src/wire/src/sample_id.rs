@@ -23,7 +23,7 @@ pub struct SampleIdLayout {
     sample_type: SampleType,
     size: usize,
     /// Offset of the time from the start of the trailer.
-    time: Option<usize>,
+    time_offset: Option<usize>,
 }
 
 impl SampleIdLayout {
@@ -31,18 +31,20 @@ impl SampleIdLayout {
     #[must_use]
     pub fn new(sample_type: SampleType) -> Self {
         let width = |bit| if sample_type.contains(bit) { 8 } else { 0 };
-        let tid = width(SampleType::TID);
-        let size = tid
+        let pid_tid_size = width(SampleType::TID);
+        let size = pid_tid_size
             + width(SampleType::TIME)
             + width(SampleType::ID)
             + width(SampleType::STREAM_ID)
             + width(SampleType::CPU)
             + width(SampleType::IDENTIFIER);
-        let time = sample_type.contains(SampleType::TIME).then_some(tid);
+        let time_offset = sample_type
+            .contains(SampleType::TIME)
+            .then_some(pid_tid_size);
         Self {
             sample_type,
             size,
-            time,
+            time_offset,
         }
     }
 
@@ -57,7 +59,7 @@ impl SampleIdLayout {
     #[must_use]
     pub fn time(&self, body: &[u8], endian: Endian) -> Option<u64> {
         let start = body.len().checked_sub(self.size)?;
-        endian.u64_at(body, start + self.time?)
+        endian.u64_at(body, start + self.time_offset?)
     }
 
     /// Splits the trailer off a record's body. Returns the whole body and an empty trailer if the

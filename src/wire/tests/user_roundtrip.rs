@@ -210,7 +210,7 @@ proptest! {
     }
 
     #[test]
-    fn named_records_round_trip(
+    fn records_of_names_data_and_maps_round_trip(
         number in any::<u64>(), name in names(), other in names(), count in 0_usize..4,
         data in vec(any::<u8>(), 0..64), map in cpu_maps(), endian in endians(),
     ) {
@@ -233,10 +233,12 @@ proptest! {
 }
 
 /// Version 15 has the counters of an idle CPU before those of a busy one, later versions after them. Version 17 has more
-/// counters than the others, whose records are padded to the same size.
+/// counters than the others, whose records are padded to the same size. The value of each counter is its position, from 1.
 #[test]
-fn counters_of_a_domain_depend_on_the_version() {
-    for (version, count, busy, idle) in [(15_u16, 36, 9, 1), (16, 36, 1, 9), (17, 45, 1, 12)] {
+fn order_and_number_of_domain_counters_depend_on_the_version() {
+    for (version, count, first_busy, first_idle) in
+        [(15_u16, 36, 9, 1), (16, 36, 1, 9), (17, 45, 1, 12)]
+    {
         let mut bytes = Vec::new();
         let mut to = Encoder::new(&mut bytes, Endian::Little);
         let (timestamp, cpu, domain_number) = (5, 2, 1);
@@ -254,7 +256,10 @@ fn counters_of_a_domain_depend_on_the_version() {
         let Schedstat::Known(counters) = domain.counters else {
             panic!("version {version} is known");
         };
-        assert_eq!((counters.busy.count, counters.idle.count), (busy, idle));
+        assert_eq!(
+            (counters.busy.count, counters.idle.count),
+            (first_busy, first_idle)
+        );
         assert_eq!(counters.moves.ttwu_move_balance, count);
         let words: Vec<u32> = (1..=count).collect();
         assert_eq!(counters.in_line_order(version), words);
@@ -267,7 +272,7 @@ fn counters_of_a_domain_depend_on_the_version() {
 
 /// Bytes as written by perf 6.1: after four bytes of padding, the words of the mask are unaligned.
 #[test]
-fn a_mask_of_64_bits_is_decoded() {
+fn a_mask_of_64_bit_words_is_decoded() {
     let bytes = [
         1, 0, 2, 0, 8, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0,
     ];
@@ -289,7 +294,7 @@ fn a_range_that_runs_backwards_is_empty() {
     assert_eq!(map.cpus(), []);
 }
 
-/// A name or message at the end of a record is padded to eight bytes, not to the size of its field.
+/// A name or message at the end of a record is padded to a multiple of eight bytes, not to the size of its field.
 #[test]
 fn short_messages_and_names_are_decoded_and_encoded() {
     for (format, time) in [(0_u32, None), (1, Some(9_u64))] {

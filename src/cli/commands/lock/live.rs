@@ -162,7 +162,7 @@ fn request(
         cgroups: false,
     };
     let mut request = kernel_sums::request(target, kinds, matches, context)?;
-    // Locks of programs are named by variables, which are in mappings of data.
+    // Locks in user space are named by their variables, which are found through data mappings.
     request.observe.details.samples.data =
         with_futexes && query.table == ContentionTable::Addresses;
     Ok(request)
@@ -208,7 +208,7 @@ fn watch(
     let has_workload = request.observe.workload.is_some();
     let status = kernel_sums::watch(&mut observation, has_workload, &mut |observation| {
         observation.drain(&mut |records| world.add(records));
-        // As at a FINISHED_ROUND record, the World (the processes and mappings at a time) applies the records of earlier drains.
+        // As at a FINISHED_ROUND record, the World (processes and mappings over time) applies the records of earlier drains.
         world.end_round();
         Ok(())
     })?;
@@ -240,8 +240,8 @@ fn options(
     let failed = |error: Error| CliError::message(255, format!("lock contention: {error}"));
     let table = query.table;
     let needs_names = table == ContentionTable::Addresses || !query.lock_names.is_empty();
-    // Where the BPF programs find the kernel's locks; in `run`, `layout` is that of the printed table.
-    let layout = needs_names.then(lock_layout).flatten();
+    // Where the BPF programs find the kernel's locks.
+    let lock_layout = needs_names.then(lock_layout).flatten();
     let key = match table {
         ContentionTable::Callers => ContentionKey::Stack,
         ContentionTable::Threads => ContentionKey::Thread,
@@ -257,14 +257,14 @@ fn options(
     let entries = matches.get_one::<u64>("map-nr-entries").copied();
     let selected = query.selection.flags.as_ref();
     Ok(ContentionOptions {
-        // `start` replaces this and `cpus` if the target is not the whole system.
+        // If the target is not the whole system, `start` replaces `tasks` or `cpus`.
         tasks: TaskSet::All,
         excluded_process: Some(std::process::id()),
         key,
         with_stacks: needs_callers || query.callstack_filter.is_some(),
         cpus: None,
-        locks: lock_names::live_filter(query, layout.as_ref(), context)?,
-        lock_layout: layout,
+        locks: lock_names::live_filter(query, lock_layout.as_ref(), context)?,
+        lock_layout,
         run_queue_task_pid: run_queue_task_pid(query).map_err(failed)?,
         with_futexes,
         namespace_layout: namespaces.map_err(failed)?,
@@ -313,7 +313,7 @@ fn start(
             Target::Cpus(None) => {}
             Target::Cpus(Some(cpus)) => options.cpus = Some(cpus.numbers().to_vec()),
             _ => {
-                // The threads are added once the programs have started.
+                // The threads are added once the programs have started. `follow` includes their children.
                 let [pid_offset] = member_offsets([("task_struct", "pid")])?;
                 options.tasks = TaskSet::Threads {
                     threads: Vec::new(),
@@ -329,7 +329,7 @@ fn start(
             let threads = namespaced_threads(&proc).unwrap_or_default();
             summary.add_thread_ids(&threads)?;
         }
-        // The process of the workload still runs this program until its exec.
+        // Until its exec, the process of the workload runs rperf: waits before the exec are not summed.
         let from_exec = matches!(request.observe.target, Target::Workload);
         match &request.observe.target {
             Target::Workload => {
@@ -343,6 +343,7 @@ fn start(
                     summary.add_threads(&threads, from_exec)?;
                 }
             }
+            // CPUs: the tasks are not limited. No option of `lock` selects another target.
             _ => {}
         }
         Ok(summary)
@@ -384,6 +385,7 @@ impl LiveNames<'_, '_> {
             }
             waits += sum.count;
             let callers = LockStack {
+                // Only keys of futexes have a process; their stacks are those of user space.
                 process: key.process,
                 frames: match key.process {
                     Some(_) => self.query.user_callers(self.world, &frames),
@@ -397,8 +399,8 @@ impl LiveNames<'_, '_> {
             let row_key = self.key(key, sum.lock, &callers);
             let row = LockRow::of_sums(row_key, sums_of(sum), callers, stack);
             match by_key.get(&row.key) {
-                Some(place) => {
-                    if let Some(first) = rows.get_mut(*place) {
+                Some(index) => {
+                    if let Some(first) = rows.get_mut(*index) {
                         first.merge(&row);
                     }
                 }
@@ -451,14 +453,15 @@ impl LiveNames<'_, '_> {
             named.name = name;
         }
         if let (LockKey::Owner(Some(tid)), Some(waiting)) = (&named.row.key, named.row.process) {
-            // Only set if it is known and not the process of the waiting thread.
+            // Set only if the process of the owner is known and is not that of the waiting thread.
             let process = self.owners.process(*tid);
             named.owner_process = process.filter(|process| *process != waiting);
         }
         named
     }
 
-    /// Returns the name of a thread that was not observed; `None` for observed threads, or if it has ended.
+    /// Returns the name of a thread that was not observed; `None` if it was observed or has ended. The name of an unobserved
+    /// thread in the World is empty or `:TID`.
     fn unobserved_name(&self, tid: u32) -> Option<String> {
         let comm = self.world.comm(self.world.comm_last(tid, Order::MAX));
         let is_observed = !comm.is_empty() && comm != format!(":{tid}");

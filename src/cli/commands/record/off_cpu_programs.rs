@@ -81,7 +81,7 @@ fn needs_switches(matches: &ArgMatches, request: &RecordRequest) -> bool {
         || samples.intr_regs != 0
 }
 
-/// Whether tasks that are created by observed tasks are also observed.
+/// Whether tasks that are created by observed tasks are also observed: not with `-t`, as for events.
 fn follows_children(request: &RecordRequest) -> bool {
     let is_threads = matches!(request.observe.target, Target::Threads(_));
     !is_threads && !request.observe.details.scope.no_inherit
@@ -100,7 +100,7 @@ fn max_stack(request: &RecordRequest) -> u32 {
     }
 }
 
-/// Reports what the programs lost, and why their sums could not be read.
+/// Reports what the programs lost, and the error if their sums could not be read.
 pub(super) fn report(context: &Context, programs: &OffCpuPrograms, failure: Option<&Error>) {
     let losses = programs.losses();
     if let Some(error) = failure.or(losses.as_ref().err()) {
@@ -198,8 +198,8 @@ impl BpfWaits {
             .clone()
     }
 
-    /// Removes the innermost frames, before [`SWITCH_FUNCTION`], which are of the BPF program and the tracing code that calls it.
-    /// Keeps all frames if the function is not among them.
+    /// Removes the innermost frames up to, but not including, [`SWITCH_FUNCTION`]: the BPF program and the tracing code that
+    /// calls it. Keeps all frames if the function is not among them.
     fn without_program(&mut self, frames: &[u64]) -> Vec<u64> {
         let start = *self.switch_function.get_or_insert_with(|| {
             Proc::new(PROC)

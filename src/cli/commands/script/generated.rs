@@ -18,8 +18,8 @@ const PERL_FILE: &str = "perf-script.pl";
 ///
 /// # Errors
 ///
-/// Status 129: `-g` gives another language. Status 255: the recording cannot be read, has no tracepoints, or the file cannot be
-/// written.
+/// Status 129: `-g` names an unknown language. Status 255: the recording cannot be read, has no tracepoints, or the file cannot
+/// be written.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<ExitStatus>, CliError> {
     let Some(given) = matches.get_one::<String>("gen-script") else {
         return Ok(None);
@@ -49,9 +49,10 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<Option<Exit
             // Not a tracepoint, or a tracepoint without a valid format.
             continue;
         };
-        let has_its_name =
+        // Events with the same tracepoint share a handler.
+        let has_same_name =
             |known: &&rperf_tracepoint::Tracepoint| known.name() == tracepoint.name();
-        if !tracepoints.iter().any(has_its_name) {
+        if !tracepoints.iter().any(has_same_name) {
             tracepoints.push(&**tracepoint);
         }
     }

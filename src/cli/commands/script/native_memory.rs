@@ -1,5 +1,5 @@
-//! The script `mem-phys-addr`, which runs without an interpreter: samples by the region of physical memory that contains their
-//! data.
+//! The script `mem-phys-addr`, which runs without an interpreter: counts samples by the region of physical memory that contains
+//! their data address.
 
 use std::ffi::OsString;
 
@@ -19,8 +19,8 @@ use crate::cli::shared::analysis::Analysis;
 
 /// The file that lists the regions of this machine's physical memory.
 const IOMEM: &str = "/proc/iomem";
-/// Retired loads of Intel's cores (MEM_INST_RETIRED.ALL_LOADS, earlier MEM_UOPS_RETIRED.ALL_LOADS), the only event of perf's
-/// script.
+/// Retired loads of Intel's cores (MEM_INST_RETIRED.ALL_LOADS, earlier MEM_UOPS_RETIRED.ALL_LOADS), the only event that
+/// perf's script records.
 const LOADS: &str = "cpu/event=0xd0,umask=0x81,name=mem_inst_retired.all_loads/P";
 const INTEL_CPUID_PREFIX: &str = "GenuineIntel-6-";
 
@@ -54,7 +54,7 @@ pub(super) fn check(words: &[OsString]) -> Result<(), CliError> {
     }
 }
 
-/// The options of `record` for the event of this processor.
+/// The options of `record` that select the event for retired loads of this processor.
 ///
 /// # Errors
 ///

@@ -35,7 +35,7 @@ pub(super) struct EventPlan {
     pub(super) symbolizes_data: bool,
     /// Whether a sample is a single branch, whose target is shown after its address.
     pub(super) shows_branch_target: bool,
-    /// Whether samples are branches of a decoded trace whose kind is shown.
+    /// Whether samples are branches of a decoded trace, and the kind of each branch is shown.
     pub(super) shows_branch_kind: bool,
     /// Whether callchains include inlined functions.
     pub(super) inlines: bool,
@@ -58,7 +58,7 @@ pub(super) struct ScriptPlan {
     pub(super) payloads: TracepointPrinter,
     pub(super) endian: Endian,
     pub(super) filter: SampleCriteria,
-    /// Maximum number of frames of a callchain. If stacks are unwound, there is no limit here: [`Self::stacks`] has it.
+    /// Maximum number of frames of a callchain. `usize::MAX` if stacks are unwound: the limit is then in [`Self::stacks`].
     pub(super) max_stack: usize,
     /// The options for unwinding user stacks.
     pub(super) stacks: StackOptions,
@@ -309,8 +309,8 @@ fn is_single_branch(attr: &Attr) -> bool {
         && attr.sample_type.contains(SampleType::ADDR)
 }
 
-/// Whether an event of a recording with a decoded trace is taken to have no samples: one of a PMU without a fixed type, or a
-/// dummy event.
+/// Whether an event of a recording with a decoded trace is assumed to have no samples: one of a dynamic PMU (a type above
+/// `PERF_TYPE_BREAKPOINT`), or a dummy event.
 fn has_no_samples(attr: &Attr) -> bool {
     attr.kind.0 > EventType::BREAKPOINT.0 || attr.is_dummy()
 }

@@ -161,8 +161,8 @@ fn runs_and_aggregation() -> Vec<Arg> {
     ]
 }
 
-/// Returns the options of `stat report` on how stored counts are shown: aggregation, format and output. `--per-cluster` is not
-/// among them, since recordings do not store the clusters of CPUs.
+/// Returns the options of `stat report` that select how stored counts are shown: aggregation, format and output. `--per-cluster`
+/// is not among them, since recordings do not store the clusters of CPUs.
 pub(super) fn display_options() -> Vec<Arg> {
     const IDS: [&str; 14] = [
         "big-num",
@@ -220,7 +220,7 @@ fn metrics_and_others() -> Vec<Arg> {
         switch("all-user").help("count only user space, for all events"),
         control::option(),
         unsupported("iostat", "count the events of the uncore PMUs"),
-        // The empty text: no replacement is named.
+        // Empty: there is no replacement to name.
         unsupported("hybrid-merge", ""),
         value("bpf-prog", "id")
             .short('b')

@@ -1,4 +1,4 @@
-//! Refuses combinations of options, before anything is done.
+//! Refuses invalid combinations of options before events are opened.
 
 use clap::ArgMatches;
 
@@ -37,7 +37,7 @@ pub(super) fn check(matches: &ArgMatches) -> Result<(), CliError> {
     if is_given("td-level") && !is_set("topdown") {
         return usage("--td-level needs --topdown");
     }
-    two_formats(matches)?;
+    refuse_two_formats(matches)?;
     if is_given("field-separator") && is_set("big-num") {
         return usage("-B option not supported with -x");
     }
@@ -51,7 +51,7 @@ pub(super) fn check(matches: &ArgMatches) -> Result<(), CliError> {
 }
 
 /// Refuses CSV and JSON together.
-pub(super) fn two_formats(matches: &ArgMatches) -> Result<(), CliError> {
+pub(super) fn refuse_two_formats(matches: &ArgMatches) -> Result<(), CliError> {
     if matches.contains_id("field-separator") && flag(matches, "json-output") == Some(true) {
         return Err(CliError::usage("-x and -j exclude each other"));
     }

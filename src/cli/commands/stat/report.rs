@@ -42,7 +42,7 @@ pub(in crate::cli::commands) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    option_conflicts::two_formats(matches)?;
+    option_conflicts::refuse_two_formats(matches)?;
     let requested = aggregation_mode(matches)?;
     let name = InputName {
         recorder: "stat record",

@@ -67,7 +67,7 @@ pub(super) fn run(
             scope.spawn(|| take_tests(tests, &next, environment, sender));
         }
         drop(sender);
-        // Results by index, which are printed once those before them are.
+        // Results by index. Each is printed once all results before it are.
         let mut unprinted: Vec<Option<FinishedTest>> = tests.iter().map(|_| None).collect();
         let mut printed = 0;
         for (index, test) in receiver {

@@ -11,8 +11,8 @@ use crate::perf_map;
 use crate::request::{ObjectRequest, seen_by};
 use crate::table::{AddressKind, SymbolTable};
 
-/// Loads the perf map of a process, from this mount namespace or that of the process. If there is no map, loads the jitdump
-/// file of the request in the same way.
+/// Loads the perf map of a process, from this mount namespace, otherwise from that of the process. If there is no map, loads the
+/// jitdump file of the request in the same way.
 pub(super) fn load(files: &dyn Files, request: &ObjectRequest<'_>) -> LoadedSymbols {
     let mut findings = Vec::new();
     if let Some((path, bytes)) = perf_map_of(files, request, &mut findings) {
@@ -28,7 +28,7 @@ pub(super) fn load(files: &dyn Files, request: &ObjectRequest<'_>) -> LoadedSymb
     }
     match dump_of(files, request, &mut findings) {
         Some((path, dump)) => {
-            // By number, all functions are in the table; by address, only those that exist at the end of the dump.
+            // Identified by number: the table has all functions. By address: only those that exist at the end of the dump.
             let (table, code) = match request.by_number {
                 true => dump.into_numbered(),
                 false => dump.last_functions(),
@@ -39,7 +39,7 @@ pub(super) fn load(files: &dyn Files, request: &ObjectRequest<'_>) -> LoadedSymb
     }
 }
 
-/// The jitdump file of `request`; `None` if the process has a perf map or no readable jitdump file.
+/// The jitdump file of `request`; `None` if there is none to read, or if the process has a perf map, which has precedence.
 pub fn jit_dump(files: &dyn Files, request: &ObjectRequest<'_>) -> Option<JitDump> {
     let mut findings = Vec::new();
     if perf_map_of(files, request, &mut findings).is_some() {
@@ -91,7 +91,7 @@ fn dump_of(
 /// Reads the file at `path` if it exists and is trusted. Adds no finding for a missing file.
 fn read(files: &dyn Files, path: &Path, findings: &mut Vec<SymbolFinding>) -> Option<FileBytes> {
     match files.read_trusted(path) {
-        // It belongs to another user.
+        // The file belongs neither to root nor to the current user.
         Ok(None) => {
             findings.push(SymbolFinding::Untrusted {
                 path: path.to_owned(),

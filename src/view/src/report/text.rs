@@ -1,4 +1,4 @@
-//! The report of one event, a table with its headings, and the text around the tables.
+//! The report of one event (a table with its headings), and the text before and after the tables.
 
 use std::io::{self, Write};
 
@@ -14,7 +14,7 @@ pub struct ReportEvent<'a> {
     /// The name of the event, `cpu-clock:u`, or of its group,
     /// `anon group { cpu-clock, page-faults }`.
     pub name: &'a str,
-    /// Whether the heading has `events`, not `event`: as in perf, for a group, even if only its leader is shown.
+    /// Whether the heading says `events` instead of `event`: for a group, as in perf, even if only its leader is shown.
     pub plural: bool,
     /// The argument of `--time`.
     pub times: Option<&'a str>,

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 /// Bytes checked at once.
 const CHUNK: usize = 32;
 
-/// Whether [`escaped`] escapes a character: controls of the text direction, and control characters except newlines and tabs.
+/// Whether [`escaped`] escapes a character: one that changes the text direction, or a control character except newline and tab.
 pub(super) fn needs_escape(letter: char) -> bool {
     match letter {
         '\n' | '\t' => false,
@@ -40,13 +40,13 @@ pub(super) fn push_escape(out: &mut String, letter: char) {
     };
 }
 
-/// Escapes controls of the text direction, and control characters except newlines and tabs.
+/// Escapes characters that change the text direction, and control characters except newlines and tabs.
 #[must_use]
 pub fn escaped(text: &str) -> Cow<'_, str> {
     escaped_where(text, needs_escape)
 }
 
-/// Escapes controls of the text direction, and control characters except tabs.
+/// Escapes characters that change the text direction, and control characters except tabs.
 #[must_use]
 pub fn escaped_line(text: &str) -> Cow<'_, str> {
     escaped_where(text, |letter| letter == '\n' || needs_escape(letter))
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn control_characters_are_shown() {
+    fn control_characters_are_escaped() {
         let shown = escaped("a\x1b[31m\r\x07\u{9b}\x7f\u{202e}\u{2066}\n\tä…");
         assert_eq!(
             shown,

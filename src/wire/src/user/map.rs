@@ -15,7 +15,7 @@ pub struct ThreadMap {
 pub struct ThreadMapEntry {
     /// Thread id, named `pid` as in perf's structure; all bits set for any thread.
     pub pid: u64,
-    /// Its name.
+    /// Name of the thread.
     pub comm: Vec<u8>,
 }
 
@@ -47,7 +47,7 @@ impl ThreadMap {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CpuMap {
-    /// `PERF_CPU_MAP__CPUS`: numbers; `u16::MAX` is any CPU.
+    /// `PERF_CPU_MAP__CPUS`: CPU numbers; `u16::MAX` is "any CPU".
     List(Vec<u16>),
     /// `PERF_CPU_MAP__MASK` with words of 32 bits, lowest CPU first.
     Mask32(Vec<u32>),
@@ -74,7 +74,7 @@ impl CpuMap {
     /// Decodes a map: its type, then the data of that type.
     ///
     /// # Errors
-    /// [`DecodeError`] when the bytes end before the map does.
+    /// [`DecodeError`] if the bytes end within the map.
     pub fn decode(at: &mut Cursor<'_>) -> Result<Self, DecodeError> {
         Ok(match at.u16("cpu map type")? {
             LIST => {
