@@ -15,7 +15,7 @@ pub(crate) struct UsdtMarker {
     pub(crate) name: String,
     /// The build-id of the program.
     pub(crate) build_id: String,
-    /// The path of the program. Its file is the build with `build_id`.
+    /// The path of the program. The file there has the build-id `build_id`.
     pub(crate) program: PathBuf,
     /// The uprobe definitions that create the events of the marker, in the syntax of tracefs `uprobe_events`.
     pub(crate) lines: Vec<String>,

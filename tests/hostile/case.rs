@@ -59,8 +59,8 @@ impl Case {
         })
     }
 
-    /// Returns a shell command that repeats the case when run in its folder. It sets only the case's own variables, not those of
-    /// every run.
+    /// Returns a shell command that repeats the case in its working directory. It sets the variables of `env`, but not those that
+    /// [`execute::environment`](crate::execute::environment) sets for every run.
     pub(crate) fn shell_line(&self) -> String {
         let quoted = |word: &String| format!("'{}'", word.replace('\'', "'\\''"));
         let env = self

@@ -145,8 +145,8 @@ fn ndjson_has_a_line_per_row() {
     assert_eq!(text, expected);
 }
 
-/// The rows of a Parquet file, each by column name with the values as JSON text, like the members of its NDJSON object; nulls are
-/// left out.
+/// Returns the rows of a Parquet file, each as a map from column name to value in JSON, without nulls: the members of the row's
+/// NDJSON object.
 fn rows_of(bytes: Vec<u8>) -> Vec<BTreeMap<String, String>> {
     let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
     let rows = reader.get_row_iter(None).unwrap().map(Result::unwrap);

@@ -18,7 +18,7 @@ pub struct SampledInsn {
 }
 
 impl SampledInsn {
-    /// The kind of branch that it is; `None` for other instructions.
+    /// The kind of branch that it is; `None` for other instructions, and always on arm64.
     pub(crate) fn branch_kind(&self) -> Option<BranchKind> {
         rperf_insn::branch_kind(self.isa, &self.bytes)
     }

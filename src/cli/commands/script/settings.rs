@@ -46,7 +46,7 @@ pub(super) struct ScriptSettings {
     pub(super) kernel_paths: bool,
     /// Whether source files are shown by full path.
     pub(super) full_source_paths: bool,
-    /// Whether inlined functions are shown, if given.
+    /// Whether inlined functions are shown; `None` if neither `--inline` nor `--no-inline` is given.
     pub(super) inlines: Option<bool>,
     /// Whether samples are written as JSON objects, or as rows made from such objects (`--csv`, `--template`).
     pub(super) is_structured: bool,
@@ -58,9 +58,9 @@ pub(super) struct ScriptSettings {
     pub(super) max_blocks: Option<usize>,
     /// Whether each event's samples are written to a separate file.
     pub(super) per_event_dump: bool,
-    /// Events that enable and disable the output of others.
+    /// The options for events that enable and disable the output of samples.
     switches: SwitchOptions,
-    /// `-L`: short names, CPUs without brackets.
+    /// `-L`: comms in eight columns, CPUs without brackets.
     pub(super) brief: bool,
     /// `-d`: whether the order of samples is checked instead of printing them.
     pub(super) checks_order: bool,
@@ -147,7 +147,7 @@ impl ScriptSettings {
         }
     }
 
-    /// The events of `recording` whose samples enable and disable the output of others.
+    /// The events of `recording` that enable and disable the output of samples.
     ///
     /// # Errors
     ///

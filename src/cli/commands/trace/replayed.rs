@@ -46,7 +46,7 @@ const LIVE: &[&str] = &[
     "force-btf",
 ];
 
-/// Options of `record` that leave out calls or threads, as prefixes: `--tid=1` is one, too.
+/// Options of `record` that leave out calls or threads. They are compared as prefixes, to match forms with a value (`--tid=1`).
 const LIMITS: &[&str] = &[
     "--filter",
     "--cpu",

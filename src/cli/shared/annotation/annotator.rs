@@ -55,7 +55,7 @@ impl<'a, 'w> Annotator<'a, 'w> {
                 tried += 1;
             }
         }
-        // If functions were tried, this is an error: none of them has code.
+        // Returns an error if any function was tried: none of them has code.
         missing.report(self.printer.resolver, tried, context)?;
         Err(CliError::message(
             1,
@@ -86,7 +86,7 @@ impl<'a, 'w> Annotator<'a, 'w> {
     }
 
     /// Lists the symbols of an object, each with start, end, binding and name. The object is the one that `shown` names; if it
-    /// names none of the recording, the one that contains the function of `shown`.
+    /// names none, the one that contains the function of `shown`.
     fn map(&self, shown: &ShownFunction) -> Result<ReaderMessage, CliError> {
         let resolver = self.printer.resolver;
         let name = shown.dso.as_ref();
@@ -207,7 +207,7 @@ impl<'a, 'w> Annotator<'a, 'w> {
             event: table.events.first().map_or(0, |event| event.0 as usize),
             totals: self.printer.totals(table, SampledFunctions::total),
             sources: sources.of(&code),
-            // A hint on the keys is shown.
+            // Empty, so that the browser shows a hint on the keys.
             bottom: String::new(),
             code,
         }

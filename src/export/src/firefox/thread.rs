@@ -112,7 +112,7 @@ impl<'p> Tracks<'p> {
         let times = all_samples.map(|sample| sample.time);
         let unit = view.unit();
         let is_time = unit == PeriodUnit::Nanoseconds;
-        // Nanoseconds or CPU cycles.
+        // Off-CPU time is in nanoseconds, too, but is not CPU time.
         let is_cpu_time = unit != PeriodUnit::Count && !view.is_off_cpu();
         let (first, last) = (times.clone().min(), times.max());
         Thread {
