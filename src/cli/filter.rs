@@ -67,7 +67,7 @@ impl RequestedFilters {
     ///
     /// # Errors
     ///
-    /// Invalid times, and `--cpu` if an event has no CPU.
+    /// Invalid times, and `--cpu` if an event's samples have no CPU.
     pub(crate) fn filter(
         &self,
         recording: Metadata<'_>,

@@ -89,7 +89,7 @@ fn at(index: u64) -> usize {
 }
 
 #[test]
-fn profiles_have_the_stacks_that_are_folded() {
+fn profiles_have_the_stacks_of_folded_output() {
     for chains in [&["-g"][..], &["--call-graph", "dwarf"], &[]] {
         let scratch = Scratch::new();
         let event = ["-F", "1999", "-e", "cpu-clock:u", "-k", "mono"];
@@ -107,7 +107,7 @@ fn profiles_have_the_stacks_that_are_folded() {
             otlp.string(number(messages(profile, 1)[0], 1)),
             "cpu-clock:u"
         );
-        // Times of the first and the last sample, since 1970.
+        // Start and duration, from the times of the first and the last sample: in ns since 1970, and after 2019.
         let (start, duration) = (number(profile, 3), number(profile, 4));
         let samples = messages(profile, 2);
         let times = samples.iter().flat_map(|sample| packed_fixed(sample, 5));
@@ -129,7 +129,7 @@ fn samples_have_threads_and_files_have_build_ids() {
     let otlp = Otlp::new(&data);
     let profiles = otlp.profiles();
     assert_eq!(profiles.len(), 2);
-    // The sum of periods by event, process, thread and CPU: in the tables, and in the profiles.
+    // The sum of periods by event, process, thread and CPU: in the `samples` table of the NDJSON, and in the profiles.
     let mut expected: BTreeMap<Vec<String>, u64> = BTreeMap::new();
     for line in ndjson.lines() {
         let row: serde_json::Value = serde_json::from_str(line).expect("JSON");

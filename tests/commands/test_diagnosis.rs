@@ -50,7 +50,8 @@ fn results(output: &str) -> BTreeMap<&str, &str> {
 fn tests_of_tracefs_are_skipped_in_a_container_without_it() {
     const NAME: &str = "test_diagnosis::tests_of_tracefs_are_skipped_in_a_container_without_it";
     // In a new mount namespace, tracefs is unmounted wherever it is. So is debugfs, in which the kernel mounts tracefs
-    // automatically. In the second run empty folders are mounted over the usual places, as by container engines.
+    // automatically, hence a last pass for tracefs. In the second run, empty folders are mounted over the usual places, as by
+    // container engines.
     const UNMOUNT: &str = "for kind in tracefs debugfs tracefs; do
             awk -v kind=$kind '$3 == kind { print $2 }' /proc/mounts | xargs -r -n 1 umount -l
         done; ";

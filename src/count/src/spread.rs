@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(spread.mean(), 5.0);
         let sample_deviation = (32.0_f64 / 7.0).sqrt();
         assert!((spread.standard_error() - sample_deviation / 8.0_f64.sqrt()).abs() < 1e-12);
-        // 100 percent divided by the mean.
+        // 20 is 100 percent divided by the mean, 5.
         assert!((spread.error_percent() - 20.0 * spread.standard_error()).abs() < 1e-12);
     }
 

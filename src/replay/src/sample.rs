@@ -21,7 +21,7 @@ pub struct Sample<'a> {
     pub tid: u32,
     /// CPU, `u32::MAX` (-1) if not recorded.
     pub cpu: u32,
-    /// Its period; the event's fixed period if not recorded.
+    /// Its period; the attr's `sample_period` if not recorded.
     pub period: u64,
     /// The record's bytes after its header.
     pub body: &'a [u8],
@@ -30,7 +30,8 @@ pub struct Sample<'a> {
 /// A record other than a sample, with its trailer, the fields that `sample_id_all` appends.
 #[derive(Debug, Clone)]
 pub struct NonSampleRecord<'a> {
-    /// The event with the id in its trailer; the first event if there is no id, or no other event; `None` for an unknown id.
+    /// The event with the id in its trailer; the first event if the trailer has no id, or id 0, or if the recording has only one
+    /// event; `None` for an unknown id.
     pub event: Option<EventIndex>,
     /// Its position in the order of all records.
     pub order: Order,

@@ -25,17 +25,17 @@ fn run(part: fn(&mut ProgramBuilder), duration: u64, bytes: &mut [u8]) {
 
 proptest! {
     #[test]
-    fn extremes_and_logarithms_match_a_loop(
+    fn extremes_and_logarithms_match_the_standard_library(
         durations in prop::collection::vec((any::<u64>(), 0..64_u32), 1..20),
     ) {
         let durations: Vec<u64> = durations.iter().map(|(number, shift)| number >> shift).collect();
         let mut bytes = vec![0; value::SIZE];
-        // A new sum has the largest minimum.
+        // In a new summary, the minimum is `u64::MAX`.
         let min = usize::try_from(value::MIN).unwrap();
         bytes[min..min + 8].fill(0xff);
         for duration in &durations {
             run(programs::extremes, *duration, &mut bytes);
-            // `R8` is here the address of the logarithm, not of a sum.
+            // Here, `R8` is the address of the logarithm, not of a summary.
             let mut logarithm = [0; 8];
             let stored = |b: &mut ProgramBuilder| {
                 programs::binary_logarithm(b);
@@ -159,11 +159,11 @@ fn programs_for_each_key_pass_the_verifier() {
     }
 }
 
-/// Returns the owner of a futex: `words` are operation and value of the call, then the words from the futex on. The memory
-/// before and after them is 0.
+/// Returns the owner of a futex: `words` are operation and value of the call, then the words from the futex on; for a mutex of
+/// glibc: lock, count, owner, users, kind. The memory before and after them is 0.
 fn owner(words: [u32; 8]) -> u64 {
-    let [call @ .., _, _, _, _, _, _] = words;
-    owner_within(&[&call[..], &[0; 4], &words[2..], &[0; 6]].concat())
+    let (call, from_futex) = words.split_at(2);
+    owner_within(&[call, &[0; 4], from_futex, &[0; 6]].concat())
 }
 
 /// Returns the owner of a futex: `words` are operation and value of the call, then the 16 words around the futex, which is the
@@ -191,7 +191,7 @@ fn owners_of_futexes_are_read_or_unknown() {
         // Shared, but the call is private, and the other way round.
         ([0x189, 2, 2, 0, 77, 1, 0x80, 0], UNKNOWN_OWNER),
         ([0x109, 2, 2, 0, 77, 1, 0, 0], UNKNOWN_OWNER),
-        // Released, no owner, no users, too many users, a count without recursion, another kind.
+        // A lock no longer contended, no owner, no users, too many users, a count without recursion, another kind.
         ([0x80, 2, 1, 0, 77, 1, 0, 0], UNKNOWN_OWNER),
         ([0x80, 2, 2, 0, 0, 1, 0, 0], UNKNOWN_OWNER),
         ([0x80, 2, 2, 0, 77, 0, 0, 0], UNKNOWN_OWNER),
@@ -204,7 +204,7 @@ fn owners_of_futexes_are_read_or_unknown() {
         // Robust mutexes: the futex still has the expected value, or no longer the flag of waiters.
         ([0x80, WAITERS | 77, WAITERS | 77, 0, 0, 0, 0, 0], 77),
         ([0x80, WAITERS | 77, 77, 0, 0, 0, 0, 0], UNKNOWN_OWNER),
-        // Calls that are not private: robust mutexes of glibc, other words.
+        // Calls that are not private: robust mutexes of glibc, futexes of other kinds.
         ([0, WAITERS | 77, WAITERS | 77, 0, 0, 0, 0x90, 0], 77),
         ([0, WAITERS | 77, WAITERS | 77, 0, 0, 0, 0x11, 0], 77),
         (
@@ -226,7 +226,7 @@ fn owners_of_futexes_are_read_or_unknown() {
     ] {
         assert_eq!(owner(words), expected, "{words:x?}");
     }
-    // Mutexes of musl: the kind precedes the word.
+    // Mutexes of musl: the kind (`_m_type`) precedes the futex.
     for (kind, expected) in [
         (0x84, 77),
         (0x81, 77),
@@ -257,7 +257,7 @@ fn writers_of_read_write_locks_are_read_or_unknown() {
         lock
     };
     assert_eq!(owner(0x189, LOCK, 2), 77);
-    // The futex is `__writers_futex`: 3 is its value 1 with the flag (2) that threads wait for it.
+    // The futex is `__writers_futex`: 3 is its value 1, and the flag 2: threads wait for it.
     assert_eq!(owner(0x189, with(3, 3), 3), 77);
     // Shared by processes.
     assert_eq!(owner(9, with(7, 1), 2), 77);

@@ -1,4 +1,4 @@
-//! `--threads`: counts by thread.
+//! `--threads`: event counts per thread.
 
 use clap::ArgMatches;
 use rperf_view::report::ThreadLayout;
@@ -6,7 +6,7 @@ use rperf_view::report::ThreadLayout;
 use crate::cli::error::CliError;
 use crate::cli::options::flag;
 
-/// Returns the layout of the counts by thread; `None` without `--threads`.
+/// Returns the layout of the event counts per thread; `None` without `--threads`.
 ///
 /// # Errors
 ///

@@ -158,7 +158,7 @@ fn unimplemented_options() -> Vec<Arg> {
     vec![
         unsupported("libtraceevent_print", "use 'trace record' and 'script'"),
         unsupported("map-dump", "'bpftool map' shows the maps of BPF programs"),
-        // No other command is named instead.
+        // There is no alternative to suggest.
         unsupported("tool_stats", ""),
         unsupported("print-sample", "'script -D' prints samples"),
         unsupported(

@@ -21,14 +21,14 @@ pub(super) struct Selection {
     pub(super) traces_calls: bool,
     /// The numbers of the calls to show; `None` for all.
     pub(super) calls: Option<BTreeSet<u32>>,
-    /// The maximum number of lines of each event that is no call and has a limit (`nr=`), by the event's [`shown_name`].
+    /// For each of the other events with a limit (`nr=`), by its [`shown_name`]: the maximum number of lines.
     pub(super) limits: BTreeMap<String, u64>,
-    /// The events that are no calls: a list for each `-e` option, empty if the option names only calls.
+    /// The other events: a list for each `-e` option, empty if the option names only calls.
     lists: Vec<ListedEvents>,
 }
 
 impl Selection {
-    /// Reads the options `-e`, `--syscalls` and `--no-syscalls`. Without `catalogue` (with `-i`), other events are refused.
+    /// Reads `-e`, `--exec-tree`, `--syscalls` and `--no-syscalls`. Without `catalogue` (with `-i`), other events are refused.
     pub(super) fn new(
         matches: &ArgMatches,
         table: &SyscallTable,
@@ -144,7 +144,7 @@ impl Listed {
                 (true, true, _) => self.excluded.extend(numbers),
                 (true, false, _) => self.calls.extend(numbers),
                 (false, true, _) => return Err(not_excluded(word, table)),
-                // A word that is not an event, and has not the syntax of one, is probably a misspelled call.
+                // A word that neither is an event nor has the syntax of one is probably a misspelled call.
                 (false, false, Some(catalogue)) => match self.add_event(word, catalogue) {
                     Ok(()) => {}
                     Err(error) if word.contains([':', '/', '{']) => return Err(error),

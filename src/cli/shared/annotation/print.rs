@@ -32,7 +32,7 @@ pub(crate) struct AnnotationPrinter<'p, 'w> {
 }
 
 impl<'p> AnnotationPrinter<'p, '_> {
-    /// Prints the functions of all tables, each that of one event or group, to stdout; or each function to a file if a directory
+    /// Prints the functions of all tables (there is one per event or group) to stdout, or each function to a file if a directory
     /// was requested. Functions without code are skipped; they are reported unless `skip_missing`.
     ///
     /// # Errors
@@ -140,7 +140,7 @@ impl<'p> AnnotationPrinter<'p, '_> {
     }
 }
 
-/// Returns the samples of all events, and the period of the first event. `hits` has one element per event.
+/// Returns the totals for a heading: the samples of all events, but the period of the first. `hits` has one element per event.
 fn sum(hits: &[HitCount]) -> HitCount {
     HitCount {
         samples: hits.iter().map(|hit| hit.samples).sum(),
