@@ -7,7 +7,7 @@ use super::context::Context;
 use super::error::CliError;
 use super::input::Input;
 
-/// Prints the header of `input` with local times; with `full`, also long sections such as topology and caches.
+/// Prints the header of `input` with times in the local time zone; with `full`, also long sections such as topology and caches.
 pub(crate) fn print_header(
     context: &Context,
     input: &Input,
@@ -22,10 +22,11 @@ pub(crate) fn print_header(
     Ok(())
 }
 
-/// Returns how the header is printed, without long sections, for a recording last modified at `mtime` (in seconds since 1970).
+/// Returns the options to print the header without long sections. `mtime` is the recording's modification time in seconds since
+/// 1970.
 pub(crate) fn options(mtime: i64) -> HeaderOptions<'static> {
     HeaderOptions {
-        // As in perf, the recording counts as captured when its file was last modified.
+        // As in perf, the modification time is printed as the time of capture.
         captured: mtime,
         zone: &rperf_sys::utc_offset,
         full: false,

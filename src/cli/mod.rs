@@ -90,7 +90,7 @@ pub(crate) fn main() -> ExitCode {
         }
     };
     let config = Config::load();
-    let guarded = rperf_sys::handle_truncated_files();
+    let handler_result = rperf_sys::handle_truncated_files();
     let context = Context {
         program,
         argv,
@@ -104,13 +104,13 @@ pub(crate) fn main() -> ExitCode {
     for finding in context.config.findings() {
         context.note(finding);
     }
-    if let Err(error) = guarded {
+    if let Err(error) = handler_result {
         context.warn(format_args!(
             "cannot handle files that are truncated while being read: {error}"
         ));
     }
     let result = run(&context, task);
-    // The probes that this run created.
+    // Removes the probes that this run created.
     context.probes.remove(&context);
     finish(&context, result)
 }
@@ -207,7 +207,7 @@ fn finish(context: &Context, result: Result<ExitStatus, CliError>) -> ExitCode {
         )),
         _ => result,
     };
-    // The error for object files that could not be mapped.
+    // Object files that could not be mapped are an error if there is no other.
     let result = match unmapped_objects_error() {
         Some(error) if result.is_ok() => Err(error),
         _ => result,
@@ -238,6 +238,6 @@ fn end(exit: ExitStatus) -> ExitCode {
     if let ExitStatus::Signal(signal) = exit {
         rperf_sys::exit_by_signal(signal);
     }
-    // A signal may be blocked or ignored; then the shell's status for it is returned.
+    // Reached with a signal only if its default action doesn't end processes: then the status is the shell's (128 + signal).
     exit.into()
 }

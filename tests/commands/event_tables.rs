@@ -10,7 +10,7 @@ use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 use super::record_events::first_attr;
 use crate::kernel::rperf_in;
 
-/// A processor whose tables are built into perf.
+/// The CPUID of a processor (Skylake server) whose tables are built into perf.
 const CPUID: &str = "GenuineIntel-6-55-4";
 
 /// Format terms of the core PMU, as on Intel.
@@ -206,7 +206,7 @@ impl FakeMachine {
             };
             lines.filter(is_compared).map(str::to_owned).collect()
         };
-        // perf mostly waits for the kernel: several events are recorded at a time.
+        // Several events are recorded in parallel, to save time: perf mostly waits for the kernel.
         thread::scope(|scope| {
             for events in events.chunks(events.len().div_ceil(WORKERS)) {
                 let attr = &attr;
@@ -335,7 +335,7 @@ fn a_damaged_table_is_reported_and_the_rest_is_used() {
         "true",
     ];
     let outcome = machine.run(rperf_in(&scratch, &words));
-    // As in perf, event 0xc0 replaces the fields that the table has for `inst_retired.any`.
+    // As in perf, `event=0xc0` replaces the encoding that the table has for `inst_retired.any`.
     assert!(
         outcome
             .stderr

@@ -30,11 +30,11 @@ pub fn off_cpu_event(call_graph: CallGraph) -> EventSpec {
     }
 }
 
-/// Returns the off-CPU event for BPF programs that sum up the waits of tasks and write them to it.
+/// Returns the off-CPU event to which BPF programs write the long waits of tasks; they sum up the short ones.
 #[must_use]
 pub fn off_cpu_bpf_output() -> EventSpec {
     let settings = EventSettings {
-        // The kernel records no callchain: the programs write stacks as raw data.
+        // The kernel records no callchain: the raw data that the programs write have the numbers of stored stacks.
         call_graph: Some(CallGraph::None),
         ..EventSettings::default()
     };

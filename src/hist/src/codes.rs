@@ -33,7 +33,8 @@ impl RankColumn {
     }
 }
 
-/// One code per item, made of its ranks in several columns. Codes compare like the rows of ranks: the first column decides first.
+/// One code per item, made of its ranks in several columns. Codes compare like the rows of ranks:
+/// by the first column, then by the second, and so on.
 pub(crate) struct RankCodes {
     codes: Vec<u64>,
     /// Number of bits used in each code.
@@ -53,7 +54,8 @@ impl RankCodes {
     pub(crate) fn push(&mut self, ranks: impl Iterator<Item = u32>, count: u32) {
         let bits = bits_below(count);
         if self.bits + bits > u64::BITS {
-            // The columns no longer fit into one word: replaces the codes by their ranks, which need fewer bits.
+            // The columns no longer fit into one word: replaces the codes by their ranks. These and the ranks of the new
+            // column have at most 32 bits each.
             let column = RankColumn::new(self.codes.iter().copied());
             self.bits = bits_below(column.count);
             self.codes = column.ranks.into_iter().map(u64::from).collect();
@@ -101,8 +103,8 @@ mod tests {
             columns in 0usize..9,
             wide: bool,
         ) {
-            // If `wide`, the count passed to `push` is much higher than the number of distinct values, so that several
-            // columns don't fit into one word.
+            // If `wide`, the count passed to `push` is much higher than the number of distinct values: 20 bits, so that more than
+            // three columns don't fit into one word. Division by 200 leaves 5 distinct values, so that items are often equal.
             let mut codes = RankCodes::new(rows.len());
             for at in 0..columns {
                 let column = RankColumn::new(rows.iter().map(|row| row[at] / 200));

@@ -61,6 +61,7 @@ impl<'a> PerfData<'a> {
         let mut findings = Vec::new();
         let data = record_bytes(bytes, &header, &mut findings)?;
         let known = Attr::SIZE_VER9 as u64;
+        // An entry of the attr section is an attr and the section of its ids.
         let size = header.attr_size.saturating_sub(Section::SIZE as u64);
         if size > known {
             findings.push(FileFinding::AttrLarger { size, known });
@@ -141,7 +142,7 @@ impl<'a> PerfData<'a> {
         &self.updates
     }
 
-    /// The header's feature sections.
+    /// The feature sections; in pipe mode, those in records.
     #[must_use]
     pub fn features(&self) -> &Features<'a> {
         &self.features

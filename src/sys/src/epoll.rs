@@ -1,4 +1,4 @@
-//! Waiting for events of many descriptors (epoll(7)), and descriptors that count (eventfd(2)).
+//! Waiting for events of many descriptors (epoll(7)), and counters that can be waited for (eventfd(2)).
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 /// The mode in which a registered descriptor reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EpollMode {
-    /// Whether it reports once for each change, instead of as long as it is readable.
+    /// Whether it reports only when new data arrive (edge-triggered), instead of as long as it is readable.
     pub edge: bool,
     /// Whether it reports only once, until [`Epoll::modify`] enables it again.
     pub oneshot: bool,
@@ -110,7 +110,7 @@ impl AsFd for Epoll {
     }
 }
 
-/// A counter that is readable while it is not 0. Reads and writes do not wait.
+/// A counter that is readable while it is not 0. [`EventFd::take`] and [`EventFd::signal`] never block.
 #[derive(Debug)]
 pub struct EventFd(OwnedFd);
 

@@ -36,8 +36,8 @@ impl OverwriteRing {
         self.memory.size()
     }
 
-    /// Copies the records since the last call, newest first; the oldest may be incomplete. The ring
-    /// is paused during the call: records that the kernel would write meanwhile are lost.
+    /// Copies the records since the last call, newest first; the oldest may be incomplete, because it is partly
+    /// overwritten. The ring is paused during the call: records that the kernel would write meanwhile are lost.
     ///
     /// # Errors
     /// What ioctl(2) reports for pausing and resuming the ring.
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(recorded[0], "/etc/passwd");
         assert!(recorded.len() >= 2);
         assert_eq!(ring.take().unwrap(), []);
-        // More records of at least 50 bytes than a page of 4 KiB holds.
+        // More records, of at least 50 bytes, than fit in a page of 4 KiB.
         for _ in 0..200 {
             map("/etc/passwd");
         }

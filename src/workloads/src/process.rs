@@ -19,7 +19,7 @@ impl ChildProcess {
         // SAFETY: a workload starts no threads before it forks; with other threads, the child takes no lock (see above).
         match unsafe { libc::fork() } {
             0 => {
-                // The child may wait for its parent: it must not outlive a killed one.
+                // The child may wait for its parent, so it must end if the parent is killed.
                 // SAFETY: sets an attribute of this process.
                 unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
                 let status = libc::c_int::from(!body());
@@ -35,7 +35,7 @@ impl ChildProcess {
     pub(crate) fn wait(self, workload: &'static str) -> Result<(), WorkloadError> {
         let mut status = 0;
         loop {
-            // SAFETY: `pid` is a child of this process that was not waited for; `status` is writable.
+            // SAFETY: `pid` is a child of this process that has not been waited for; `status` is writable.
             let waited = unsafe { libc::waitpid(self.pid, &raw mut status, 0) };
             if waited == self.pid {
                 let part = "child process";

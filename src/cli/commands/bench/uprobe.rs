@@ -9,10 +9,10 @@ use super::runner::{RunOutput, Runner, Simple};
 use super::text;
 use crate::cli::error::CliError;
 
-/// The benchmark that the others are compared with.
+/// The benchmark without a probe, with which the others are compared.
 const BASELINE: &str = "uprobe/baseline";
 
-/// The probe of the baseline.
+/// [`UprobeBench::probe`] of the baseline.
 const NO_PROBE: Option<UsleepProbe> = None;
 /// [`UsleepProbe::at_return`] of a uprobe.
 const AT_ENTRY: bool = false;
@@ -75,20 +75,21 @@ fn measure(
     let loops = bench.loops;
     let earlier = Earlier {
         baseline: runner.earlier_mean(|name| name == BASELINE),
-        // The first benchmark after the baseline is compared with the baseline only.
+        // Excludes the baseline, so that the first benchmark after it is not compared with it twice.
         previous: runner.earlier_mean(|name| name.starts_with("uprobe/") && name != BASELINE),
     };
     runner.measure(
         || bench.run(),
         |time| {
             let micros = time.as_micros() as f64;
-            let each = text::micros_each(*time, loops);
-            let of_total = earlier.differences(micros, loops as f64, |number| format!("{number:+.0}"));
+            let mean = text::micros_each(*time, loops);
+            let of_total = earlier.differences(micros, loops as f64, |difference| format!("{difference:+.0}"));
             let one_call = 1.0;
-            let of_call = earlier.differences(each, one_call, |number| format!("{number:.3} usecs/op"));
+            // As in perf, without a plus sign.
+            let of_call = earlier.differences(mean, one_call, |difference| format!("{difference:.3} usecs/op"));
             RunOutput {
                 text: format!(
-                    "# Executed {loops} usleep(1000) calls\n {:>14}: {micros:.0} usecs{of_total}\n\n {each:.3} usecs/op{of_call}\n",
+                    "# Executed {loops} usleep(1000) calls\n {:>14}: {micros:.0} usecs{of_total}\n\n {mean:.3} usecs/op{of_call}\n",
                     "Total time"
                 ),
                 simple: Some(Simple {
@@ -109,21 +110,25 @@ struct Earlier {
 }
 
 impl Earlier {
-    /// Returns the text of the differences between `value`, the microseconds of `calls` calls, and those of the earlier
-    /// benchmarks.
+    /// Returns the text of the differences between `micros`, the time of `calls` calls, and the time of as many calls in the
+    /// earlier benchmarks.
     fn differences(
         &self,
-        value: f64,
+        micros: f64,
         calls: f64,
         format_difference: impl Fn(f64) -> String,
     ) -> String {
         let earlier = [(self.baseline, "baseline"), (self.previous, "previous")];
         let known = earlier
             .into_iter()
-            .filter_map(|(each, name)| Some((each?, name)));
-        let words = known
-            .map(|(each, name)| format!(" {} to {name}", format_difference(value - each * calls)));
-        words.collect()
+            .filter_map(|(per_call, name)| Some((per_call?, name)));
+        let texts = known.map(|(per_call, name)| {
+            format!(
+                " {} to {name}",
+                format_difference(micros - per_call * calls)
+            )
+        });
+        texts.collect()
     }
 }
 
@@ -137,7 +142,7 @@ mod tests {
             baseline: None,
             previous: None,
         };
-        let format_difference = |number: f64| format!("{number:+.0}");
+        let format_difference = |difference: f64| format!("{difference:+.0}");
         assert_eq!(earlier.differences(500.0, 10.0, format_difference), "");
         earlier.baseline = Some(20.0);
         assert_eq!(

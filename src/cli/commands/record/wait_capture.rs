@@ -17,12 +17,12 @@ use crate::cli::live::kernel_offsets::{
 };
 use crate::cli::options::flag;
 
-/// What is captured.
+/// What is captured: the owners of futexes, or of locks of the kernel.
 #[derive(Debug, Clone, Copy)]
 struct CaptureKind {
-    /// The id of the option of `record` that requests it; `lock record` passes it on for its own options.
+    /// The id of the option of `record` that requests it; `lock record` sets it for its `--user` or `--owners`.
     option: &'static str,
-    /// The name of the event.
+    /// The name of the `bpf-output` event that receives the records.
     event: &'static str,
     /// What a recording without it lacks, for notes.
     what: &'static str,
@@ -44,9 +44,10 @@ const KINDS: [CaptureKind; 2] = [
     },
 ];
 
-/// The running programs of a kind.
+/// The running programs of a [`CaptureKind`].
 #[derive(Debug)]
 struct CapturePrograms {
+    /// As in [`CaptureKind::event`].
     event: &'static str,
     capture: WaitCapture,
     /// The observed threads that exist before the recording starts.
@@ -76,7 +77,7 @@ fn start_kind(
     request: &mut RecordRequest,
 ) {
     if kind.event == FUTEX_WAITS {
-        // As `-d`: records also mappings of data, by which readers find the variable that contains a futex, for its name.
+        // As with `-d`, mappings of data are recorded, too: readers need them to name the variable that contains a futex.
         request.observe.details.samples.data = true;
     }
     let what = kind.what;
@@ -87,7 +88,7 @@ fn start_kind(
         Ok(capture) => {
             let mut event = EventSpec::bpf_output();
             kind.event.clone_into(&mut event.name);
-            // Also with -g: no callchain is recorded with what the programs write.
+            // Even with -g, what the programs write has no callchain.
             event.settings.call_graph = Some(CallGraph::None);
             let programs = CapturePrograms {
                 event: kind.event,
@@ -166,6 +167,7 @@ impl OutputPrograms for CapturePrograms {
     fn connect(&self, counters: &[(i32, BorrowedFd<'_>)], workload: Option<u32>) -> io::Result<()> {
         let connected = (|| {
             for (cpu, counter) in counters {
+                // Never -1: `start_kind` rejects --per-thread, without which each counter has a CPU.
                 if let Ok(cpu) = u32::try_from(*cpu) {
                     self.capture.write_to(cpu, *counter)?;
                 }

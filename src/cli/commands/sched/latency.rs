@@ -53,7 +53,7 @@ impl LatencyFormat {
             (ANTAGONISTS, Self::Antagonists),
         ];
         let mut requested = tables.iter().filter(|(id, _)| is_set(id));
-        // `--json` excludes only --percentiles, which comes first in `tables`; the others add to the JSON.
+        // --json excludes only --percentiles, which is the first in `tables`. With --json, the others add to the JSON.
         match (requested.next(), requested.next()) {
             (Some((PERCENTILES, _)), _) if is_set("json") => Err(CliError::usage(
                 "--percentiles and --json exclude each other: JSON has the percentiles",
@@ -108,7 +108,7 @@ pub(in crate::cli::commands) fn command() -> Command {
         .arg(workload::words())
 }
 
-/// The requested table.
+/// The requested table, and how it is computed.
 struct LatencyQuery {
     format: LatencyFormat,
     keys: Vec<LatencySortKey>,

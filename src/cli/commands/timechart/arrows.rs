@@ -9,15 +9,15 @@ use super::tasks::ShownTasks;
 
 /// The maximum number of arrows of a picture; more could not be distinguished.
 const MAX_ARROWS: usize = 600;
-/// The number of equal parts into which the time of the chart is divided at first. In each part, one task has at most one
-/// arrow to another. While there are too many arrows, the length of the parts is doubled.
+/// The number of equal parts into which the time of the chart is divided at first. In each part, a task has at most one
+/// arrow to each other task. While there are too many arrows, the length of the parts is doubled.
 const PARTS: u64 = 400;
 
-/// Returns wakeups as arrows between the rows of drawn tasks, at most [`MAX_ARROWS`]. `first` is the row of the first drawn task.
-pub(super) fn arrows(chart: &Timechart, shown: &ShownTasks, first: usize) -> Vec<ChartArrow> {
+/// Returns wakeups as arrows between the rows of drawn tasks, at most [`MAX_ARROWS`]. `first_row` is that of the first task.
+pub(super) fn arrows(chart: &Timechart, shown: &ShownTasks, first_row: usize) -> Vec<ChartArrow> {
     let order = shown.order().iter();
-    // Rows by task.
-    let rows: BTreeMap<usize, usize> = order.copied().zip(first..).collect();
+    // Rows by index in `Timechart::tasks`.
+    let rows: BTreeMap<usize, usize> = order.copied().zip(first_row..).collect();
     let drawn = |wakeup: &Wakeup| {
         let (from, to) = (
             *rows.get(&wakeup.waker.get())?,
@@ -31,19 +31,19 @@ pub(super) fn arrows(chart: &Timechart, shown: &ShownTasks, first: usize) -> Vec
     };
     let mut arrows: Vec<ChartArrow> = chart.wakeups.iter().filter_map(drawn).collect();
     let span = chart.end.saturating_sub(chart.start).max(1);
-    let mut part = (span / PARTS).max(1);
+    let mut part_nanos = (span / PARTS).max(1);
     loop {
         let mut seen = BTreeSet::default();
         arrows.retain(|arrow| {
-            let part_number = arrow.time.saturating_sub(chart.start) / part;
+            let part_number = arrow.time.saturating_sub(chart.start) / part_nanos;
             seen.insert((part_number, arrow.from, arrow.to))
         });
-        if arrows.len() <= MAX_ARROWS || part >= span {
+        if arrows.len() <= MAX_ARROWS || part_nanos >= span {
             break;
         }
-        part = part.saturating_mul(2);
+        part_nanos = part_nanos.saturating_mul(2);
     }
-    // If too many remain even with one arrow from one task to another, the earliest are kept.
+    // If too many remain even with one part, the earliest are kept.
     arrows.truncate(MAX_ARROWS);
     arrows
 }

@@ -15,14 +15,14 @@ pub enum MetricError {
         metric: String,
         /// The formula.
         formula: String,
-        /// Byte range of the fault; empty at the end of the formula.
+        /// Byte range of the error in the formula; an empty range at its end if it ends too early.
         position: Range<usize>,
         /// Description in one line.
         reason: String,
     },
     /// Metrics that depend on each other.
     Circular {
-        /// The names of the metrics; the last is the same as the first.
+        /// The names of the metrics, each of which refers to the next; the last is the same as the first.
         chain: Vec<String>,
     },
     /// No metric or group has this name.

@@ -1,5 +1,6 @@
 //! Strings in feature sections: a 32-bit length, then the bytes, NUL, and zeros up to that length,
-//! which perf rounds up to a multiple of 64. The strings of simpleperf's key-value pairs have no length and only a NUL.
+//! which perf rounds up to a multiple of 64. The strings of simpleperf's key-value pairs are terminated by NUL, without a length
+//! or padding.
 
 use rperf_wire::{Cursor, DecodeError, Encoder, until_nul};
 
@@ -19,7 +20,7 @@ pub(crate) fn take_list(at: &mut Cursor<'_>) -> Result<Vec<String>, DecodeError>
     (0..count).map(|_| take(at)).collect()
 }
 
-/// Appends a padded string.
+/// Appends a string with its length and padding.
 pub(crate) fn put(to: &mut Encoder<'_>, text: &str) {
     let size = (text.len() + 1).next_multiple_of(ALIGN);
     to.u32(u32::try_from(size).unwrap_or(u32::MAX));

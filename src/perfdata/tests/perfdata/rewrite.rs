@@ -17,7 +17,7 @@ fn rewritten(data: &PerfData<'_>) -> Vec<u8> {
     bytes
 }
 
-/// The event names section of very old files.
+/// The section of event type names in very old files.
 fn event_types<'a>(bytes: &'a [u8], data: &PerfData<'_>) -> &'a [u8] {
     data.header().event_types.of(bytes).unwrap_or_default()
 }
@@ -37,7 +37,7 @@ fn compare(name: &str, bytes: &[u8]) -> Option<()> {
     );
     let (old, new) = (before.features(), after.features());
     assert!(old.present().eq(new.present()), "{name}: features");
-    // The index of traces has file offsets, which differ: it is compared below, relative to the first record.
+    // The index of AUX traces has file offsets, which may differ: those relative to the first record are compared below.
     for feature in old.present().filter(|id| *id != FeatureId::AUXTRACE) {
         assert!(old.raw(feature) == new.raw(feature), "{name}: {feature}");
     }
@@ -56,13 +56,13 @@ fn compare(name: &str, bytes: &[u8]) -> Option<()> {
 }
 
 #[test]
-fn rewritten_recordings_are_the_same() {
+fn rewritten_recordings_have_the_same_content() {
     let mut compared = 0;
     for path in recording_candidates(u64::MAX) {
         let bytes = fs::read(&path).expect("a file that was listed");
         compared += usize::from(compare(&path.display().to_string(), &bytes).is_some());
     }
-    // tests/fixtures alone has more recordings than that; fewer means that they were not found.
+    // tests/fixtures alone has more than 20 recordings; fewer means that they were not found.
     assert!(compared >= 20, "{compared} recordings");
 }
 
@@ -83,6 +83,7 @@ fn unknown_content_is_preserved() {
             Endian::Little => Bytes::new(),
             Endian::Big => Bytes::big_endian(),
         };
+        // A header with type 60, misc 9 and size 16; a body of eight bytes.
         let record = bytes.u32(60).u16(9).u16(16).u64(5).done();
         let mut features = FeatureSet::new(endian);
         features.hostname("machine");

@@ -18,9 +18,9 @@ pub struct Mmap<'a> {
     pub start: u64,
     /// Size in bytes.
     pub len: u64,
-    /// Offset in the file, in bytes.
+    /// Offset of the mapping in the file, in bytes.
     pub pgoff: u64,
-    /// Name without NUL.
+    /// File name, without its NUL.
     pub filename: &'a [u8],
 }
 
@@ -38,7 +38,7 @@ pub struct Mmap2<'a> {
 }
 
 /// File identity of an MMAP2 record: a build-id if `PERF_RECORD_MISC_MMAP_BUILD_ID` is set, otherwise device and inode. The
-/// kernel may set the flag in records with device and inode, too: these are told apart by their bytes.
+/// kernel may set the flag in records with device and inode, too: the decoder detects these by their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MmapId {
     /// Device and inode.
@@ -69,6 +69,7 @@ pub(super) fn mmap<'a>(at: &mut Cursor<'a>) -> Result<Mmap<'a>, DecodeError> {
     })
 }
 
+/// Decodes all fields except for the name, which is left empty. In MMAP2, it is not the next field.
 fn mmap_fixed<'a>(at: &mut Cursor<'a>) -> Result<Mmap<'a>, DecodeError> {
     Ok(Mmap {
         pid: at.u32("pid")?.cast_signed(),
@@ -91,7 +92,7 @@ const IDENTITY_SIZE: usize = 24;
 /// the next eight are. The first byte decides what else is checked:
 /// - 16 to 20: nothing. No device with files has such a major number.
 /// - 5 to 15: the last three bytes of the minor number. They are 0 if it is below 256, but in only one of 16 million build-ids.
-/// - 1 to 4: the bytes after a build-id of this size. They are 0, but an inode number is not.
+/// - 1 to 4: the bytes after a build-id of this size, which are 0. Otherwise they include the inode number, which is not 0.
 fn is_build_id(identity: &[u8; IDENTITY_SIZE]) -> bool {
     let is_zero = |range: Range<usize>| {
         let mut part = identity.iter().take(range.end).skip(range.start);
