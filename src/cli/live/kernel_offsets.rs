@@ -42,11 +42,11 @@ pub(crate) fn member_offsets<const N: usize>(
     })
 }
 
-/// Returns how the ids of threads in PID namespaces are found.
+/// Returns the offsets by which the id of a thread in its own PID namespace is found.
 ///
 /// # Errors
 ///
-/// [`Error::NoBtf`], as of [`member_offsets`].
+/// [`Error::NoBtf`], for the reasons listed at [`member_offsets`].
 pub(crate) fn pid_layout() -> Result<PidLayout, Error> {
     with_types(pid_members)
 }
@@ -59,11 +59,11 @@ fn pid_members(types: &Btf<'_>) -> Result<PidLayout, Error> {
     })
 }
 
-/// Returns how the PID namespaces of threads are found.
+/// Returns the offsets by which the PID namespace of a thread is found.
 ///
 /// # Errors
 ///
-/// [`Error::NoBtf`], as of [`member_offsets`].
+/// [`Error::NoBtf`], for the reasons listed at [`member_offsets`].
 pub(crate) fn namespace_layout() -> Result<NamespaceLayout, Error> {
     with_types(|types| {
         let common = member_offset(types, "pid_namespace", "ns")?;
@@ -77,11 +77,11 @@ pub(crate) fn namespace_layout() -> Result<NamespaceLayout, Error> {
     })
 }
 
-/// Returns how the owners of the running kernel's locks are found.
+/// Returns the offsets by which the owners of the running kernel's locks are found.
 ///
 /// # Errors
 ///
-/// [`Error::NoBtf`], as of [`member_offsets`].
+/// [`Error::NoBtf`], for the reasons listed at [`member_offsets`].
 pub(crate) fn lock_owner_layout() -> Result<OwnerLayout, Error> {
     let [mutex, rwsem, task_pid] = member_offsets([
         ("mutex", "owner"),
@@ -95,8 +95,8 @@ pub(crate) fn lock_owner_layout() -> Result<OwnerLayout, Error> {
     })
 }
 
-/// Returns how the running kernel's locks are recognized; `None` without its type information, or if that lacks a member on the
-/// way from `task_struct` to `mmap_lock` or `siglock`.
+/// Returns the offsets by which the running kernel's locks are recognized; `None` if its type information cannot be read or lacks
+/// a member on the way from `task_struct` to `mmap_lock` or `siglock`.
 pub(crate) fn lock_layout() -> Option<LockLayout> {
     with_types(|types| find_lock_layout(types).ok_or(Error::NoBtf)).ok()
 }

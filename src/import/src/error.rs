@@ -19,12 +19,12 @@ pub enum Error {
     /// The file ends inside a field, or a field has an impossible value.
     #[error("offset {offset:#x}: {part}: {source}")]
     Field {
-        /// Offset of the part in the file.
+        /// Offset of the part in the file; for an option of version 7, that of its section.
         offset: u64,
         /// Name of the part.
         part: &'static str,
         /// The field. Its offset counts from the start of the file if the field is in the file's header or the file has version
-        /// 6, otherwise from the start of the part.
+        /// 6, otherwise from the start of the part or its content.
         source: DecodeError,
     },
     /// A part of the file cannot be used.

@@ -32,8 +32,9 @@ impl AddressContext {
 pub struct SymbolId {
     /// The object.
     pub dso: DsoId,
-    /// The symbol's index in the object's table, which is sorted by address; for a JIT dump whose functions are in the World
-    /// (`Dso::has_functions`), the function's number. Inlined functions, which are not in the table, have higher indexes.
+    /// The symbol's index in the object's table, which is sorted by address; if `Dso::has_functions` (functions of a JIT
+    /// dump were added to the World: the processes and mappings by time), the function's number in the dump. Inlined functions,
+    /// which are not in the table, have higher indexes.
     pub index: SymbolIndex,
 }
 
@@ -88,8 +89,7 @@ pub struct Frame {
     /// - for the kernel, for code from a perf map, and without a mapping, `ip`;
     /// - for kernel modules, `ip`, but the offset from the module's start if no symbol covers `ip`;
     /// - for BPF programs, the offset from the start;
-    /// - for JIT-compiled functions that were added to the World (the processes and mappings at a time), the address in their
-    ///   symbol table.
+    /// - for JIT-compiled functions that were added to the World, the address in their symbol table.
     pub address: u64,
     /// The mapping; `None` is shown as `[unknown]`.
     pub mapping: Option<MappingId>,

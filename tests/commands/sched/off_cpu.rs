@@ -7,8 +7,9 @@ use super::run;
 use crate::commands::outcome;
 use crate::kernel::can_trace;
 
-/// Writes a recording: task 7 sleeps until task 8 wakes it, then 8 sleeps until 7 wakes it, and 8 preempts 7. The states of the
-/// previous tasks are 1 (interruptible sleep), 2 (uninterruptible sleep) and 0x100 (runnable: preempted).
+/// Writes a recording: task 7 sleeps until task 8 wakes it, then 8 sleeps until 7 wakes it, and 8 preempts 7. Times are in
+/// nanoseconds. The states of the previous tasks are 1 (interruptible sleep), 2 (uninterruptible sleep) and 0x100 (runnable:
+/// preempted). A wakeup has the waker, then the woken task.
 fn sleeps(scratch: &Scratch) -> std::io::Result<()> {
     let mut file = SchedFile::new();
     file.comm(7, "seven");

@@ -46,7 +46,7 @@ pub(super) enum NativeTable {
 }
 
 /// What tables need besides their counts: functions that look up names, and the prefix of control sequences.
-pub(super) struct TableNames<'n> {
+pub(super) struct ScriptContext<'n> {
     /// The name of a system call, or its number as text.
     pub(super) syscall: &'n dyn Fn(i64) -> String,
     /// Function and offset of an address of the kernel.
@@ -55,8 +55,8 @@ pub(super) struct TableNames<'n> {
     pub(super) csi: Csi,
 }
 
-impl TableNames<'_> {
-    /// Clears the screen. The cursor is then in the second row, because perf's scripts end the sequence with a newline, too.
+impl ScriptContext<'_> {
+    /// Clears the screen. As in perf's scripts, a newline follows, so that the cursor is in the second row.
     fn clear_screen(&self, out: &mut dyn Write) -> io::Result<()> {
         let csi = self.csi;
         writeln!(out, "{csi}H{csi}2J")
@@ -200,23 +200,29 @@ impl NativeTable {
     }
 
     /// Writes the table. A script with an interval clears the screen first, and empties its table afterwards.
-    pub(super) fn write(&mut self, out: &mut dyn Write, names: &TableNames<'_>) -> io::Result<()> {
+    pub(super) fn write(
+        &mut self,
+        out: &mut dyn Write,
+        context: &ScriptContext<'_>,
+    ) -> io::Result<()> {
         match self {
             Self::Syscalls(table) => {
-                view::write_syscall_counts(out, table, names.syscall, SYSCALL_COUNTS_RULE)
+                view::write_syscall_counts(out, table, context.syscall, SYSCALL_COUNTS_RULE)
             }
             Self::TopSyscalls(table, _) => {
-                names.clear_screen(out)?;
-                view::write_syscall_counts(out, table, names.syscall, SCTOP_RULE)?;
+                context.clear_screen(out)?;
+                view::write_syscall_counts(out, table, context.syscall, SCTOP_RULE)?;
                 table.counts.clear();
                 Ok(())
             }
-            Self::SyscallsByTask(table) => view::write_syscalls_by_task(out, table, names.syscall),
+            Self::SyscallsByTask(table) => {
+                view::write_syscalls_by_task(out, table, context.syscall)
+            }
             Self::FailedByComm(table) => view::write_failed_by_comm(out, table),
-            Self::FailedByTask(table) => view::write_failed_by_task(out, table, names.syscall),
+            Self::FailedByTask(table) => view::write_failed_by_task(out, table, context.syscall),
             Self::ReadWrite(table) => view::write_io_by_task(out, table),
             Self::TopReadWrite(table, _) => {
-                names.clear_screen(out)?;
+                context.clear_screen(out)?;
                 view::write_top_io(out, table, TOP_ROWS)?;
                 table.clear();
                 Ok(())
@@ -230,7 +236,7 @@ impl NativeTable {
             Self::Drops(table) => {
                 writeln!(out, "Gathering kallsyms data")?;
                 let rows = table.counts.iter().map(|(address, count)| {
-                    let (function, offset) = (names.function)(address.cast_unsigned());
+                    let (function, offset) = (context.function)(address.cast_unsigned());
                     (function, offset, *count)
                 });
                 view::write_drops(out, &rows.collect::<Vec<_>>())

@@ -15,7 +15,7 @@ use rperf_syscalls::{Abi, SyscallTable};
 use rperf_view::trace_scripts::write_other_events;
 use rperf_wire::CpuMode;
 
-use super::native::{NativeTable, TableNames};
+use super::native::{NativeTable, ScriptContext};
 use super::settings::ScriptSettings;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -169,13 +169,13 @@ impl NativeRun<'_> {
                 _ => (format!("{address:#x}"), 0),
             }
         };
-        let names = TableNames {
+        let context = ScriptContext {
             syscall: &syscall,
             function: &function,
             csi: self.context.output.csi(),
         };
         let mut out = self.context.stdout();
-        self.table.write(&mut out, &names)?;
+        self.table.write(&mut out, &context)?;
         // The scripts of perf that list other events are in Perl, where the names of tracepoints are `system::event`.
         let named = recording.events.iter().zip(&self.others);
         let counted = named.filter(|(_, count)| **count > 0);

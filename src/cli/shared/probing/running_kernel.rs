@@ -30,6 +30,7 @@ pub(crate) struct RunningKernel {
     listing: OnceCell<FileBytes>,
     /// BTF of the kernel, then of the module if there is one.
     types: OnceCell<Vec<FileBytes>>,
+    /// The module's name, with `_` for `-`; `None` for the kernel itself.
     module: Option<String>,
     machine: String,
     release: String,
@@ -151,7 +152,7 @@ impl RunningKernel {
         problem(&Error::NoKernelImage, action).hint(self.searched())
     }
 
-    /// Tells where [`Self::image`] searches.
+    /// Returns the hint with the places where [`Self::image`] searches.
     fn searched(&self) -> String {
         if let Some(module) = &self.module {
             let release = &self.release;
