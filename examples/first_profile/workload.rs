@@ -19,9 +19,9 @@ fn main() {
         (hashing.join(), sorting.join())
     });
     match (hashed, sorted) {
-        (Ok(hashed), Ok(sorted)) => {
-            println!("counted {} words by hashing and {} by sorting", hashed.1, sorted.1);
-            assert_eq!(hashed.0, sorted.0, "both ways find the same number of distinct words");
+        (Ok((hashed_distinct, hashed_total)), Ok((sorted_distinct, sorted_total))) => {
+            println!("counted {hashed_total} words by hashing and {sorted_total} by sorting");
+            assert_eq!(hashed_distinct, sorted_distinct, "both ways find the same number of distinct words");
         }
         _ => std::process::exit(1),
     }

@@ -80,7 +80,7 @@ impl Context {
         variable(name)
     }
 
-    /// Returns an empty spool (bytes in memory or, if they are many, in a file), whose file is in the folder for temporary files.
+    /// Returns an empty spool (bytes in memory or, if they are many, in a file). Its file is in `TMPDIR`, otherwise in `/tmp`.
     pub(crate) fn spool(&self) -> Spool {
         Spool::new(self.var("TMPDIR").map_or("/tmp".into(), PathBuf::from))
     }

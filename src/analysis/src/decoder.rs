@@ -29,7 +29,7 @@ impl<P: PrepareSamples> Render for Decoder<'_, '_, P> {
     fn render(&self, world: &World, sample: &Sample<'_>, _: &mut (), out: &mut Self::Out) {
         let at = EventContext::of_sample(sample);
         let Some(layout) = self.pass.layouts().of(sample.event) else {
-            // Not a typed event (a tracepoint whose fields can be read): delivered without raw data.
+            // An event that is not typed (not a tracepoint whose fields can be read) is delivered without raw data.
             if let Some(detail) = self.pass.preparation().prepare(world, sample, None) {
                 out.push(at, RecordContent::Sample(detail), &[]);
             }
@@ -65,7 +65,7 @@ impl<P: PrepareSamples> Render for Decoder<'_, '_, P> {
         let mut at = EventContext::of_record(record);
         let misc = record.raw.misc;
         // Records that cannot be decoded are skipped. When a recording was opened, they were counted in its diagnostics, except
-        // context switches.
+        // EXIT and context switches.
         let Ok(decoded) = Record::decode(&record.raw, self.pass.layouts().endian()) else {
             return;
         };
@@ -90,6 +90,7 @@ impl<P: PrepareSamples> Render for Decoder<'_, '_, P> {
                         pid: comm.pid,
                         tid: comm.tid,
                     },
+                    // Stored in the block's bytes: the last argument of `push`.
                     name: &[],
                     by_exec: misc.contains(Misc::COMM_EXEC),
                 };

@@ -30,7 +30,7 @@ pub struct Aggregator<'a> {
     elapsed: Spread,
 }
 
-/// An event in one unit, over all runs in which it was counted.
+/// An event in one unit, over all runs in which it was counted. Times are in nanoseconds.
 #[derive(Debug, Clone, Default)]
 struct RunStatistics {
     /// Largest number of readings that were added up in one run. Runs without a count are included.
@@ -40,7 +40,7 @@ struct RunStatistics {
     running: Spread,
 }
 
-/// Sums of an event in one unit and one run.
+/// Sums of an event in one unit and one run. Times are in nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
 struct RunSums {
     /// Number of readings that were added up.
@@ -73,7 +73,7 @@ impl<'a> Aggregator<'a> {
             let Some(units) = run.get_mut(event.merged_into.unwrap_or(index)) else {
                 continue;
             };
-            let by = self.rules.by_of(event);
+            let by = self.rules.mode_of(event);
             for reading in readings {
                 let sums = units.entry(self.rules.unit(by, reading)).or_default();
                 sums.add(reading, self.rules.unscaled);
@@ -173,8 +173,8 @@ impl<'a> Aggregator<'a> {
 }
 
 impl AggregationRules {
-    /// The aggregation mode of an event.
-    fn by_of(&self, event: &CountedEvent) -> Aggregation {
+    /// The aggregation mode of an event: with a row for each CPU, a per-core event has a row for each core.
+    fn mode_of(&self, event: &CountedEvent) -> Aggregation {
         match self.by {
             Aggregation::Cpu if event.per_core => Aggregation::Core,
             by => by,

@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn cpus_of_each_encoding_are_decoded() {
         let head = || Bytes::new().u64(CPUS).u64(7);
-        // The 0xffff is -1, "any CPU", which is dropped.
+        // The encoding is 0 for a list, 1 for a mask, 2 for a range. The 0xffff is -1, "any CPU", which is dropped.
         let list = head().u16(0).u16(3).u16(1).u16(0xffff).u16(4);
         assert_eq!(decode(list), EventProperty::Cpus(vec![1, 4]));
         // The zero is the byte `any_cpu` and a byte of padding.

@@ -202,8 +202,8 @@ fn user_event_name(event: &str, is_return: bool) -> String {
     event.get(..end).unwrap_or(event).to_owned() + RETURN_SUFFIX
 }
 
-/// Returns a name that is not in `taken`: the base, or the base with a number. `None` if all numbers are
-/// taken.
+/// Returns a name that is not in `taken`: the base, otherwise the base, truncated if necessary, with `_1`, `_2` and so on. `None`
+/// if all numbers are taken.
 #[must_use]
 pub fn distinct_name(base: &str, taken: &BTreeSet<String>) -> Option<String> {
     if !taken.contains(base) {
@@ -359,9 +359,9 @@ mod tests {
         }
     }
 
-    /// Bootconfig entries are only written.
+    /// Bootconfig entries are written but, unlike lines, not parsed.
     #[test]
-    fn lines_are_written_and_read() {
+    fn lines_are_written_and_parsed() {
         let event = ProbeEvent {
             group: "probe_calc".to_owned(),
             name: "leaf".to_owned(),
@@ -407,11 +407,11 @@ mod tests {
             boot.bootconfig_entry().as_deref(),
             Some("ftrace.event.kprobes.leaf.probe = 'vfs_read+4 n=%di:s64'")
         );
-        let at_return = ProbeEvent {
+        let return_probe = ProbeEvent {
             is_return: true,
             ..boot
         };
-        let entry = at_return.bootconfig_entry().unwrap();
+        let entry = return_probe.bootconfig_entry().unwrap();
         assert!(entry.contains("'vfs_read+4%return n="), "{entry}");
     }
 }

@@ -44,7 +44,7 @@ impl Proc {
     /// Returns the trampolines and dispatchers of BPF programs in `kallsyms`; none if addresses are hidden.
     ///
     /// # Errors
-    /// What opening the file reports.
+    /// If the file cannot be opened.
     pub fn bpf_images(&self) -> io::Result<Vec<BpfImage>> {
         let file = File::open(self.path("kallsyms"))?;
         Ok(find_bpf_images(BufReader::with_capacity(1 << 16, file)))
@@ -58,7 +58,7 @@ impl Proc {
     /// start of the text.
     ///
     /// # Errors
-    /// What opening the file reports.
+    /// If the file cannot be opened.
     pub fn kernel_text(&self) -> io::Result<Option<KernelText>> {
         let size = match cfg!(target_arch = "x86_64") {
             true => self.code_size(),
@@ -80,6 +80,7 @@ impl Proc {
         let (first, last) = line.trim_start().split_once('-')?;
         let [first, last] = [first, last].map(|digits| u64::from_str_radix(digits, 16).ok());
         let size = last?.checked_sub(first?)? + 1;
+        // Hidden addresses are 0.
         (last != Some(0)).then_some(size)
     }
 
@@ -87,7 +88,7 @@ impl Proc {
     /// if there is none, or addresses are hidden.
     ///
     /// # Errors
-    /// What opening the file reports.
+    /// If the file cannot be opened.
     pub fn kernel_symbol(&self, name: &str) -> io::Result<Option<u64>> {
         let file = File::open(self.path("kallsyms"))?;
         Ok(find_symbol(BufReader::with_capacity(1 << 16, file), name))
@@ -97,7 +98,7 @@ impl Proc {
     /// kernels without modules and if addresses are hidden.
     ///
     /// # Errors
-    /// What reading `modules` reports, except if it doesn't exist.
+    /// If `modules` exists but cannot be read.
     pub fn modules(&self, library: &Path) -> io::Result<Vec<Module>> {
         let text = self.modules_text()?;
         let mut modules: Vec<Module> = text.lines().filter_map(module).collect();
@@ -148,7 +149,7 @@ fn read_line(lines: &mut impl BufRead, line: &mut Vec<u8>) -> bool {
     lines.read_until(b'\n', line).is_ok_and(|count| count > 0)
 }
 
-/// The text after the last blank of a line: the name of the symbol, for symbols of modules with a tab and the module.
+/// The text after the last blank of a line: the symbol's name, followed by a tab and the module if it is a module's symbol.
 fn name(line: &[u8]) -> &[u8] {
     let line = line.trim_ascii_end();
     let blank = line.iter().rposition(|byte| *byte == b' ');
@@ -238,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_text_range_is_independent_of_symbol_order() {
+    fn the_kernel_text_is_found_with_and_without_its_size() {
         let text = b"ffffffff81000000 T _stext\nffffffff81000000 T _text\nffffffff81000010 t x_text\nffffffff82000000 T _etext\n";
         let expected = |end| KernelText {
             symbol: "_text",

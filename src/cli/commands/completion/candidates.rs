@@ -86,7 +86,7 @@ pub(super) fn answer(words: &[OsString], context: &Context) -> Completion {
     let program = globals::options();
     let arguments = words.get(1..).unwrap_or_default();
     // `program` declares only the options before the command. To its parser, the command and the words after it are a workload.
-    // `first` counts without the program's name.
+    // `first` is the command's index in `arguments`; if no word follows, the command itself is being typed.
     match WordRole::find(&program, arguments) {
         Some(WordRole::Workload { first }) if first + 1 == arguments.len() => commands().into(),
         Some(WordRole::Workload { first }) => of_command(words, first + 1, context),
@@ -118,7 +118,7 @@ fn of_command(words: &[OsString], position: usize, context: &Context) -> Complet
         return Completion::default();
     };
     let (mut entry, mut command, mut arguments) = (entry, (entry.build)(), arguments.to_vec());
-    // As on execution, words that name subcommands are removed. The last word is still being typed.
+    // As on execution, words that name subcommands are removed, except for the last word, which is still being typed.
     let mut removed = Vec::new();
     loop {
         let complete_arguments = arguments
@@ -142,8 +142,8 @@ fn of_command(words: &[OsString], position: usize, context: &Context) -> Complet
         return Completion::default();
     };
     let mut answer = line.answer(&role, context);
-    // The index counts from the first of the remaining arguments: add the removed words that precede it, and the words up to the
-    // command's name.
+    // The index counts from the first of the remaining arguments: add the removed words that precede it, and the words up to and
+    // including the command's name.
     if let ShellCandidates::Command(first) = &mut answer.from_shell {
         for at in removed.into_iter().rev() {
             *first += usize::from(at <= *first);
@@ -182,6 +182,7 @@ impl CommandWords<'_> {
                 };
                 partial.answer(context)
             }
+            // The first positional word of `script` is a script, not a program.
             WordRole::Workload { first } if name == "script" => {
                 words::of_script(self.words.get(first..).unwrap_or_default())
             }

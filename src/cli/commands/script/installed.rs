@@ -26,7 +26,7 @@ perf() {
     if [ "$1" = script ]; then shift; eval '"$own" script '"$options"' "$@"'; else "$own" "$@"; fi
 }
 . "$file""#;
-/// The options of `script` for a record script, which calls `record`.
+/// The options added to calls of `script` in a record script: none, since it calls `record`.
 const NO_OPTIONS: &str = "";
 
 /// An installed script.
@@ -136,16 +136,16 @@ impl InstalledScript {
         if call.input.is_some() {
             return Err(input_of_recording_script(&self.name));
         }
-        let (reported, mut recorded) = split(&self.name, &self.arguments, call.words)?;
-        if recorded.is_empty() || call.all_cpus {
-            recorded.insert(0, "-a".into());
+        let (report_words, mut record_words) = split(&self.name, &self.arguments, call.words)?;
+        if record_words.is_empty() || call.all_cpus {
+            record_words.insert(0, "-a".into());
         }
         let record = self.record()?;
         let mut recorder = self.shell(record, NO_OPTIONS, context)?;
-        recorder.args(["-q", "-o", "-"]).args(recorded);
+        recorder.args(["-q", "-o", "-"]).args(record_words);
         let options = options(Some(OsStr::new("-")), call.force);
         let mut reporter = self.shell(&self.report, &options, context)?;
-        reporter.args(reported);
+        reporter.args(report_words);
         run_both(recorder, reporter)
     }
 
@@ -188,9 +188,9 @@ impl InstalledScript {
 /// Splits the words after the name of a script into those of its report script and those of its record script. `arguments`
 /// is [`InstalledScript::arguments`].
 ///
-/// The record script gets `--` and the words after it. Without `--`, all words are for the report script if `name` ends in `top`.
-/// For other scripts, the report script gets the required arguments (`<…>`), and those of the words `tx`, `rx`, `debug` and
-/// `dev=…` that directly follow and are in `arguments`; the record script gets the rest.
+/// With `--`, the record script gets it and the words after it. Without `--`, all words are for the report script if `name` ends
+/// in `top`. For other scripts, the report script gets the required arguments (`<…>`), and those of the words `tx`, `rx`,
+/// `debug` and `dev=…` that directly follow and are in `arguments`; the record script gets the rest.
 ///
 /// # Errors
 ///
@@ -201,8 +201,8 @@ pub(super) fn split(
     mut words: Vec<OsString>,
 ) -> Result<(Vec<OsString>, Vec<OsString>), CliError> {
     if let Some(end) = words.iter().position(|word| word == "--") {
-        let recorded = words.split_off(end);
-        return Ok((words, recorded));
+        let record_words = words.split_off(end);
+        return Ok((words, record_words));
     }
     let required = arguments.matches('<').count();
     if words.len() < required {
@@ -215,17 +215,17 @@ pub(super) fn split(
         let key = text.split_inclusive('=').next().unwrap_or_default();
         matches!(key, "tx" | "rx" | "debug" | "dev=") && named.contains(&key)
     };
-    let further = words
+    let optional = words
         .iter()
         .skip(required)
         .take_while(|word| is_named(word))
         .count();
-    let reported_count = match name.ends_with("top") {
+    let report_count = match name.ends_with("top") {
         true => words.len(),
-        false => required + further,
+        false => required + optional,
     };
-    let recorded = words.split_off(reported_count);
-    Ok((words, recorded))
+    let record_words = words.split_off(report_count);
+    Ok((words, record_words))
 }
 
 /// Runs a recorder that writes to a pipe, and a reporter that reads from it. Ctrl-C ends the recording.
@@ -243,16 +243,16 @@ pub(super) fn run_both(
     // From here on, Ctrl-C does not end this process. Blocked only after both children are started, which would inherit the
     // blocked signal.
     let signals = Signals::block(&[libc::SIGINT]).ok();
-    let status = started.and_then(finish);
-    let recorded = finish(recorder)?;
-    match status? {
-        ExitStatus::Ok => Ok(match recorded {
+    let report_status = started.and_then(finish);
+    let record_status = finish(recorder)?;
+    match report_status? {
+        ExitStatus::Ok => Ok(match record_status {
             // The recorder was ended by the closed pipe, so its status is ignored.
             ExitStatus::Signal(libc::SIGPIPE) => ExitStatus::Ok,
             // Ctrl-C ended the recording. Later commands of the record script may have failed, so its status is
             // ignored.
             _ if was_interrupted(signals.as_ref()) => ExitStatus::Ok,
-            recorded => recorded,
+            status => status,
         }),
         failed => Ok(failed),
     }
@@ -279,11 +279,11 @@ fn options(input: Option<&OsStr>, force: bool) -> String {
 
 /// Removes the first `-i FILE` or `--input FILE` from the words of a report, and returns the file. FILE may be attached.
 pub(super) fn take_input(words: &mut Vec<OsString>) -> Result<Option<OsString>, CliError> {
-    let of_input = |word: &OsString| {
+    let is_input_option = |word: &OsString| {
         let bytes = word.as_bytes();
         bytes.starts_with(b"-i") || bytes == b"--input" || bytes.starts_with(b"--input=")
     };
-    let Some(index) = words.iter().position(of_input) else {
+    let Some(index) = words.iter().position(is_input_option) else {
         return Ok(None);
     };
     let word = words.remove(index);
@@ -324,10 +324,9 @@ mod tests {
         text.split_whitespace().map(OsString::from).collect()
     }
 
-    /// The words of the report script, and those of the record script.
     #[test]
-    fn words_are_split_between_script_and_recording() {
-        for (name, arguments, given, reported, recorded) in [
+    fn words_are_split_between_report_and_record_script() {
+        for (name, arguments, given, report_words, record_words) in [
             (
                 "netdev-times",
                 "[tx] [rx] [dev=] [debug]",
@@ -341,7 +340,11 @@ mod tests {
             ("sctop", "[comm] [interval]", "5", "5", ""),
         ] {
             let parts = split(name, arguments, words(given)).unwrap();
-            assert_eq!(parts, (words(reported), words(recorded)), "{name} {given}");
+            assert_eq!(
+                parts,
+                (words(report_words), words(record_words)),
+                "{name} {given}"
+            );
         }
         assert!(split("rw-by-file", "<comm>", Vec::new()).is_err());
     }

@@ -61,12 +61,13 @@ impl SampleText<'_, '_> {
         source: &NonSampleRecord<'_>,
         block: &mut ScriptBlock,
     ) {
-        // Records that can't be decoded were counted when the World (the processes and mappings, by time) was built.
+        // Records that can't be decoded are skipped. When the recording was opened, they were counted in its diagnostics, except
+        // EXIT, BPF_EVENT and context switches.
         let Ok(record) = Record::decode(&source.raw, self.plan.endian) else {
             return;
         };
-        // The record may set the task's name, so the name just after the record (at the next position) is shown. At an exit, it
-        // is the name before.
+        // The record may set the task's name, so the name just after the record (at the next position) is shown. For EXIT, it
+        // is the name just before.
         let mut named_at = source.order;
         named_at.position += u64::from(!matches!(record, Record::Exit(_)));
         let (pid, tid) = source.id.pid_tid.unwrap_or((u32::MAX, u32::MAX));

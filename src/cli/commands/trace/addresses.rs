@@ -17,7 +17,7 @@ use rperf_input::DiskFiles;
 
 /// Names addresses by the symbol tables of objects. An object is loaded when one of its addresses is to be named.
 pub(super) struct AddressSymbolizer {
-    /// Objects loaded so far; `None` while a resolver uses them, and after a panic meanwhile.
+    /// Objects loaded so far; `None` while a resolver uses them, and from then on if it panics.
     loaded: Mutex<Option<LoadedObjects>>,
     stacks: StackOptions,
     max_stack: usize,
@@ -52,8 +52,8 @@ impl AddressSymbolizer {
 impl AddressNames for AddressSymbolizer {
     fn stack(&self, world: &World, sample: &Sample<'_>) -> Option<Vec<String>> {
         let recorded = sample.wire.callchain?;
-        // A copy of the user stack, which is unwound.
-        let has_copy = sample.wire.stack_user.is_some();
+        // The user frames are unwound from the copy of the user stack, if the sample has one.
+        let has_stack_copy = sample.wire.stack_user.is_some();
         self.with_resolver(world, |resolver| {
             let stacks = UserStacks::new(resolver, self.stacks.clone());
             let mut scratch = StackScratch::default();
@@ -64,7 +64,7 @@ impl AddressNames for AddressSymbolizer {
             let mut calls = Vec::new();
             for frame in &frames {
                 // As in perf, only unwound stacks have inlined functions.
-                match has_copy {
+                match has_stack_copy {
                     true => resolver.expand(frame, &mut calls),
                     false => calls.push(CallFrame {
                         frame: *frame,
@@ -82,7 +82,7 @@ impl AddressNames for AddressSymbolizer {
         text.unwrap_or_default()
     }
 
-    // After `world` was pruned: ended processes, and objects that only they mapped, are removed from it.
+    // Called after `world` was pruned: it no longer has the ended processes and the objects that only they mapped.
     fn forget_mappings(&self, world: &World) {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(loaded) = loaded.as_mut() {

@@ -44,7 +44,7 @@ pub struct Marker {
 pub fn markers(object: &ProbeObject<'_>) -> Vec<Marker> {
     let notes = object.section(NOTES).unwrap_or_default();
     let reader = NoteReader {
-        size: object.pointer_size(),
+        address_size: object.pointer_size(),
         is_little_endian: object.is_little_endian(),
         base: object.section_address(BASE),
     };
@@ -61,7 +61,7 @@ struct ElfNote<'n> {
 /// Reads the notes of an object.
 struct NoteReader {
     /// Size of an address in bytes.
-    size: usize,
+    address_size: usize,
     is_little_endian: bool,
     /// The address of [`BASE`], if the object has this section.
     base: Option<u64>,
@@ -79,16 +79,17 @@ impl NoteReader {
         markers
     }
 
-    /// Splits off the first note.
+    /// Splits off the first note; returns it and the bytes after it.
     fn note<'n>(&self, bytes: &'n [u8]) -> Option<(ElfNote<'n>, &'n [u8])> {
         let word = |at: usize| u32::try_from(self.number(bytes.get(at..at + 4)?)).ok();
-        let (name_len, len, kind) = (word(0)? as usize, word(4)? as usize, word(8)?);
+        let (owner_len, content_len) = (word(0)? as usize, word(4)? as usize);
+        let kind = word(8)?;
         let rest = bytes.get(12..)?;
-        let owner = rest.get(..name_len)?;
-        let rest = rest.get(name_len.checked_next_multiple_of(4)?..)?;
-        let content = rest.get(..len)?;
+        let owner = rest.get(..owner_len)?;
+        let rest = rest.get(owner_len.checked_next_multiple_of(4)?..)?;
+        let content = rest.get(..content_len)?;
         // The last note may lack its padding.
-        let end = len.checked_next_multiple_of(4)?.min(rest.len());
+        let end = content_len.checked_next_multiple_of(4)?.min(rest.len());
         let note = ElfNote {
             owner,
             kind,
@@ -108,11 +109,13 @@ impl NoteReader {
     /// Decodes the content of a note: three addresses and three strings.
     fn marker(&self, content: &[u8]) -> Option<Marker> {
         let address = |index: usize| {
-            let bytes = content.get(index * self.size..(index + 1) * self.size)?;
+            let bytes = content.get(index * self.address_size..(index + 1) * self.address_size)?;
             Some(self.number(bytes))
         };
         let (location, base_in_note, semaphore) = (address(0)?, address(1)?, address(2)?);
-        let mut texts = content.get(3 * self.size..)?.split(|byte| *byte == 0);
+        let mut texts = content
+            .get(3 * self.address_size..)?
+            .split(|byte| *byte == 0);
         let mut text = || Some(String::from_utf8_lossy(texts.next()?).into_owned());
         // How far the object was relocated after the note was written.
         let moved = self.base.map_or(0, |base| base.wrapping_sub(base_in_note));
@@ -126,8 +129,8 @@ impl NoteReader {
     }
 }
 
-/// Finds the markers of this name or pattern, with the requested arguments; if `arguments` is empty, with all
-/// of their own that the kernel can fetch.
+/// Finds the markers that match `provider` and `name`, which may be patterns. A probe records `arguments`; if they are empty, all
+/// arguments of the marker that the kernel can fetch.
 pub(crate) fn find(
     object: &ProbeObject<'_>,
     provider: Option<&str>,
@@ -199,7 +202,7 @@ mod tests {
     use super::*;
 
     const READER: NoteReader = NoteReader {
-        size: 8,
+        address_size: 8,
         is_little_endian: true,
         base: Some(0x2010),
     };

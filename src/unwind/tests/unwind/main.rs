@@ -1,4 +1,4 @@
-//! Stacks of generated programs in generated objects, compared with the calls they were generated from.
+//! Unwinds stacks of generated programs with generated objects; the frames are compared with the calls that led to the stack.
 
 mod elf;
 mod exceptions;

@@ -11,8 +11,8 @@ use crate::cli::shared::stack_line::StackLineFormatter;
 /// Functions of the scheduler that are not shown.
 const HIDDEN: &[&str] = &["schedule", "__schedule", "preempt_schedule"];
 
-/// The number of frames that are walked beyond the limit, since some are hidden. As in perf, more frames than the limit
-/// are shown if fewer are hidden.
+/// The number of frames that are walked beyond the limit, since some are hidden; 2 as in perf. If fewer are hidden, more frames
+/// than the limit are shown.
 const HIDDEN_FRAMES: usize = 2;
 
 /// Prepares the text of the stack for each sample; empty if no stack is shown.
@@ -51,10 +51,11 @@ impl PrepareSamples for SwitchStacks<'_> {
         sample: &Sample<'_>,
         event: Option<&TypedEvent<'_>>,
     ) -> Option<String> {
+        // The stack of the idle task, PID 0, is not shown.
         let is_switch =
             matches!(event, Some(TypedEvent::SchedSwitch(event)) if event.prev_pid() != 0);
         let text = (is_switch && self.with_stacks).then(|| self.formatter.text(sample));
-        // `None` would skip the sample, but the history needs all.
+        // `None` would skip the sample, but timehist needs all samples.
         Some(text.flatten().unwrap_or_default())
     }
 }
