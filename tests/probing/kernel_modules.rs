@@ -23,7 +23,8 @@ __attribute__((noinline)) long second(long n)
 }
 ";
 
-/// Compiles the module with further flags, and returns what `probe -D` prints for each definition.
+/// Compiles the module with further flags, and returns what `probe -D` prints for each definition. The module has call frame
+/// information in `.debug_frame`, not in `.eh_frame`.
 fn defined(flags: &[&str], definitions: &[&str]) -> String {
     let scratch = Scratch::new();
     fs::write(scratch.path().join("module.c"), SOURCE).expect("a source");

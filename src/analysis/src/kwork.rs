@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Interrupts have no raise event. Interrupts and softirqs begin and end on one CPU; a work item may be activated, begin and end
-//! on different CPUs, so it is identified by its address alone.
+//! on different CPUs, so its events are paired by its address alone.
 
 mod events;
 mod names;

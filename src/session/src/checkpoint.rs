@@ -43,7 +43,7 @@ impl Checkpoint {
         })
     }
 
-    /// Sets the size.
+    /// Sets the data size that the thread writes to the header, in bytes.
     pub(crate) fn set_size(&self, size: u64) {
         self.shared.size.store(size, Ordering::Relaxed);
     }

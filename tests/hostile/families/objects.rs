@@ -24,8 +24,8 @@ const COMMANDS: &[&str] = &[
     "buildid-cache -v -a object -r object -p object -l --max-size 1K",
 ];
 
-/// Command lines for programs compiled from tests/fuzz/seeds/program.cpp. They are also used for the few objects of sources
-/// without a list of their own.
+/// Command lines for programs compiled from tests/fuzz/seeds/program.cpp, and for the few objects from sources without a list of
+/// their own.
 const OF_PROGRAM: &[&str] = &[
     "probe -x object -L work",
     "probe -x object -L walk:0-40",

@@ -41,7 +41,7 @@ impl Hash {
     /// Runs the benchmark.
     ///
     /// # Errors
-    /// What sched_getaffinity(2) and sched_setaffinity(2) report, or an unexpected result of futex(2).
+    /// [`BenchError::System`] if a thread cannot be started or bound to a CPU, or if futex(2) returns an unexpected result.
     pub fn run(&self) -> Result<Vec<HashThread>, BenchError> {
         let of_one_thread = || (0..self.futexes).map(|_| AtomicU32::new(0)).collect();
         let words: Vec<Vec<AtomicU32>> = (0..self.threads).map(|_| of_one_thread()).collect();

@@ -15,9 +15,9 @@ use crate::bytes::{number, word};
 use crate::loaded::{LoadedPrograms, MapEntry, NamedShape, possible_cpus};
 use crate::stacks::MAX_FRAMES;
 use crate::tasks::{self, LOST_TASKS, slot};
-use programs::{ProgramOptions, losses, place, wait};
+use programs::{ProgramOptions, losses, sum_key, wait};
 
-/// The number of buckets of each map of stacks: the second one has the stacks for which the first has no room.
+/// The number of buckets of each map of stacks: the second one has the stacks whose bucket in the first is taken.
 const MAX_STACKS: u32 = 1 << 14;
 /// The maximum number of tasks that wait at a time.
 const MAX_WAITS: u32 = 1 << 16;
@@ -223,10 +223,10 @@ impl OffCpuWait {
 impl WaitPlace {
     fn decode(key: &[u8]) -> Self {
         Self {
-            process: word(key, place::PROCESS),
-            thread: word(key, place::THREAD),
-            kernel_stack: stack_number(word(key, place::KERNEL)),
-            user_stack: stack_number(word(key, place::USER)),
+            process: word(key, sum_key::PROCESS),
+            thread: word(key, sum_key::THREAD),
+            kernel_stack: stack_number(word(key, sum_key::KERNEL)),
+            user_stack: stack_number(word(key, sum_key::USER)),
         }
     }
 }
@@ -252,7 +252,7 @@ fn shapes(options: &OffCpuOptions) -> Result<[NamedShape; 7], Error> {
         shape("losses", PerCpuArray, [4, 8, losses::COUNT]),
         shape("events", PerfEventArray, [4, 4, cpus]),
         shape("waits", Hash, [4, wait::SIZE, MAX_WAITS]),
-        shape("sums", Hash, [place::SIZE, 8, options.max_sums.max(1)]),
+        shape("sums", Hash, [sum_key::SIZE, 8, options.max_sums.max(1)]),
         shape("stacks", StackTrace, [4, 8 * frames, MAX_STACKS]),
         shape("more stacks", StackTrace, [4, 8 * frames, MAX_STACKS]),
     ])

@@ -16,15 +16,16 @@ use crate::{Helper, Label, MapId, ProgramBuilder};
 pub(super) const EVENTS: MapId = MapId(2);
 /// From the thread id to the open wait, laid out as [`wait`].
 pub(super) const WAITS: MapId = MapId(3);
-/// From [`place`], the key, to nanoseconds.
+/// From a task and its stacks, laid out as [`sum_key`], to nanoseconds.
 pub(super) const SUMS: MapId = MapId(4);
-/// Stacks: those for which the first map has no room are in the second.
+/// Stacks: those whose bucket in the first map is taken are in the second.
 pub(super) const STACKS: StackMaps = StackMaps {
     first: MapId(5),
     second: MapId(6),
 };
 
-/// The indices of [`crate::tasks::LOSSES`], after 0, that of tasks. `SUMS` and `STACKS` are also names of maps in this file.
+/// Indices in [`crate::tasks::LOSSES`]; index 0 is [`crate::tasks::LOST_TASKS`]. `SUMS` and `STACKS` are also names of maps in
+/// this file.
 pub(super) mod losses {
     /// Waits whose start was not stored.
     pub(in crate::off_cpu) const BEGINS: i32 = 1;
@@ -42,15 +43,14 @@ pub(super) mod wait {
     /// ns of `CLOCK_MONOTONIC`.
     pub(in crate::off_cpu) const START: i16 = 0;
     pub(in crate::off_cpu) const PROCESS: i16 = 8;
-    /// The numbers of the kernel stack and of the user stack, as in [`super::place`].
+    /// The numbers of the kernel stack and of the user stack, as in [`super::sum_key`].
     pub(in crate::off_cpu) const KERNEL: i16 = 12;
     pub(in crate::off_cpu) const USER: i16 = 16;
     pub(in crate::off_cpu) const SIZE: u32 = 24;
 }
 
 /// The key of [`SUMS`]: the task, and the numbers of its stacks. For a missing stack, it has a negative error number instead.
-/// `b.place(label)` below has nothing to do with it: that is where a jump goes to.
-pub(super) mod place {
+pub(super) mod sum_key {
     pub(in crate::off_cpu) const THREAD: usize = 0;
     pub(in crate::off_cpu) const PROCESS: usize = 4;
     pub(in crate::off_cpu) const KERNEL: usize = 8;
@@ -104,8 +104,8 @@ pub(super) fn switch(options: ProgramOptions) -> ProgramBuilder {
     b
 }
 
-/// Ends the wait of the task that is switched in, if it has one. Goes to `done`, or continues: the caller places this label
-/// next.
+/// Ends the wait of the task that is switched in, if it has one. Jumps to `done` or runs to its end, where the caller must place
+/// `done`.
 fn end_wait(b: &mut ProgramBuilder, options: ProgramOptions, done: Label) {
     let short = b.label();
     // R6 points to the four arguments of 8 bytes: `next` is at 16, `prev_state` at 24.
@@ -131,7 +131,7 @@ fn end_wait(b: &mut ProgramBuilder, options: ProgramOptions, done: Label) {
     b.set(R5, RECORD_SIZE);
     b.call(Helper::PerfEventOutput);
     b.jump_if(Equal, R0, 0, done);
-    // The record was not written, for example since this CPU has no event or its ring buffer is full: the wait is summed.
+    // The record was not written, for example because this CPU has no event or its ring buffer is full: the wait is summed.
     b.place(short);
     add_up(b);
 }
@@ -145,9 +145,9 @@ pub(super) fn record(b: &mut ProgramBuilder) {
     b.load(Word, R1, R10, NEXT);
     b.store(Word, R10, KEY, R1);
     for (from, to) in [
-        (wait::PROCESS, place::PROCESS),
-        (wait::KERNEL, place::KERNEL),
-        (wait::USER, place::USER),
+        (wait::PROCESS, sum_key::PROCESS),
+        (wait::KERNEL, sum_key::KERNEL),
+        (wait::USER, sum_key::USER),
     ] {
         b.load(Word, R1, R0, from);
         b.store(Word, R10, KEY + to as i16, R1);
@@ -187,8 +187,8 @@ pub(super) fn jump_unless_waiting(b: &mut ProgramBuilder, out: Label) {
     b.jump_if(Equal, R1, 0, out);
 }
 
-/// Stores that the current task begins to wait, unless it is not observed or is a kernel thread: kernel threads are idle
-/// most of the time.
+/// Stores the start of the current task's wait if the task is observed. Kernel threads are skipped, as they are idle most of the
+/// time.
 fn begin_wait(b: &mut ProgramBuilder, options: ProgramOptions, out: Label) {
     // `current_task` leaves the process id in the upper half of R0, and stores the thread id at `TASK`.
     current_task(b);

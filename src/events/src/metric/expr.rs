@@ -91,7 +91,7 @@ impl Expr {
         names
     }
 
-    /// Calls `take` for this expression and its parts, which are in the order of the formula's text.
+    /// Calls `take` for this expression, then for its parts in the order of the formula's text.
     fn visit<'a>(&'a self, take: &mut dyn FnMut(&'a Self)) {
         take(self);
         match self {

@@ -39,19 +39,18 @@ impl FrameCache {
             frames.extend_from_slice(known);
             return;
         }
-        // Above, `known` are the frames of the address; below, all results of the shard.
         let start = frames.len();
         compute(frames);
         let computed = frames.get(start..).unwrap_or_default();
-        let mut known = shard.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MAX_RESULTS {
-            known.clear();
+        let mut results = shard.write().unwrap_or_else(PoisonError::into_inner);
+        if results.len() >= MAX_RESULTS {
+            results.clear();
         }
-        known.insert(address, computed.into());
+        results.insert(address, computed.into());
     }
 
-    /// Returns the shard of an address. The hash spreads neighbouring addresses, because threads tend to look them up at the same
-    /// time.
+    /// Returns the index of an address's shard. The hash spreads neighbouring addresses over the shards, because threads tend to
+    /// look them up at the same time.
     fn shard(address: u64) -> usize {
         let hash = address.wrapping_mul(HASH_FACTOR) >> (u64::BITS - SHARDS.ilog2());
         // The hash is already below `SHARDS`; the remainder only makes that evident.
