@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_call_is_made() {
+    fn each_call_takes_time() {
         for call in [Call::Getppid, Call::Getpgid, Call::Fork, Call::Execve] {
             assert!(call.run(3).unwrap() > Duration::ZERO, "{call:?}");
         }

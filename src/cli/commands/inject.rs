@@ -67,7 +67,7 @@ pub(super) fn command() -> Command {
         ))
 }
 
-/// The options for changes other than build-ids and than the decoding of a hardware trace (`--itrace`, `--strip`).
+/// The options for changes, except those for build-ids and for hardware traces (`--itrace`, `--strip`).
 fn changes() -> [Arg; 5] {
     [
         switch("jit").short('j').help(
@@ -127,7 +127,7 @@ fn copy_stream(
     })?;
     let head = copy.head().clone();
     let mut events = head.events().to_vec();
-    // Changes that need the complete recording do not come here, see `needs_whole_input`.
+    // Changes that need the complete recording use `copy_whole`, see `needs_whole_input`.
     let complete_recording = None;
     let pipeline = plan.pipeline(head.metadata(), complete_recording, &mut events)?;
     target.write_stream(&name, |out| copy.copy(&events, pipeline, out))

@@ -33,8 +33,8 @@ fn mode_of_context(marker: u64) -> Option<CpuMode> {
     })
 }
 
-/// The mode of a data address or a branch of a sample in `mode`. Code of the kernel accesses data in user space, so the address
-/// determines the mode; it belongs to the same machine as the sample.
+/// The mode of a data address or a branch of a sample in `mode`. Kernel code accesses data in user space, too, so the address
+/// determines kernel or user; `mode` determines only host or guest.
 pub(crate) fn mode_of_address(mode: CpuMode, address: u64) -> CpuMode {
     let is_guest = matches!(mode, CpuMode::GuestKernel | CpuMode::GuestUser);
     match CpuMode::of_address(address) {

@@ -70,12 +70,15 @@ fn handler(tracepoint: &Tracepoint) -> String {
     // The name of the event's handler in perf: `system::name`.
     let event = tracepoint.name().replacen(':', "::", 1);
     let fields = &tracepoint.format.fields;
-    let of_fields = parameters(fields, |name| PARAMETERS.contains(&name));
-    let of_fields: Vec<String> = of_fields.iter().map(|name| format!("${name}")).collect();
+    let field_parameters = parameters(fields, |name| PARAMETERS.contains(&name));
+    let field_parameters: Vec<String> = field_parameters
+        .iter()
+        .map(|name| format!("${name}"))
+        .collect();
     let common = PARAMETERS.map(|name| format!("${name}"));
     let parameters: Vec<&str> = common
         .iter()
-        .chain(&of_fields)
+        .chain(&field_parameters)
         .map(String::as_str)
         .collect();
     let formats: Vec<String> = fields
@@ -84,11 +87,11 @@ fn handler(tracepoint: &Tracepoint) -> String {
         .collect();
     let values: String = fields
         .iter()
-        .zip(&of_fields)
+        .zip(&field_parameters)
         .map(|(field, parameter)| format!(", {}", value(tracepoint, field, parameter, &event)))
         .collect();
-    let name = event.split("::").map(identifier).collect::<Vec<_>>();
-    let name = name.join("::");
+    let sub_name = event.split("::").map(identifier).collect::<Vec<_>>();
+    let sub_name = sub_name.join("::");
     let mut text = String::new();
     // Writing to a String does not fail.
     let _ = write!(
@@ -96,16 +99,16 @@ fn handler(tracepoint: &Tracepoint) -> String {
         "\nsub {}\n{{\n    my ({}) = @_;\n\n    \
          print_header($event_name, $common_cpu, $common_secs, $common_nsecs, $common_pid, $common_comm);\n    \
          printf(\"{}\\n\"{values});\n    print_callchain($common_callchain);\n}}\n",
-        name,
+        sub_name,
         parameters.join(", "),
         formats.join(", "),
     );
-    if name != event {
+    if sub_name != event {
         // A sub cannot be declared with the event's name, such as `sys::own-event`. But handlers are looked up in the symbol
         // table, where a name can have any characters: the event's name becomes an alias.
         let _ = write!(
             text,
-            "\n{{\n    no strict 'refs';\n    *{{\"{event}\"}} = \\&{name};\n}}\n"
+            "\n{{\n    no strict 'refs';\n    *{{\"{event}\"}} = \\&{sub_name};\n}}\n"
         );
     }
     text

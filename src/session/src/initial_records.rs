@@ -33,7 +33,7 @@ impl InitialRecords<'_> {
             synthesize::kernel_map(to, text);
             synthesize::modules(to, &opened.kernel.modules);
         }
-        // In a pipe, EVENT_DESC, which has the names otherwise, may be too large for a record.
+        // Files have the names in the feature EVENT_DESC. In a pipe, it is a record, and may be too large for one.
         let with_names = request.output.stream.is_some();
         synthesize::event_updates(to, events, with_names);
         synthesize::thread_map(to, &opened.cpu_tasks);
@@ -68,7 +68,7 @@ impl InitialRecords<'_> {
             (&self.request.observe.target, self.task_options())
         {
             let proc = Proc::new(&self.request.roots.proc);
-            let tasks = with_children(&self.opened.cpu_tasks.tasks, &proc);
+            let tasks = with_descendants(&self.opened.cpu_tasks.tasks, &proc);
             synthesize::some_tasks(to, &proc, &tasks, task_options);
         }
         to.user(RecordKind::FINISHED_INIT, |_| {});
@@ -112,7 +112,7 @@ impl InitialRecords<'_> {
 }
 
 /// Returns the tasks and all their descendants.
-fn with_children(tasks: &[i32], proc: &Proc) -> Vec<i32> {
+fn with_descendants(tasks: &[i32], proc: &Proc) -> Vec<i32> {
     let mut found = tasks.to_vec();
     let mut next = 0;
     while let Some(task) = found.get(next).copied() {

@@ -57,7 +57,8 @@ impl<'a> OutputRotation<'a> {
 }
 
 impl OutputRotation<'_> {
-    /// Returns the milliseconds until the next file is due, rounded up; -1 without [`RotationTrigger::Time`].
+    /// Returns the poll timeout: the milliseconds until the next file is due, rounded up; -1 (no limit) without
+    /// [`RotationTrigger::Time`].
     pub(crate) fn timeout(&self) -> i32 {
         let Some(RotationTrigger::Time(every)) = self.rotation.map(|rotation| rotation.trigger)
         else {
@@ -70,8 +71,8 @@ impl OutputRotation<'_> {
         i32::try_from(millis).unwrap_or(i32::MAX)
     }
 
-    /// Whether the next file is due, when the current one has `bytes` bytes. Clears the request, if any, except without
-    /// rotation: it is then a request for a snapshot of traces, which is not handled here.
+    /// Whether the next file is due, when the current one has `bytes` bytes. Clears `is_requested`. Without rotation, leaves it
+    /// unchanged: it then requests a snapshot of traces, which is not handled here.
     fn take_due(&mut self, bytes: u64) -> bool {
         match self.rotation.map(|rotation| rotation.trigger) {
             None => false,
@@ -146,7 +147,7 @@ impl OutputRotation<'_> {
         let Some(most) = self.rotation.and_then(|rotation| rotation.max_files) else {
             return;
         };
-        // The removed files are kept open until the end of this function, and then closed in a separate thread.
+        // Keeps the removed files open until the end, and then closes them in a separate thread: freeing a large file is slow.
         let mut unlinked = UnlinkedFiles::default();
         while self.written.len() >= most {
             let Some(oldest) = self.written.pop_front() else {

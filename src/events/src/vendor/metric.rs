@@ -30,7 +30,7 @@ pub struct VendorMetric {
     pub scale: Option<UnitScale>,
     /// Condition, a formula, that marks a result as notable.
     pub threshold: Option<String>,
-    /// Whether the events of the metric can be counted in one event group (unrelated to `groups`, those of metrics).
+    /// Whether the events of the metric can be counted in one event group (unrelated to `groups`, which are groups of metrics).
     pub grouping: MetricGrouping,
     /// The topic of its file.
     pub topic: String,
@@ -62,8 +62,8 @@ impl MetricGrouping {
 }
 
 impl VendorMetric {
-    /// Returns the metric of a row; `None` for rows without a metric name or a formula. `topic` is the file's, `pmu` is used if
-    /// the row has no unit, or the unit `cpu`.
+    /// Returns the metric of a row; `None` for rows without a metric name or a formula. `topic` is that of the file. `pmu` is
+    /// used if the row has no `Unit` (its PMU), or the `Unit` is `cpu`.
     pub(super) fn of_row(row: &Row, topic: &str, pmu: Option<&str>) -> Option<Self> {
         let name = row.text("MetricName")?;
         let formula = row.text("MetricExpr")?;

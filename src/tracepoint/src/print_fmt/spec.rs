@@ -15,8 +15,8 @@ pub(super) enum FormatPart {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Conversion {
     pub(super) kind: ConversionKind,
-    /// Whether an argument precedes the converted one, for `*`. It is the width or the precision, as `star` of the kind tells;
-    /// a pointer ignores it.
+    /// Whether an argument precedes the converted one, for `*`. For integers and text, `star` of the spec says whether it is
+    /// the width or the precision. For `%*ph` it is the maximum number of bytes; other pointers ignore it.
     pub(super) takes_star: bool,
 }
 
