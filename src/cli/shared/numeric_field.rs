@@ -8,7 +8,7 @@ use rperf_tracepoint::{FieldReader, Tracepoint};
 pub(crate) enum NoNumericField {
     /// The event is not a tracepoint, or its format is missing or damaged.
     NoFormat,
-    /// The tracepoint has only these numeric fields of its own: their names, most similar first.
+    /// The tracepoint has no such field. The comma-separated names of its own numeric fields, most similar first.
     Others(String),
 }
 

@@ -23,7 +23,7 @@ pub struct Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DownloadLimits {
     /// Time limit of a step (`$DEBUGINFOD_TIMEOUT`). The steps are resolving the host name, connecting, receiving the header of
-    /// the response, and receiving each 100 kB of the file. The time of the first 100 kB begins with the request.
+    /// the response, and receiving each 100 KiB of the file. The time of the first 100 KiB begins with the request.
     pub stall: Option<Duration>,
     /// Time limit for the download of a file (`$DEBUGINFOD_MAXTIME`).
     pub total_time: Option<Duration>,
@@ -49,7 +49,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Parses a blank-separated list of servers, as in `DEBUGINFOD_URLS`. It may contain words that
+    /// Parses a whitespace-separated list of servers, as in `DEBUGINFOD_URLS`. It may contain words that
     /// control signature checks (`ima:…`).
     ///
     /// # Errors
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_separated_by_blanks() {
+    fn addresses_are_split_and_normalized() {
         let words = " https://one/  http://two:8002/buildid\nthree:80 ima:permissive";
         let expected = ["https://one", "http://two:8002", "http://three:80"];
         assert_eq!(list(words), Ok(expected.map(str::to_owned).to_vec()));
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_server_addresses_are_named() {
+    fn invalid_words_are_errors() {
         // The blank in the last one separates two servers: only the second, which has a control character, is invalid.
         for word in ["ftp://one", "http://", "https:///x", "http://a b\u{1}"] {
             let error = list(word).unwrap_err();

@@ -332,7 +332,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Appends `text`, a NUL, and zeros until these bytes together are a multiple of `align`, as the
+    /// Appends `text`, a NUL, and zeros until the length of these bytes is a multiple of `align`, as the
     /// kernel pads names in records.
     pub fn padded_str(&mut self, text: &[u8], align: usize) {
         self.bytes(text);

@@ -19,7 +19,7 @@ use crate::{EventContext, EventLayouts, LogHistogram, Loss, Observer, TaskChange
 #[derive(Debug)]
 pub struct SchedLatency {
     options: LatencyOptions,
-    /// The tracepoint whose wakeups another tracepoint reports, too.
+    /// The wakeup tracepoint that is ignored because another one reports the same wakeups.
     ignored: Option<&'static str>,
     tasks: SchedTasks,
     /// By [`TaskIndex`].
@@ -56,8 +56,8 @@ pub struct LatencyChecks {
 
 #[derive(Debug, Default)]
 struct TaskLatency {
-    /// Whether an event of the task was seen. As in perf, at its first event the task counts as switched out at that time: asleep
-    /// if the event is a wakeup, otherwise runnable, even if it is running.
+    /// Whether an event of the task was seen. As in perf, a task whose first event is not its switch-out counts as switched out
+    /// at that event: asleep if the event is a wakeup, otherwise runnable, even if it is running.
     is_seen: bool,
     state: WaitState,
     /// When it was last switched out.
@@ -205,8 +205,8 @@ impl SchedLatency {
         }
     }
 
-    /// Passes a switch to the run queues, if they are requested. Returns the charges of the wait that this ends: which tasks
-    /// ran, and how long, while the task that is switched in waited.
+    /// Passes a switch to the run queues, if they are requested. Returns the charges of the wait that the switch ends: which
+    /// tasks ran, and how long, while the task that is switched in waited.
     fn queue_switch(&mut self, at: &EventContext, event: &SchedSwitch<'_>) -> Vec<Charge> {
         let Some(queues) = &mut self.queues else {
             return Vec::new();
@@ -290,8 +290,8 @@ impl Observer for SchedLatency {
     fn event(&mut self, at: &EventContext, event: TypedEvent<'_>, (): ()) {
         self.losses.event(at);
         let queues = self.queues.as_mut();
-        // Every event removes the last wakeup of its CPU, so a migration gets a wakeup only if it is the event directly before:
-        // then the kernel chose the CPU while it woke the task, and the whole wait is for the new CPU.
+        // Every event removes the last wakeup of its CPU, so a migration gets only a wakeup that is the event directly before it.
+        // If both are of the same task, the kernel chose the CPU during the wakeup, and the whole wait is for the new CPU.
         let just_woken = queues.and_then(|queues| queues.take_just_woken(at.cpu));
         match event {
             TypedEvent::SchedSwitch(event) => self.switch(at, &event),

@@ -9,6 +9,7 @@ use rperf_wire::Endian;
 use crate::longest_wait::LongestWait;
 use crate::recording::{Recording, with_replay};
 
+// Values of `prev_state` in `sched_switch`.
 const PREEMPTED: u64 = 0x100;
 const ASLEEP: u64 = 1;
 

@@ -5,7 +5,7 @@ use std::fmt;
 /// A part of an event table that was ignored, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableFinding {
-    /// The file, as named by [`super::TableFolder`].
+    /// The path of the file in its [`super::TableFolder`].
     pub file: String,
     /// The line of a mapfile (`line 3`) or the name of an event; `None` for the whole file.
     pub place: Option<String>,

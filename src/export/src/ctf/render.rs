@@ -17,7 +17,7 @@ pub struct CtfRender<'r, 'w> {
     kinds: Vec<RecordKind>,
 }
 
-/// The events of a block of records, which are consecutive records that one thread encodes.
+/// The events of a block: consecutive records that one thread encodes.
 #[derive(Debug, Default)]
 pub struct CtfBlock {
     pub(super) events: Vec<CtfEvent>,
@@ -119,7 +119,8 @@ impl Render for CtfRender<'_, '_> {
         _: &mut CtfScratch,
         block: &mut CtfBlock,
     ) {
-        // Records that cannot be decoded were counted when the World (the processes and mappings at a time) was built.
+        // Records that cannot be decoded were counted in `Diagnostics::bad_records` by the first pass over the file, except EXIT
+        // records, which that pass does not decode.
         let Ok(decoded) = Record::decode(&record.raw, self.endian) else {
             return;
         };

@@ -32,6 +32,7 @@ impl Style for IntelFormatter {
         if operands.is_empty() && insn.mnemonic() == Mnemonic::Fxch {
             operands.push_str("st(1)");
         }
+        // objdump prints both registers of `imul rdi,rdi,0x6a8`, and the implied 1 of a shift without `0x`.
         if repeats_destination(insn)
             && let Some((first, _)) = operands.split_once(',')
         {
