@@ -53,7 +53,7 @@ impl Expression {
 }
 
 trait Shape {
-    /// `depth` is the number of calls that a square nests. It grows by 1 with each group around the square.
+    /// `depth` is the number of recursive calls that a square makes. Each group around the square adds 1.
     fn area(&self, depth: u32) -> f64;
 }
 

@@ -81,7 +81,7 @@ struct SwitchCollector<'s> {
 }
 
 impl Fold for SwitchCollector<'_> {
-    // The World, the processes and mappings at a time, is not needed.
+    // The world (the processes and mappings at the time of the sample) is not needed.
     fn sample(&mut self, _: &World, sample: &Sample<'_>) {
         let event = sample.event.0 as usize;
         if self.switch.concerns(event) {

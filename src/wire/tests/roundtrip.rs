@@ -1,4 +1,4 @@
-//! Attrs and records are decoded as they were encoded, truncated ones are errors, and no bytes panic.
+//! Attrs and records round-trip, truncated ones are errors, and decoding arbitrary bytes does not panic.
 
 use proptest::prelude::*;
 use rperf_wire::{
@@ -78,7 +78,8 @@ fn attrs() -> impl Strategy<Value = Attr> {
     })
 }
 
-/// Records of the kernel types other than SAMPLE, READ and CALLCHAIN_DEFERRED, with numbers from `n` and texts from `name`.
+/// Records of the kernel types other than SAMPLE, READ and CALLCHAIN_DEFERRED, with numbers from `n`, build-id and tag from
+/// `bytes`, and texts from `name`.
 fn records<'a>(n: &[u64; 8], bytes: [u8; 20], name: &'a [u8]) -> Vec<Record<'a>> {
     let [a, b, c, d, e, f, g, h] = *n;
     #[expect(
@@ -112,7 +113,7 @@ fn records<'a>(n: &[u64; 8], bytes: [u8; 20], name: &'a [u8]) -> Vec<Record<'a>>
         generation: h,
     };
     let build_id_size = u8::try_from(1 + g % 20).unwrap_or(20);
-    // Zeros follow a build-id. One of 5 to 15 bytes with zeros at its second to fourth byte would be taken for device and inode.
+    // Zeros follow a build-id. Bytes 1 to 3 must not all be 0: a build-id of 5 to 15 bytes would be taken for device and inode.
     let mut build_id = bytes;
     build_id[1] |= 1;
     build_id[usize::from(build_id_size)..].fill(0);
@@ -219,7 +220,7 @@ fn inodes_and_build_ids_are_distinguished_despite_the_misc_bit() {
         generation: 0,
     };
     let identities = [
-        // A virtual disk, an NVMe disk, a disk, memory, a RAM disk.
+        // Files on a virtio disk, an NVMe disk, a SCSI disk, tmpfs and a RAM disk.
         inode(254, 0),
         inode(259, 0x1_0203),
         inode(8, 17),

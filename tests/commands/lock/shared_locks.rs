@@ -23,7 +23,7 @@ fn has_namespaces(test: &str) -> bool {
     may
 }
 
-/// Starts a program and waits until it prints a line that begins with `ready`.
+/// Starts a program and waits for its first line, which must begin with `ready`.
 fn start(scratch: &Scratch, words: &[&str]) -> Hanging {
     let [program, arguments @ ..] = words else {
         panic!("no program");
@@ -149,9 +149,9 @@ fn circles_of_two_processes_are_found_from_one_of_them() {
 }
 
 #[test]
-fn threads_in_pid_namespaces_are_found_by_their_own_ids() {
+fn threads_are_found_by_their_ids_in_pid_namespaces() {
     const NAME: &str =
-        "commands::lock::shared_locks::threads_in_pid_namespaces_are_found_by_their_own_ids";
+        "commands::lock::shared_locks::threads_are_found_by_their_ids_in_pid_namespaces";
     let scratch = Scratch::new();
     let may = may_trace(NAME) && has_namespaces(NAME);
     if !may || !compile(NAME, &scratch, "shared_locks") {
@@ -179,7 +179,7 @@ fn threads_in_pid_namespaces_are_found_by_their_own_ids() {
         Some(2),
         "{process_list:?}"
     );
-    // beta-2, the holder, is in another namespace than alpha, which waits for it; its id in that namespace is 2.
+    // alpha waits for beta-2, which is in the PID namespace of beta; the id of beta-2 there is 2.
     let program = start(&scratch, &["./shared_locks", "apart"]);
     let process_list = processes(&scratch, program.0.id(), 3);
     let alpha_wait = wait_of(&process_list, "alpha");
@@ -285,7 +285,7 @@ fn owners_in_other_processes_and_namespaces_are_shown_live() {
         .expect("a row");
     // The owner is the main thread of alpha, whose id is that of its process.
     assert_eq!(row["owner_process"], row["tid"], "{json}");
-    // alpha, the owner, is in another namespace than beta.
+    // beta has a PID namespace of its own; alpha, the owner, is outside.
     let (_program, beta) = start_with_descendant(&scratch, &["./shared_locks", "apart", "2000"], 1);
     let outcome = run(
         &scratch,
@@ -319,8 +319,8 @@ fn start_with_descendant(scratch: &Scratch, words: &[&str], generation: usize) -
 }
 
 #[test]
-fn java_virtual_machines_are_named() {
-    const NAME: &str = "commands::lock::shared_locks::java_virtual_machines_are_named";
+fn java_virtual_machines_are_recognized() {
+    const NAME: &str = "commands::lock::shared_locks::java_virtual_machines_are_recognized";
     let scratch = Scratch::new();
     if !may_trace(NAME) || !compile(NAME, &scratch, "deadlock") {
         return;

@@ -168,7 +168,7 @@ impl Fragmentation {
             return;
         };
         counts.allocated = counts.allocated.saturating_add(class.pages());
-        // The frees of pages that are allocated again were lost.
+        // If pages of the new allocation are still live, their frees were lost.
         let mut reuse = |class, pages| {
             let counts = classes.entry(class).or_default();
             counts.reused = counts.reused.saturating_add(pages);

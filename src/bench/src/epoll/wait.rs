@@ -170,8 +170,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_arrive_with_plain_unusual_and_separate_sets() {
-        let plain = Wait {
+    fn events_arrive_with_shared_nested_and_separate_sets() {
+        let shared_set = Wait {
             threads: 2,
             descriptors: 4,
             duration: Duration::from_millis(40),
@@ -182,7 +182,7 @@ mod tests {
             nonblocking: false,
             mode: EpollMode::default(),
         };
-        let unusual = Wait {
+        let nested_sets = Wait {
             nested: 2,
             random: true,
             nonblocking: true,
@@ -191,18 +191,18 @@ mod tests {
                 edge: false,
                 oneshot: true,
             },
-            ..plain
+            ..shared_set
         };
         let separate_sets = Wait {
             own_sets: true,
-            ..plain
+            ..shared_set
         };
         let has_events = |bench: &Wait| {
             let result = bench.run().unwrap();
             assert_eq!(result.threads.len(), 2);
             result.rounds > 0 && result.threads.iter().any(|thread| thread.rate > 0.0)
         };
-        for mut bench in [plain, unusual, separate_sets] {
+        for mut bench in [shared_set, nested_sets, separate_sets] {
             // On a busy machine the writer or all waiting threads may not get to run in so short a time.
             while !has_events(&bench) {
                 bench.duration *= 2;

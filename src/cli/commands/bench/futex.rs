@@ -342,7 +342,7 @@ fn wake_parallel(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), Cl
     let spread = runner.measure_repeated(
         RUNS,
         || bench.run(&words),
-        // The spread of the times of the waking threads in one run; `spread` is that of the means of all runs.
+        // `thread_times` is the spread of the times of the waking threads in one run; `spread` is that of the means of all runs.
         |thread_times| {
             // `run_output` adds the newline.
             let text = mean_line(&latency, thread_times);

@@ -89,7 +89,7 @@ pub(in crate::cli::commands) fn run(
         return Err(CliError::usage("lock deadlock: -E is for recordings (-i)"));
     }
     let symbols = SymbolSources::new(matches, context)?;
-    // The activity is only for the note about a missing target; here `-p` is given.
+    // "watching" is only for the note about a missing target; here `-p` is given.
     let Target::Processes(pids) = target::target(matches, context, "watching")? else {
         return Err(CliError::usage("lock deadlock: no process given"));
     };
@@ -147,13 +147,13 @@ fn world(pids: &[u32], matches: &ArgMatches, context: &Context) -> Result<LiveWo
         Target::Processes(pids.to_vec()),
         vec![EventSpec::side_band_only()],
     );
-    // Has no effect on an event without samples.
+    // The event has no samples. Unlike the default frequency, a period cannot exceed `perf_event_max_sample_rate`.
     observe.sampling = Sampling::Period(1);
     // Variables are in mappings of data, which are not recorded by default.
     observe.details.samples.data = true;
     let request = RecordRequest::observing(observe, roots);
     let mut reporter = RecordReporter::new(context, matches).detailed_from_second_v();
-    // `EventSpec::side_band_only` is an event of this name.
+    // `bpf-output` is the name of the event `EventSpec::side_band_only`.
     let explained = |error| explain::explain(context, "bpf-output", error);
     let mut observation = Observation::open(&request, &mut reporter).map_err(explained)?;
     let mut world = LiveWorld::new(Endian::NATIVE, observation.events());

@@ -87,7 +87,7 @@ fn write_environment(environment: &CtfEnvironment<'_>, out: &mut dyn Write) -> i
     for (name, text) in &environment.properties {
         writeln!(out, "\t{name} = {};", quoted(text))?;
     }
-    // The domain is that which perf writes, also for events of user space.
+    // As in perf, the domain is `kernel` even for events of user space.
     writeln!(
         out,
         "\tdomain = \"kernel\";\n\ttracer_name = {};\n}};",

@@ -77,7 +77,7 @@ impl GroupDesc {
 /// One PMU of HYBRID_TOPOLOGY.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HybridPmu {
-    /// Name in sysfs, `cpu_core`.
+    /// Name in sysfs, such as `cpu_core`.
     pub name: String,
     /// CPU list.
     pub cpus: String,
