@@ -383,8 +383,8 @@ fn failed_runs_leave_no_output_file() {
 
 /// `inject -s` merges the `sched_stat_*` and `sched_switch` events of each task.
 #[test]
-fn sleeping_tasks_are_merged_as_by_perf() {
-    const TEST: &str = "sleeping_tasks_are_merged_as_by_perf";
+fn scheduler_events_are_merged_as_by_perf() {
+    const TEST: &str = "scheduler_events_are_merged_as_by_perf";
     let Some(tools) = Tools::find_for(TEST) else {
         return;
     };

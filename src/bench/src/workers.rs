@@ -82,8 +82,8 @@ impl Workers {
         }
     }
 
-    /// Waits until all workers have ended. If one fails, returns its error: other processes are then killed, other
-    /// threads are not waited for.
+    /// Waits until all workers have ended: threads in the order of their start, processes in any order. If one fails, returns its
+    /// error: the remaining processes are killed, the remaining threads are not waited for.
     pub(crate) fn wait(self) -> Result<(), BenchError> {
         match self {
             Self::Processes(children, _) => {

@@ -17,7 +17,7 @@ pub struct HistogramOptions {
     pub columns: Vec<ReportField>,
     /// The sort order. Its keys distinguish rows.
     pub order_by: Vec<ReportField>,
-    /// Whether callers have rows, to whose totals the samples of their callees are added.
+    /// Whether callers have rows, with totals that include the samples of their callees.
     pub children: bool,
     /// Direction of call graphs.
     pub direction: Direction,

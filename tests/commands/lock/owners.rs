@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{recording, run};
 
-/// Compiles a program of `tests/workloads` in the scratch directory; if there is no compiler, prints this and returns `false`.
+/// Compiles a program of `tests/workloads` in the scratch directory; if that fails, skips the test and returns `false`.
 pub(super) fn compile(test: &str, scratch: &Scratch, name: &str) -> bool {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/workloads");
     let source = source.join(format!("{name}.c")).display().to_string();
@@ -32,23 +32,26 @@ pub(super) fn compile(test: &str, scratch: &Scratch, name: &str) -> bool {
 /// Records with these options and command; `false` with a printed reason if the kernel does not run the BPF programs that find
 /// owners.
 fn record(test: &str, scratch: &Scratch, options: &str) -> bool {
-    let made = run(
+    let outcome = run(
         scratch,
         &format!("lock record --user -o perf.data {options}"),
     );
-    if made.stderr.contains("owners of futexes are not recorded") {
-        skip(test, &made.stderr);
+    if outcome
+        .stderr
+        .contains("owners of futexes are not recorded")
+    {
+        skip(test, &outcome.stderr);
         return false;
     }
-    assert!(scratch.path().join("perf.data").exists(), "{made:?}");
+    assert!(scratch.path().join("perf.data").exists(), "{outcome:?}");
     true
 }
 
 /// Returns the JSON that a command prints; no records may be lost.
 fn json(scratch: &Scratch, words: &str) -> Value {
-    let made = run(scratch, words);
-    assert_eq!(made.status, 0, "{words}: {made:?}");
-    let json: Value = serde_json::from_str(&made.stdout).expect("JSON");
+    let outcome = run(scratch, words);
+    assert_eq!(outcome.status, 0, "{words}: {outcome:?}");
+    let json: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
     assert_eq!(json["lost_records"], 0, "{json}");
     json
 }
@@ -81,7 +84,7 @@ fn owners_of_mutexes_and_read_write_locks_are_recorded() {
         return;
     }
     let owners = waits(&scratch, "contention -Y futex");
-    // On a busy machine a wait may begin while the owner releases the lock, and then has no known owner.
+    // 110 waits. On a busy machine a wait may begin while the owner releases the lock, and then has no known owner.
     let held = waits_of(&owners, "holder");
     assert!((100..=110).contains(&held), "{owners:?}");
     assert_eq!(waits_of(&waits(&scratch, "report"), "holder"), held);
@@ -217,8 +220,8 @@ fn deadlocks_of_a_recording_are_found_with_their_times() {
 }
 
 #[test]
-fn time_in_run_queues_is_taken_off_waits() {
-    const NAME: &str = "commands::lock::owners::time_in_run_queues_is_taken_off_waits";
+fn run_queue_time_is_subtracted_from_waits() {
+    const NAME: &str = "commands::lock::owners::run_queue_time_is_subtracted_from_waits";
     let scratch = Scratch::new();
     if !may_trace(NAME) || !compile(NAME, &scratch, "chains") {
         return;
@@ -228,8 +231,8 @@ fn time_in_run_queues_is_taken_off_waits() {
     scratch.write("busy.sh", script).expect("a file");
     // `--hold` is short for `--holders`, which also records switches and wakeups.
     let command = "lock record --user --hold -q -o perf.data -- taskset -c 0 sh busy.sh";
-    let made = run(&scratch, command);
-    assert_eq!(made.status, 0, "{made:?}");
+    let outcome = run(&scratch, command);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
     let report = json(&scratch, "lock contention -t -Y futex --json");
     let rows = report["rows"].as_array().expect("rows").iter();
     let mut total = 0;
@@ -247,7 +250,7 @@ fn time_in_run_queues_is_taken_off_waits() {
         let expected = format!("{}, {queued}, ", waited - queued);
         assert!(line.starts_with(&expected), "{line} {row}");
     }
-    // The sum for 40 waits, most of which end while the other program runs.
+    // Nanoseconds in run queues, the sum for 40 waits, most of which end while the other program runs.
     assert!(total > 50_000, "{total}: {report}");
     // A recording without `--holders`.
     assert!(record(NAME, &scratch, "-- ./chains shared"));
@@ -255,7 +258,7 @@ fn time_in_run_queues_is_taken_off_waits() {
     assert_eq!(refused.status, 255, "{refused:?}");
     let message = "perf.data: the recording has no switches and wakeups of threads\nhint: record with 'rperf lock record --holders'";
     assert!(refused.stderr.contains(message), "{refused:?}");
-    // `lock contention -b` separates this time, too.
+    // `lock contention -b` also subtracts the time in run queues.
     let options = "lock contention -b -Y futex -t -q -x , -F wait_total,run_queue";
     let live = run(&scratch, &format!("{options} -- taskset -c 0 sh busy.sh"));
     if live.status == 255 && live.stderr.contains("BPF") {

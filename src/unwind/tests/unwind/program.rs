@@ -13,7 +13,7 @@ use super::elf::{self, CODE, Entry, Section, numbers};
 pub(crate) const MAPPING_ADDRESS: u64 = 0x4000_0000;
 /// The end of the stack.
 pub(crate) const STACK_END: u64 = 0x7000_0000;
-/// The number of the only object, in the unwinder's words a module.
+/// The module id of the only object.
 pub(crate) const MODULE: ModuleId = ModuleId(3);
 /// The limit of frames in [`Program::unwind`].
 pub(crate) const MAX_FRAMES: usize = 200;
@@ -340,7 +340,7 @@ pub(crate) fn unwind(
         stack: StackBytes {
             start: sampled.stack_pointer,
             bytes: &sampled.stack,
-            // The stack counts as cut off by the size of the copy.
+            // As if the stack continued beyond the copy.
             may_continue: true,
             endian: Endian::Little,
         },

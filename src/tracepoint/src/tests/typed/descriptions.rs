@@ -12,7 +12,7 @@ pub(super) struct TracepointCase {
     pub(super) print_fmt: &'static str,
 }
 
-/// Stands for a size that depends on the kernel: of a `long`, a `size_t`, a pointer, an array of longs, or an argument of a
+/// Placeholder for a size that depends on the kernel: of a `long`, a `size_t`, a pointer, an array of longs, or an argument of a
 /// system call, which is recorded as a `long` whatever its type.
 pub(super) const LONG: usize = 0;
 /// The size of a `__data_loc` word.
