@@ -255,7 +255,7 @@ fn build_options_match_the_build() {
 }
 
 #[test]
-fn features_are_checked_by_status() {
+fn check_succeeds_only_if_every_feature_is_on() {
     let check = |words: &[&str]| {
         let checked = outcome(&[&["check"], words].concat());
         (checked.status, checked.stdout, checked.stderr)

@@ -25,7 +25,7 @@ fn without_memory(call: &str) -> String {
         }
     }
     let mut text = String::new();
-    // The last letter of the argument that is replaced.
+    // The character that ends the argument being replaced; `None` outside of such an argument.
     let mut end = None;
     for letter in call.chars() {
         let begins = text.ends_with(": ");
@@ -61,7 +61,7 @@ fn normalized(line: &str) -> String {
             text.push_str(word.split_once('>').map_or("", |(_, rest)| rest));
             continue;
         }
-        // A pointer, in full or its lower half.
+        // A pointer, in full or only its lower 32 bits. Shorter numbers are others, such as flags.
         let is_address = word.starts_with("0x") && word.len() > 8;
         text.push_str(match is_address {
             true if word.ends_with(',') => "P,",
@@ -76,7 +76,7 @@ fn normalized(line: &str) -> String {
 
 /// The calls in the lines of a trace, in a form that is the same in each run of the program.
 fn calls(lines: &str) -> Vec<String> {
-    // A line without a thread (such as `true/123`) is not a call.
+    // Only lines with a thread, such as `true/123`, are calls.
     let lines = lines.lines().filter(|line| line.contains("/"));
     let calls = lines.map(normalized);
     // set_tid_address returns the thread's id, which differs between runs.
@@ -232,6 +232,7 @@ fn calls_are_summed_up_by_cgroup() {
         "{title}: {}",
         ran.stderr
     );
+    // With -C, calls are counted with tracepoints.
     let refused = run(&scratch, &[&mode[..], &["-C", "0", "true"]].concat());
     let message = "--summary-mode cgroup: only programs in the kernel (BPF) count by cgroup\n";
     assert!(refused.stderr.starts_with(message), "{}", refused.stderr);
@@ -364,8 +365,8 @@ fn a_summary_in_the_kernel_counts_every_call_of_the_command_and_its_children() {
         return;
     }
     let scratch = Scratch::new();
-    let copy = "dd if=/dev/zero of=/dev/null bs=1 count=20000 status=none; cat nosuch";
-    let outcome = run(&scratch, &["trace", "-s", "--", "sh", "-c", copy]);
+    let script = "dd if=/dev/zero of=/dev/null bs=1 count=20000 status=none; cat nosuch";
+    let outcome = run(&scratch, &["trace", "-s", "--", "sh", "-c", script]);
     let table = outcome.stderr;
     if table.contains("counted with tracepoints") {
         return skip(test, "this machine has no BPF");

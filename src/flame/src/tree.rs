@@ -3,7 +3,7 @@
 use crate::kind::FrameKind;
 use crate::stacks::{Label, Stacks};
 
-/// Name and type of the root frame. It is not code: `User` is the type without a mark.
+/// Name and type of the root frame. It is not code: `User` is the type without a suffix in folded text.
 const ROOT: (&str, FrameKind) = ("all", FrameKind::User);
 
 /// A frame of the picture: a path from the root.

@@ -64,7 +64,8 @@ pub struct Diagnostics {
     pub unknown_kinds: u64,
     /// Number of samples, and of counter values in samples (`:S`), that were skipped because their event id is unknown.
     pub unknown_ids: u64,
-    /// Records that could not be decoded, of the types that change the World (mappings, threads) or report losses.
+    /// Records other than samples that could not be decoded: of the types that change the World (mappings, threads) or report
+    /// losses, and of those that the command reads itself, such as STAT.
     pub bad_records: DecodeErrors,
     /// Samples that could not be decoded: in the last pass over a file, or in a stream so far.
     pub bad_samples: DecodeErrors,

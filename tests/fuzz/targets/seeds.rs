@@ -84,7 +84,7 @@ fn dump() -> Vec<u8> {
     out
 }
 
-/// Appends a record with these numbers and the bytes `after` them, at time 5.
+/// Appends a record: a header of 16 bytes (type, size, time 5), these numbers, and the bytes `after` them.
 fn record(out: &mut Vec<u8>, kind: u32, numbers: &[u64], after: &[u8]) {
     words(out, &[kind, (16 + numbers.len() * 8 + after.len()) as u32]);
     longs(out, &[5]);

@@ -200,7 +200,7 @@ fn symbol_text(end: Option<&PropertyAddress>, names: &dyn RecordingNames) -> Str
     code.text(names)
 }
 
-/// Returns the recorded address, by which rows are distinguished and sorted; their text is made of the address in the object.
+/// Returns the recorded address, by which rows are distinguished and sorted; the text shows the address in the object.
 fn address(end: Option<&PropertyAddress>) -> KeyValue<'static> {
     end.map_or(KeyValue::Absent, |end| {
         KeyValue::Number(end.ip.cast_signed())
@@ -216,6 +216,7 @@ fn location_text(
     let Some(end) = end else {
         return NOT_AVAILABLE.to_owned();
     };
+    // As in perf, the level of the sample, not of this end of the branch.
     let level = input.level.letter();
     let Some(symbol) = end.site.symbol else {
         return address_text(level, end.address);
