@@ -273,6 +273,10 @@ pub(crate) fn compare_texts(perf: &str, rperf: &str) -> Option<String> {
     difference(&theirs, &ours)
 }
 
+/// The line for the remaining callees or callers of a frame. perf appends ` (inlined)` depending on uninitialised
+/// memory.
+const REST: &str = "-[...]";
+
 /// Returns a report without intended differences. For perf's report, `full_lines` are the lines of rperf's normalised one: they
 /// complete the cells that perf truncated.
 fn normalized(text: &str, full_lines: &[&str]) -> String {
@@ -308,7 +312,7 @@ fn normalized(text: &str, full_lines: &[&str]) -> String {
     lines.join("\n")
 }
 
-/// Sorts adjacent rows of equal weight whose functions have no symbol: perf's order depends on the shape of its tree.
+/// Sorts adjacent rows of equal weight whose functions have no symbol: perf's order depends on the shape of its rb-tree of rows.
 fn sort_equals(lines: &mut [String]) {
     let weight = |line: &String| {
         let unnamed = line.contains("] 0x");
@@ -332,10 +336,6 @@ fn untruncated<'a>(cell: &'a str, full_line: &'a str) -> &'a str {
         .find(|full| full.starts_with(cell))
         .unwrap_or(cell)
 }
-
-/// The line for the remaining callees or callers of a frame. perf appends ` (inlined)` depending on uninitialised
-/// memory.
-const REST: &str = "-[...]";
 
 /// A branch of a printed graph.
 struct Branch {
@@ -380,8 +380,8 @@ fn tree(lines: &[&str]) -> Vec<String> {
     render(&root, 0)
 }
 
-/// Goes inwards from `branch`, each time to the inner branch that was added last, as long as that is left of `column`; returns
-/// the branch at the end. A stem contains the branches below its frames.
+/// Descends from `branch` to the inner branch that was added last, as long as that begins left of `column`, and returns the last
+/// branch reached. The branches below the frames of a stem are thus inside the stem.
 fn innermost(branch: &mut Branch, column: usize) -> &mut Branch {
     let deeper = |branch: &Branch| {
         branch

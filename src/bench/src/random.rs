@@ -1,7 +1,7 @@
 //! Random numbers that are cheap and the same in each run.
 
-/// Returns the first state for [`next_random`] of the sequence with the number `sequence`. Sequences with different numbers do
-/// not resemble each other (the final steps of SplitMix64).
+/// Returns the first state, for [`next_random`], of sequence number `sequence`. Mixes the number with the final steps of
+/// SplitMix64, so that sequences with different numbers do not resemble each other.
 pub(crate) fn first_state(sequence: u64) -> u64 {
     let mixed = (sequence ^ sequence >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

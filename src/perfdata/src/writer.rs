@@ -104,7 +104,7 @@ pub(crate) struct Preamble<'a> {
 /// Writes a file: header, records as they arrive, features at the end.
 #[derive(Debug)]
 pub struct Writer<W> {
-    /// The writer of the records; its `section`, where they are in the file, becomes the data section of the header.
+    /// The writer of the records; its `section` becomes the data section of the header.
     data: PartWriter<W>,
     header: FileHeader,
 }

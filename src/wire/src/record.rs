@@ -367,9 +367,9 @@ fn throttle(at: &mut Cursor<'_>) -> Result<Throttle, DecodeError> {
 fn namespaces(at: &mut Cursor<'_>) -> Result<Namespaces, DecodeError> {
     let (pid, tid) = (at.u32("pid")?, at.u32("tid")?);
     let count = at.u64("nr_namespaces")?;
-    let pairs = at.u64s(count.saturating_mul(2), "link_info")?;
-    let mut numbers = pairs.iter();
-    let mut links = Vec::with_capacity(pairs.len() / 2);
+    let numbers = at.u64s(count.saturating_mul(2), "link_info")?;
+    let mut links = Vec::with_capacity(numbers.len() / 2);
+    let mut numbers = numbers.iter();
     while let (Some(dev), Some(inode)) = (numbers.next(), numbers.next()) {
         links.push(Namespace { dev, inode });
     }

@@ -81,8 +81,8 @@ impl TableCommand {
         let class_order = recording.classes.clone();
         let mut selection = selection(matches, recording.classes)?;
         if is_default && self.columns == KworkColumns::Delay {
-            // As in perf, interrupts are read without -k, too. They have no raise event, so each of them only adds to the number
-            // of skipped entries without a raise.
+            // As in perf, interrupts are also read if -k is not given. They have no raise event, so each of them only counts as
+            // a skipped entry (one without a raise), and in the time span.
             selection.classes = CLASSES.to_vec();
         }
         let is_json = flag(matches, "json") == Some(true);

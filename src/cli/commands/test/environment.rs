@@ -216,7 +216,7 @@ impl TestFolder {
     fn run(&self, environment: &TestEnvironment, line: &str) -> Result<ProgramOutput, TestEnding> {
         let path = std::path::absolute(self.path())?;
         let folder = self.open()?;
-        // Files instead of pipes: the program cannot block on a full pipe that is not read before it ends.
+        // Files instead of pipes: the output is read only after the program ends, and a full pipe would block the program.
         let names = ["stdout", "stderr"];
         let create = |name: &str| {
             let _ = folder.remove_file(name.as_ref());

@@ -82,9 +82,9 @@ impl Expr {
                 Some(count) => f64::from(count),
                 None => miss(name.clone()),
             },
-            // `Expr::simplified_for` has replaced the literals that are known on this machine with numbers before counting.
+            // Unknown on this machine: before counting, `Expr::simplified_for` replaced the known literals with numbers.
             Self::Literal(name) => miss(format!("#{name}")),
-            // `Expr::simplified_for` has replaced these, too; in a formula without this step, they are false.
+            // `Expr::simplified_for` replaced these, too; in a formula that was not simplified, they are false.
             Self::Has(_) | Self::Processor(_) => 0.0,
             Self::Negative(inner) => -inner.value(counts, missing),
             Self::Binary(operator, left, right) => {

@@ -10,7 +10,7 @@ pub(crate) struct Dsos {
     all: Vec<Dso>,
     /// By machine, whether it is kernel code ([`Dso::is_kernel`]), and name.
     by_name: FxHashMap<(Machine, bool, Box<str>), Vec<DsoId>>,
-    /// Ids of removed DSOs, which new ones get.
+    /// Ids of removed DSOs, to be reused by new ones.
     removed: Vec<DsoId>,
 }
 
@@ -25,7 +25,7 @@ impl Dsos {
         self.all.len() - self.removed.len()
     }
 
-    /// The ids of removed DSOs that no new one has.
+    /// The ids of removed DSOs that are not reused yet.
     pub(crate) fn removed(&self) -> &[DsoId] {
         &self.removed
     }
