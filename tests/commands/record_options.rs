@@ -54,8 +54,9 @@ fn a_recording_ends_at_its_size() {
         let failures = settled(|| {
             let kilobytes = stops_at(&[&["--max-size", "64K"], options].concat());
             assert!(kilobytes >= 64, "{kilobytes}");
-            let late = kilobytes > 96;
-            late.then(|| format!("{options:?}: {kilobytes} KB"))
+            let is_too_large = kilobytes > 96;
+            is_too_large
+                .then(|| format!("{options:?}: {kilobytes} KB"))
                 .into_iter()
                 .collect()
         });
@@ -112,7 +113,7 @@ fn build_ids_and_their_cache_can_be_disabled() {
     assert_eq!(count_with_id(&listed()), 0, "{}", listed());
     assert!(!scratch.path().join(".debug").exists());
     record_in(&scratch, &["-e", "cpu-clock"], &work);
-    // The mapped files that have samples are copied into the cache, to PATH/BUILD-ID/elf: PATH is that in the recording.
+    // The mapped files that have samples are copied to .debug/PATH/BUILD-ID/elf, where PATH is the file's path.
     let shell = std::fs::canonicalize("/bin/sh").expect("a shell");
     let cached = scratch.path().join(".debug").join(relative(&shell));
     let folders: Vec<_> = std::fs::read_dir(cached)
@@ -327,7 +328,7 @@ fn branch_sampling_is_refused_for_unsupported_events() {
 }
 
 #[test]
-fn tracepoints_are_found_below_the_folder_that_is_named() {
+fn tracepoints_are_read_from_debugfs_dir() {
     let scratch = Scratch::new();
     let event = scratch.path().join("tracing/events/made/up");
     fs::create_dir_all(&event).expect("own folder");

@@ -56,7 +56,7 @@ impl MountNamespace {
             return Ok(Self::current());
         };
         let root = PathBuf::from(format!("/proc/{pid}/root"));
-        // `join("")` adds a slash: the folder that the link leads to is opened.
+        // `join("")` adds a slash, with which the kernel always follows the link.
         match Folder::open(&root.join("")) {
             Ok(_) => Ok(Self { root: Some(root) }),
             Err(error) => {

@@ -12,7 +12,7 @@ pub struct CounterCounts {
 }
 
 impl CounterCounts {
-    /// The difference to `earlier`.
+    /// The increase since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The text is read twice: once for the events, functions and fields that occur, once to write samples. Functions become symbol
-//! tables ([`SymbolFile`]), which readers find in the build-id cache; tracepoints get descriptions with the fields of their
+//! tables ([`SymbolFile`]), which readers find in the build-id cache; tracepoints get formats with the fields found in their
 //! texts.
 
 mod addresses;
@@ -32,7 +32,7 @@ pub use self::write::ImportedText;
 
 use self::parse::{Items, LineProblem};
 
-/// A text of `perf script`, not yet parsed.
+/// Output of `perf script`, not yet parsed.
 #[derive(Debug)]
 pub struct ScriptText<'t> {
     /// Kept for the offsets in errors: those in `text` differ after a replaced byte.

@@ -3,7 +3,7 @@
 use rperf_replay::{Sample, World};
 
 /// Names addresses of code in stacks, and of code and memory in page faults. `world` has the processes and
-/// mappings at the time of the sample.
+/// mappings at each time.
 pub trait AddressNames: Send + Sync {
     /// Returns the frames of a sample's stack, innermost first; `None` if the sample has no callchain.
     fn stack(&self, world: &World, sample: &Sample<'_>) -> Option<Vec<String>>;

@@ -123,7 +123,7 @@ fn the_next_server_is_queried_after_a_404_and_missing_files_are_cached() {
         assert_eq!(client.find(&wanted(&id, FilePart::Debuginfo)), None);
         assert_eq!(client.find(&wanted(&id, FilePart::Debuginfo)), None);
     }
-    // One request in the first part of the test, and one of the first client here.
+    // One request in the first part of the test, and one by the first client of the loop: the second finds the cached miss.
     assert_eq!(empty.requested_paths().len(), 2);
     let miss = scratch.path().join(format!("cache/{id}/debuginfo"));
     assert_eq!(std::fs::metadata(miss).unwrap().len(), 0);

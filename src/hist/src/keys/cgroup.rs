@@ -18,7 +18,7 @@ pub(super) static CGROUP_ID: Key = Key::plain(
     KeyDependency::Property(Property::CgroupId),
     CellPadding::UnlessLast,
     |input, names| {
-        // Both are sorted in descending order.
+        // As in perf, device and inode are sorted in descending order.
         let (dev, inode) = names.properties(input).cgroup_id;
         KeyValue::Pair(!dev, !inode)
     },

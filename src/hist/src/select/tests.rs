@@ -100,7 +100,7 @@ fn expected(fields: &FilteredFields, options: &FilterOptions) -> SampleTreatment
     }
 }
 
-/// The World (the processes at a time), with the names of all threads.
+/// The World (the processes at a time): each of the processes 1 to 3 has the threads 1 to 3, named as in [`expected`].
 fn world() -> World {
     let mut builder = WorldBuilder::new(Endian::NATIVE);
     for pid in 1..4 {

@@ -96,8 +96,8 @@ impl<'a> KernelSymbolList<'a> {
     /// Resolves a location in the kernel's syntax without a module, such as `_text+1234`, to a function and offset; `None` if it is
     /// invalid or addresses are hidden.
     #[must_use]
-    pub fn resolve(&self, place: &str) -> Option<(KernelSymbol<'a>, u64)> {
-        let (symbol, offset) = place.split_once('+').unwrap_or((place, "0"));
+    pub fn resolve(&self, location: &str) -> Option<(KernelSymbol<'a>, u64)> {
+        let (symbol, offset) = location.split_once('+').unwrap_or((location, "0"));
         let offset = crate::definition::number(offset)?;
         let start = self.named(symbol).next()?.address;
         self.at(start.checked_add(offset).filter(|_| start != 0)?)
@@ -113,7 +113,7 @@ mod tests {
         ffffffff81000180 D data\nffffffff81000200 T vfs_write\nffffffffc0000000 t start\t[veth]\n";
 
     #[test]
-    fn functions_by_module_and_place() {
+    fn functions_are_found_by_module_and_location() {
         let symbols = KernelSymbolList::parse(LISTING);
         let names = |module| -> Vec<&str> {
             let functions = symbols.functions(module);

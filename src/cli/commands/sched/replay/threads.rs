@@ -40,7 +40,7 @@ struct SharedState<'p> {
     start: Mutex<Start>,
     /// Notified when `start` is no longer [`Start::Waiting`].
     started: Condvar,
-    /// The time that an empty run takes; a run is a loop that uses CPU time, as [`ReplayStep::Run`].
+    /// The time that a run of 0 ns takes. A run is a loop that uses CPU time, for [`ReplayStep::Run`].
     run_overhead: Duration,
 }
 
