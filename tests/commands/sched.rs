@@ -341,8 +341,8 @@ fn a_truncated_recording_ends_with_an_error() -> std::io::Result<()> {
     Ok(())
 }
 
-/// A damaged recording may claim any number of CPUs, and have samples of a CPU with any number: these
-/// count as lost records.
+/// The number of CPUs in the header and the CPU of a sample are impossibly high, as in a damaged recording. Such a sample counts
+/// as a lost record.
 #[test]
 fn impossible_cpus_are_skipped() -> std::io::Result<()> {
     let scratch = Scratch::new();
@@ -454,7 +454,7 @@ fn events_are_recorded_and_printed() {
 }
 
 #[test]
-fn recording_without_tracefs_or_with_an_input_is_refused() {
+fn recording_without_scheduler_events_or_with_an_input_is_refused() {
     let scratch = Scratch::new();
     // The folder has events, but none of the scheduler.
     let folder = scratch.path().join("events/other");

@@ -1,5 +1,5 @@
-//! Options of `report` that select samples by socket or between those of other events (`--switch-on`), change the details of
-//! rows, or print counts and dumps; and reference call graphs.
+//! Options of `report` that select samples by socket or from the sample of one event to that of another (`--switch-on`,
+//! `--switch-off`), change the details of rows, or print counts and dumps; and reference call graphs.
 
 use rperf_testkit::skip;
 
@@ -27,7 +27,7 @@ const RECORDING: Recording = Recording {
 };
 
 /// Options that select samples or keep the order of the file, used together with `-g none --no-children`.
-const LINES: &[&[&str]] = &[
+const SELECTIONS: &[&[&str]] = &[
     &["--switch-on", "context-switches"],
     &["--switch-on", "page-faults", "--show-on-off-events"],
     &[
@@ -70,7 +70,7 @@ fn report_options_print_the_same_text() {
     };
     let workloads = Workloads::build(tools.path());
     let compare = |file: &str| {
-        let lines = LINES.iter().map(|words| {
+        let selections = SELECTIONS.iter().map(|words| {
             let words = [words, &["-g", "none", "--no-children"][..]].concat();
             compare_report(&tools, file, &words)
         });
@@ -78,7 +78,7 @@ fn report_options_print_the_same_text() {
         let details = details.map(|words| compare_report(&tools, file, words));
         let counts = compare_counts(&tools, file);
         let dump = compare_dump(&tools, file);
-        lines
+        selections
             .chain(details)
             .chain([counts, dump])
             .flatten()

@@ -27,8 +27,8 @@ impl BpfPrograms {
         }
     }
 
-    /// Returns a program and its types, which are read on the first successful call for `id`. `None` if the program was not read
-    /// before and is not loaded any more or may not be read.
+    /// Returns a program and its types, which are read on the first successful call for `id`. `None` if no call was successful so
+    /// far: the program is not loaded any more, or this process may not read it.
     pub(crate) fn describe(&mut self, id: u32) -> Option<(&BpfProgram, Option<&BpfBtf>)> {
         if let std::collections::btree_map::Entry::Vacant(vacant) = self.programs.entry(id) {
             let info = bpf_program_info(id).ok()??;

@@ -14,8 +14,8 @@ use crate::record_stats::MappedName;
 
 /// The suffix that the kernel appends to the name of a deleted file.
 const DELETED: &[u8] = b" (deleted)";
-/// The maximum number of files in one part of the recording (one output file; with `--threads`, each ring has its own),
-/// including those that could not be opened.
+/// The maximum number of deleted files per output file (with `--threads`, each ring has its own output file), including those
+/// that could not be opened.
 const MAX_FILES: usize = 256;
 
 /// Deleted files that are kept until the recording is complete.

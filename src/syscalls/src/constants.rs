@@ -1,4 +1,4 @@
-//! Names of constants: facts of the kernel's uapi headers, mostly without their common prefixes.
+//! Names of constants of the kernel's uapi headers, mostly without their common prefixes.
 
 use std::fmt::Write as _;
 

@@ -131,7 +131,7 @@ fn is_address(call: &str) -> bool {
 
 /// Whether a `const char*` with this name is a path.
 fn is_path(call: &str, name: &str) -> bool {
-    // The `name` of an extended attribute is no path; nor are the texts of these other calls, unless named so.
+    // In these calls, only an argument with `path` in its name is a path; `name` is an attribute, others are keys or values.
     let is_attribute_call = call.ends_with("xattr") || call.ends_with("xattrat");
     if is_attribute_call || matches!(call, "add_key" | "request_key" | "fsconfig") {
         return name.contains("path");

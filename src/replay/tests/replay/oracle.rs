@@ -458,6 +458,7 @@ proptest! {
             replay.ordered(threads, &Look, &mut take).expect("enough memory");
             prop_assert_eq!(&seen, &expected);
             let mut folded = replay.fold(threads, Gather::default).0;
+            // Folding is in file order, not in order of delivery.
             let mut sorted = expected.clone();
             folded.sort();
             sorted.sort();

@@ -27,9 +27,9 @@ enum NameAttributes<'a> {
     Nothing,
 }
 
-/// The name of the function at `entry` of `unit`, from the first entry with a name when following references: its linkage
-/// name if present, as it has the most information, otherwise its source name. `None` if there is neither within
-/// [`MAX_REFERENCES`], or if entries are damaged.
+/// The name of the function at `entry` of `unit`. References are followed to the first entry with a name, of which the linkage
+/// name is preferred to the source name, as it has more information. `None` if no entry within [`MAX_REFERENCES`] has a name, or
+/// if entries are damaged.
 pub(super) fn of<'a>(
     units: &Units<'_, 'a>,
     unit: &UnitEntries<'a>,

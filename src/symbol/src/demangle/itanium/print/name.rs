@@ -57,7 +57,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         Some(())
     }
 
-    /// Prints a lambda. Its own template parameters are printed as `auto:N`.
+    /// Prints a lambda. Template parameters in the types of its parameters are printed as `auto:N`.
     fn lambda(&mut self, parameters: &[Id], number: usize) -> Option<()> {
         self.push("{lambda(");
         let outer = std::mem::replace(&mut self.in_lambda, true);
