@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn other_tools_forms_are_understood() {
+    fn comments_fractions_and_lines_with_two_weights_are_read() {
         let stacks = parse("# comment\n\n a;b 2.6 \r\na;b 1 5\na;b 1.5 2.4\na;c x 4\n")
             .expect("folded text");
         assert_eq!(text(&stacks, WITH_MARKS), "a;b 10\na;c x 4\n");

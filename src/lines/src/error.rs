@@ -21,7 +21,7 @@ pub enum Error {
     /// An empty list: `-F ''`.
     #[error("Cannot set fields to 'none' for all event types.")]
     Empty,
-    /// Words with a sign before or after words without: `-F +time,comm`.
+    /// Fields with a sign (`+` or `-`) mixed with fields without: `-F +time,comm`.
     #[error("Cannot mix +-field with overridden fields")]
     Mixed,
     /// A field that samples of the class never have.
@@ -57,7 +57,7 @@ pub enum Error {
          Hence, no addresses to convert to symbols."
     )]
     NoAddressForSymbols,
-    /// Objects requested for samples without any address.
+    /// DSOs requested for samples without any address.
     #[error("Display of DSO requested but no address to convert.")]
     NoAddressForDso,
     /// Source lines or their text requested without the field `ip`.

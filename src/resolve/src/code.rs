@@ -85,9 +85,9 @@ impl Resolver<'_> {
         (!sections.is_empty()).then_some(sections)
     }
 
-    /// The frame at `address`, which is in the address space of the object of `frame`, like [`Resolver::object_address`]; for a
-    /// kernel address without a symbol in this object, the frame in the object that contains the address. `None` if `frame` has
-    /// no mapping, or if `address` is outside of the file.
+    /// The frame at `address` in the address space of `frame`'s object (see [`Resolver::object_address`]); for a kernel address
+    /// without a symbol in this object, the frame in the object that contains the address. `None` if `frame` has no mapping, or
+    /// if `address` is outside of the file.
     #[must_use]
     pub fn frame_in_object(&self, frame: &Frame, address: u64) -> Option<Frame> {
         let target = match self.layout_of(frame) {

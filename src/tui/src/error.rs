@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// The reason for which the browser cannot start or continue.
+/// The reason why the browser cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -64,7 +64,7 @@ pub fn kind_flags(name: &str) -> Vec<u64> {
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':')) || *lock == name
     });
     let mut flags: Vec<u64> = matching.map(|(flags, ..)| *flags).collect();
-    // `mutex` matches two entries with the same flags.
+    // Two of the entries that `mutex` matches have the same flags.
     flags.dedup();
     flags
 }
@@ -469,7 +469,7 @@ pub fn write_missing(out: &mut dyn Write, missing: &MissingWaits, summed: u64) -
 /// Returns a percentage with two decimals.
 #[expect(
     clippy::cast_precision_loss,
-    reason = "numbers of rows, for two decimals"
+    reason = "numbers of rows or waits, for two decimals"
 )]
 fn percent(part: usize, whole: usize) -> String {
     format!("{:.2}", part as f64 / whole as f64 * 100.0)

@@ -17,7 +17,7 @@ pub use self::tasks::{
     write_task_summary_csv,
 };
 
-/// A function that returns the name of a system call with a number.
+/// A function that returns the name of the system call with the given number.
 pub type SyscallName<'n> = &'n dyn Fn(i64) -> String;
 
 /// Writes the regions of physical memory with their shares of `total` samples of an event.
@@ -185,7 +185,8 @@ pub fn write_io_by_task(out: &mut dyn Write, io: &TaskReadWrite) -> io::Result<(
     write_failed_io(out, &io.failed_writes())
 }
 
-/// Writes the threads (`pid` in the table) that read most bytes, and those that requested to write most: at most `lines` each.
+/// Writes the threads (`pid` in the table) that read the most bytes, and those that requested to write the most: at most
+/// `lines` each.
 ///
 /// # Errors
 /// Those of `out`.

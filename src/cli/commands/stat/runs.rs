@@ -31,7 +31,7 @@ pub(super) struct StatRuns<'a> {
     sink: &'a mut StatOutput,
     format: TableFormat,
     control: Option<Control>,
-    /// The number of intervals printed in all runs. The heading is repeated after a number of them.
+    /// The number of intervals printed in all runs so far, which determines when the heading is repeated.
     intervals: u64,
 }
 

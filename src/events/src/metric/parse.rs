@@ -29,8 +29,8 @@ const FUNCTIONS: [(&str, Operator); 3] = [
 
 /// Maximum nesting of brackets, arguments, signs and conditionals.
 const MAX_DEPTH: usize = 100;
-/// Maximum number of tokens, including the end marker. It limits the depth of trees without nesting, too: that of
-/// `1 + 1 + ...` is as deep as the sum is long.
+/// Maximum number of tokens, including the end marker. It also limits the depth of trees without nesting in the formula: the tree
+/// of `1 + 1 + ...` has a level per operator.
 const MAX_TOKENS: usize = 1024;
 
 impl Expr {

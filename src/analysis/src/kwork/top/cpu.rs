@@ -1,5 +1,5 @@
-//! The activity of one CPU: the running task, and the interrupts and softirqs in its context. Where only "interrupts" are named
-//! in this module, softirqs are meant, too. Only those of the classes that the user selected get here.
+//! The activity of one CPU: the running task, and the interrupts and softirqs in its context. In this module, "interrupt" alone
+//! means an interrupt or a softirq. Only those of the classes that the user selected get here.
 
 use super::table::CpuTimes;
 use crate::kwork::KworkClass;
@@ -7,7 +7,7 @@ use crate::kwork::KworkClass;
 /// The state of a CPU, with its sums.
 #[derive(Debug, Default)]
 pub(super) struct CpuState {
-    /// The sums of complete stretches.
+    /// The sums of complete stretches: each from the switch to a task until the next switch.
     pub(super) times: CpuTimes,
     current: Option<Current>,
     /// Interrupts and softirqs that have not ended, innermost last.
@@ -35,7 +35,7 @@ struct OpenInterrupt {
     nested: u64,
 }
 
-/// A complete stretch of a task.
+/// A complete stretch in which a task ran.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stretch {
     pub(super) tid: i32,
@@ -47,9 +47,9 @@ pub(super) struct Stretch {
 const MOST_NESTED: usize = 16;
 
 impl CpuState {
-    /// Ends the stretch of `prev` and begins that of `next`. Returns the ended stretch; `None` if its begin is not known.
+    /// Ends the stretch of `prev` and begins that of `next`. Returns the ended stretch; `None` if its start is not known.
     pub(super) fn switch(&mut self, time: u64, prev: i32, next: i32) -> Option<Stretch> {
-        // Interrupts without an exit so far end here: softirqs in threads (PREEMPT_RT) may be preempted.
+        // Interrupts that are still open end here: softirqs in threads (PREEMPT_RT) may be preempted.
         while let Some(open) = self.interrupts.pop() {
             self.add(time, open);
         }
