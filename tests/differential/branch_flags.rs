@@ -141,7 +141,7 @@ fn recording(program: &str) -> Vec<u8> {
     let output = Cursor::new(Vec::new());
     let mut writer = Writer::with_endian(output, &events, endian).expect("memory");
     writer.write_data(&records).expect("memory");
-    // `None`: the records are new. Sections that describe the packing of the template's, or where its traces are, are omitted.
+    // `None`: the records are new. The template's sections on compression, directory format and AUX traces are omitted.
     let template_data_offset = None;
     let mut features = data.features_for(template_data_offset);
     // An empty index tells perf that there is a trace.

@@ -126,7 +126,7 @@ pub fn heading(definition: &Definition, group: &str) -> String {
             ..
         }
     );
-    // No search has found a function: the only name is the one in the definition.
+    // Headings are formatted without searching for the function: only the definition can give the name.
     let found_function = "";
     let name = match &definition.event {
         Some(event) => Some(event.clone()),

@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_is_parsed_and_names_no_number_twice() {
+    fn every_row_is_parsed_and_no_number_is_used_twice() {
         for (column, abi) in Abi::ALL.into_iter().enumerate() {
             let rows = CALLS.lines().filter(|line| !line.starts_with('#'));
             let numbers = rows.filter(|row| row.split('|').nth(column + 1) != Some("-"));

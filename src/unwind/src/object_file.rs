@@ -52,7 +52,7 @@ impl FrameInfo {
     ///
     /// # Errors
     ///
-    /// If `file` is not an ELF file, damaged, or of an unsupported architecture. An unreadable
+    /// If `file` is not an ELF file, is damaged, or is of an unsupported architecture. An unreadable
     /// `debug_file` is ignored.
     pub fn parse(file: FileBytes, debug_file: Option<&FileBytes>) -> Result<Self, Error> {
         match FileKind::parse(&*file) {

@@ -106,6 +106,7 @@ struct Readings {
     /// Times of the first and the last reading in jiffies.
     times: Option<(u64, u64)>,
     cpus: BTreeMap<u32, ReadingPair>,
+    /// By CPU and domain number.
     domains: BTreeMap<(u32, u16), ReadingPair>,
 }
 

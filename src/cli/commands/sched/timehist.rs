@@ -91,7 +91,7 @@ pub(in crate::cli::commands) fn run(
     conclude(&analysis, delivered, &losses, matches)
 }
 
-/// Writes rows to stdout. The results tell the pass whether to continue ([`FoldControl`]): it stops after an error, which
+/// Writes rows to stdout. Each method returns whether the pass continues ([`FoldControl`]): it stops after an error, which
 /// `result` keeps.
 struct PrintedRows<'a> {
     table: TimeTable,

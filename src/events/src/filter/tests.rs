@@ -79,7 +79,7 @@ fn errors_have_the_position_of_the_word() {
         ("prev_pid >", "", "expected a value"),
         ("CPU & CPUS{}", "CPUS{}", "expected CPU numbers"),
         ("CPU < CPUS{1}", "CPUS{1}", "`<' does not compare with CPUs"),
-        // Without the brace, a word like any other.
+        // Without the closing brace, a word like any other.
         ("CPU & CPUS{1", "CPUS{1", "is a number"),
         ("prev_comm == CPUS{1}", "CPUS{1}", "in quotes"),
         ("prev_pid", "", "expected an operator"),

@@ -132,7 +132,7 @@ pub(super) fn parse(word: &Word) -> Result<Point, SyntaxError> {
     if let Some(marker) = marker(word)? {
         return Ok(marker);
     }
-    // The `:` of a `::`, as in C++ names, do not begin a suffix.
+    // Neither `:` of a `::`, as in C++ names, begins a suffix.
     let word = &word.with_escaped_paths();
     let end = word.find(&[';', ':', '+', '@', '%']);
     let (name, suffixes) = match end {
@@ -154,8 +154,8 @@ pub(super) fn parse(word: &Word) -> Result<Point, SyntaxError> {
     }
 }
 
-/// Whether the `name` before the suffixes of `word` is the name of a file: it has a dot, there is a `:` or `;` suffix, and no
-/// suffix that files cannot have (`+`, `@`, `%`). Such characters in the pattern (`;…`) do not count.
+/// Whether the `name` before the suffixes of `word` is the name of a file: it has a dot, and `word` has a `:` or `;` suffix but
+/// no `+`, `@` or `%` suffix, which files cannot have. These characters in the pattern (`;…`) do not count.
 fn is_file(word: &Word, name: &Word) -> bool {
     let function_suffix = word.find(&['+', '@', '%']);
     let line_suffix = word.find(&[';', ':']);

@@ -22,7 +22,7 @@ pub struct RuntimeFunction {
     pub end: u64,
     /// Its number in its symbol table.
     pub number: u32,
-    /// Its start address in that table, which differs if it was moved.
+    /// Its start address in that table, which differs from `start` if it was moved.
     pub listed_at: u64,
 }
 

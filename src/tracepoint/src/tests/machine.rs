@@ -27,8 +27,8 @@ impl TracefsEvent {
     }
 }
 
-/// Content of the fields of a record. Two kinds of fields are random with every fill: dynamic data, and numbers with `len` in
-/// their name (below 32). Only [`Fill::Small`] and [`Fill::Addresses`] apply to such numbers, too.
+/// Content of the fields of a record, with two exceptions: dynamic data is always random, and numbers with `len` in their name
+/// are random below 32, unless [`Fill::Small`] or [`Fill::Addresses`] (in 8 bytes) fills them.
 #[derive(Debug, Clone, Copy)]
 enum Fill {
     Zeros,
@@ -351,6 +351,6 @@ fn all_tracepoints_read_as_in_perf() {
         comparison.tracepoints.len(),
         differences.join("\n")
     );
-    // A kernel has many hundreds: fewer than this were not all found.
+    // A kernel has many hundreds: if there are so few, not all were found.
     assert!(comparison.tracepoints.len() > 100, "few tracepoints here");
 }
