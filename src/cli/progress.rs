@@ -36,7 +36,7 @@ impl ProgressDisplay {
     pub(crate) fn start(context: &Context, size: usize) -> Self {
         let bytes_read = BytesRead::default();
         let is_enabled = !context.output.is_quiet() && OutputStreams::shows_errors_on_terminal();
-        let is_redirected = context.output.redirected();
+        let is_terminal_in_use = context.output.redirected();
         let line = ProgressLine {
             size: size as u64,
             pass: 0,
@@ -44,7 +44,8 @@ impl ProgressDisplay {
         };
         let start_thread = |ending| {
             let bytes_read = bytes_read.clone();
-            thread::Builder::new().spawn(move || refresh(line, &bytes_read, &is_redirected, ending))
+            thread::Builder::new()
+                .spawn(move || refresh(line, &bytes_read, &is_terminal_in_use, ending))
         };
         let refresher = is_enabled.then(|| {
             let ending = Arc::new(ProgressEnd::default());
@@ -92,7 +93,7 @@ impl Drop for ProgressDisplay {
 fn refresh(
     mut line: ProgressLine,
     bytes_read: &BytesRead,
-    is_redirected: &AtomicBool,
+    is_terminal_in_use: &AtomicBool,
     ending: Arc<ProgressEnd>,
 ) {
     let mut pause = DISPLAY_DELAY;
@@ -105,15 +106,15 @@ fn refresh(
         let waited = ending.changed.wait_timeout(has_ended, pause);
         let timeout;
         (has_ended, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
-        // While stdout is redirected, a pager or a browser uses the terminal.
-        if timeout.timed_out() && !is_redirected.load(Ordering::Relaxed) {
+        // Nothing is written while a pager or a browser uses the terminal.
+        if timeout.timed_out() && !is_terminal_in_use.load(Ordering::Relaxed) {
             let text = line.text(bytes_read.bytes(), Instant::now());
             OutputStreams::status(&text);
             is_written = true;
             pause = REFRESH;
         }
     }
-    if is_written && !is_redirected.load(Ordering::Relaxed) {
+    if is_written && !is_terminal_in_use.load(Ordering::Relaxed) {
         OutputStreams::status("");
     }
 }

@@ -75,7 +75,7 @@ fn objects_without_symbols_are_named_with_the_reason() {
     assert_eq!(quiet.expect("rperf starts").stderr, "");
 }
 
-/// The vdso's image has all symbols, so that no package has names for its other addresses.
+/// The vdso's image has all symbols, so no package has names for its other addresses.
 #[test]
 fn addresses_without_names_in_the_vdso_are_not_reported() -> std::io::Result<()> {
     const VDSO: u64 = 0x7fff_0000_0000;

@@ -71,6 +71,7 @@ fn tables_are_written_to_file_or_descriptor() {
     let object: serde_json::Value = serde_json::from_slice(&object).expect("JSON without a date");
     assert_eq!(object["event"], "cs");
     let closed = stat(&["-e", "cs", "--log-fd", "99", "true"]);
+    // 234: perf returns -EINVAL.
     assert_eq!(closed.status, 234);
     assert_eq!(closed.stderr, "Failed opening logfd: Bad file descriptor\n");
     let to_stdout = stat(&["-e", "cs", "-x,", "--log-fd", "1", "true"]);
@@ -241,6 +242,7 @@ fn a_process_is_counted_and_missing_cpus_and_processes_are_refused() {
     let message = "CPU 4000 is not online: choose from 0";
     assert!(absent.stderr.starts_with(message), "{}", absent.stderr);
     let no_process = stat(&["-e", "cs", "-p", "4194303"]);
+    // 244: the target does not exist.
     assert_eq!(no_process.status, 244);
     assert!(
         no_process.stderr.contains("4194303"),

@@ -118,11 +118,11 @@ impl<'r, 'a> SliceReader<'r, 'a> {
         let bytes = replay.bytes_of(slice);
         let mut records = Records::new(bytes, slice.start, endian);
         // `walked` counts the bytes read, for the display of progress.
-        let mut ahead = Prefetcher::new(bytes, slice.start, &replay.walked);
+        let mut prefetcher = Prefetcher::new(bytes, slice.start, &replay.walked);
         let mut orders = Vec::new();
         let mut add = |order| push(&mut orders, order).map_err(Error::no_room(SAMPLE_INDEX));
         loop {
-            ahead.advance(records.position());
+            prefetcher.advance(records.position());
             if let Some(sample) = records.next_sample() {
                 if let Some(head) = replay.events.sample_head_in(sample.raw.body, endian)
                     && !self.is_skipped(head.event)

@@ -1,5 +1,5 @@
-//! The functions of a script and the values that they use, as its shim reports them: rperf's program in the interpreter, which
-//! loads the script and calls its functions.
+//! The functions of a script and the values that they use, as reported by its shim: a program of rperf that runs in the
+//! interpreter, loads the script and calls its functions.
 
 use std::collections::BTreeMap;
 

@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn equal_text_passes_and_different_text_fails() -> std::io::Result<()> {
-        // With it, different text is written instead of failing.
+        // With `RPERF_BLESS`, different text is written instead of failing.
         if std::env::var_os("RPERF_BLESS").is_some() {
             return Ok(());
         }

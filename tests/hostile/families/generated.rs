@@ -149,6 +149,7 @@ impl Event {
                 sample_type
             } | 1 << sample_bit::IDENTIFIER,
             read_format: random.next() & 0x1f,
+            // Bits up to `sigtrap`.
             flags: SAMPLE_ID_ALL | random.next() & random.next() & 0x3f_ffff_ffff,
             // Without `PERF_SAMPLE_BRANCH_COUNTERS`, the highest bit.
             branches: random.next() & random.next() & 0x7_ffff,
@@ -159,7 +160,7 @@ impl Event {
         }
     }
 
-    /// `perf_event_attr`, with a period of 1000, and `CLOCK_MONOTONIC` as the clock.
+    /// `perf_event_attr`, with a period or frequency of 1000; the clock, if `flags` use one, is `CLOCK_MONOTONIC`.
     fn attr(&self) -> Vec<u8> {
         let attr = Bytes::new()
             .u32(self.kind)
@@ -170,6 +171,7 @@ impl Event {
             .u64(self.sample_type)
             .u64(self.read_format)
             .u64(self.flags);
+        // First `wakeup_events`, `bp_type`, `config1` and `config2`.
         let attr = attr
             .u32(1)
             .u32(0)
@@ -492,7 +494,7 @@ fn recording(workload: &str, random: &mut Random) -> Vec<u8> {
 }
 
 /// A generated recording, and any command that reads recordings.
-pub(crate) fn senseless(inputs: &mut CaseInputs<'_>) -> Case {
+pub(crate) fn inconsistent(inputs: &mut CaseInputs<'_>) -> Case {
     let bytes = recording(&inputs.seeds.workload, inputs.random);
     recordings::any_command("generated recording", bytes, inputs)
 }

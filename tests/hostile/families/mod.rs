@@ -17,7 +17,7 @@ pub(crate) const ALL: [fn(&mut CaseInputs<'_>) -> Case; 12] = [
     recordings::damaged,
     recordings::with_mutated_object,
     recordings::directory,
-    generated::senseless,
+    generated::inconsistent,
     objects::damaged,
     kernels::image,
     kernels::listing,

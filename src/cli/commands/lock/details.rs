@@ -147,7 +147,7 @@ impl PrepareSamples for LockDetails<'_> {
         sample: &Sample<'_>,
         event: Option<&TypedEvent<'_>>,
     ) -> Option<Self::Detail> {
-        // Without a typed event, the sample is one of a clock or of captured waits. Others are skipped.
+        // Without a typed event, only samples of clocks and of captured waits are needed; others are skipped.
         let Some(event) = event else {
             let detail = match self.clocks.contains(&sample.event) {
                 true => LockDetail {
@@ -290,7 +290,7 @@ impl<'r> LockDetails<'r> {
         }
     }
 
-    /// Returns the detail of a wait for a lock of the kernel, which the names of functions may exclude (`-S`).
+    /// Returns the detail of a wait for a lock of the kernel; the wait is excluded if `-S` matches no function of its stack.
     fn named_kernel_detail(&self, sample: &Sample<'_>) -> LockDetail {
         let frames = self.frames(sample, self.query.max_stack);
         LockDetail {

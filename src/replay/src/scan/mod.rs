@@ -64,7 +64,7 @@ pub(crate) struct Scan {
     /// Number of samples of each event.
     pub(crate) samples: Vec<u64>,
     pub(crate) slices: Vec<DataSlice>,
-    /// The CPU modes of samples, one bit for each.
+    /// The CPU modes of samples: bit n is set if a sample has mode n.
     pub(crate) modes: u8,
     pub(crate) rounds: Vec<FinishedRound>,
     /// The first record without a time after each change of the flush limit, in file order.
@@ -89,7 +89,7 @@ impl Scan {
 
 /// Size of a chunk in bytes.
 const CHUNK_SIZE: u64 = 1 << 20;
-/// What is kept of records that change the World (the processes and mappings at a time), for the text of errors.
+/// Name in errors of the data kept from records that change the World (the processes and mappings at a time).
 pub(crate) const WORLD_CHANGES: &str = "the positions of records of mappings and threads";
 
 /// Reads all records of a file on at most `threads` threads. `walked` counts the bytes read, for progress.

@@ -103,9 +103,9 @@ fn id_index(index: &IdIndex) -> String {
         let (id, index) = (entry.id, entry.index);
         let (cpu, tid) = (entry.cpu.cast_signed(), entry.tid.cast_signed());
         text += &format!(" ... id: {id}  idx: {index}  cpu: {cpu}  tid: {tid}");
-        if let Some((machine, cpu)) = entry.machine {
-            let (machine, cpu) = (machine.cast_signed(), cpu.cast_signed());
-            text += &format!("  machine_pid: {machine}  vcpu: {cpu}");
+        if let Some((machine_pid, vcpu)) = entry.machine {
+            let (machine_pid, vcpu) = (machine_pid.cast_signed(), vcpu.cast_signed());
+            text += &format!("  machine_pid: {machine_pid}  vcpu: {vcpu}");
         }
         text.push('\n');
     }
@@ -229,9 +229,9 @@ fn auxtrace_error(error: &AuxTraceError<'_>) -> Vec<u8> {
     let (kind, code, ip) = (error.kind, error.code, AlternateHex(error.ip));
     let mut text = format!(" {name} error type {kind} time {time}").into_bytes();
     // Of a guest: the host's process, and the virtual CPU.
-    if let Some((machine, cpu)) = error.machine {
-        let (machine, cpu) = (machine.cast_signed(), cpu.cast_signed());
-        text.extend(format!(" machine_pid {machine} vcpu {cpu}").bytes());
+    if let Some((machine_pid, vcpu)) = error.machine {
+        let (machine_pid, vcpu) = (machine_pid.cast_signed(), vcpu.cast_signed());
+        text.extend(format!(" machine_pid {machine_pid} vcpu {vcpu}").bytes());
     }
     text.extend(format!(" cpu {cpu} pid {pid} tid {tid} ip {ip} code {code}: ").bytes());
     text.extend_from_slice(error.message);
