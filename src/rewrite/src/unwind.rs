@@ -1,8 +1,8 @@
 //! Unwinds user stacks while a recording is written or copied: registers and stack copies become callchains.
 //!
-//! As for reports, [`UserStacks`] finds the frames, once all records before the sample are in the World, the processes and
-//! mappings at a time. Records of the next round (a pass over all ring buffers) may precede the sample: a round is rewritten
-//! after the next one was noted.
+//! As for reports, [`UserStacks`] finds the frames. The World (the processes and mappings at a time) must then contain all
+//! records up to the sample's time. Some of them may be in the next round (a pass over all ring buffers), so a round is
+//! rewritten after the next one was noted.
 
 use std::thread;
 
@@ -16,7 +16,7 @@ use rperf_wire::{Endian, RawRecord, RecordHeader, RecordKind, Regs, RegsAbi, U64
 
 use crate::pipeline::Transform;
 
-/// Each time the records have this many bytes more, one more worker is used.
+/// The bytes of records for each worker after the first.
 const BYTES_PER_WORKER: usize = 512 << 10;
 
 /// The parameters of unwinding.

@@ -30,7 +30,7 @@ pub enum SampledRate {
     Frequency(u64),
     /// One sample per this number of events.
     Period(u64),
-    /// One sample per this time in nanoseconds: an event of a clock.
+    /// One sample per this time in nanoseconds: a clock event (cpu-clock or task-clock).
     Nanoseconds(u64),
     /// A tracepoint, with one sample per this number of its events.
     Tracepoint(u64),

@@ -17,7 +17,7 @@ pub struct Field {
     pub size: usize,
     /// Size of one element in bytes, 0 if unknown; equal to `size` unless the field is an array or dynamic.
     pub element_size: usize,
-    /// Whether it is signed; false if the line does not tell, as in old kernels.
+    /// Whether it is signed; false if the line has no `signed:`, as in old kernels.
     pub is_signed: bool,
     /// Whether it is an array.
     pub is_array: bool,

@@ -42,7 +42,7 @@ pub struct Dump<'a> {
     /// The sample fields that at least one known event records.
     sample_type: SampleType,
     scratch: Vec<u8>,
-    /// Whether file order was requested. Records that cannot be sorted are printed in file order without it, too.
+    /// Whether file order was requested. Records that cannot be sorted are printed in file order in any case.
     unsorted: bool,
     /// Whether the thread and the object of samples are not printed. [`Self::write`] never prints them: this is for the caller.
     without_threads: bool,

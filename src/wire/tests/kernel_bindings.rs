@@ -1,4 +1,5 @@
-//! Comparison with bindings generated from perf_event.h: the layout of the attr, flags, bits and numbers.
+//! Comparison with bindings generated from perf_event.h: the attr's layout and flags, the bits of its masks, and the numbers of
+//! record types, event types, misc bits and callchain markers.
 
 use std::mem::offset_of;
 

@@ -18,7 +18,7 @@ const ANSWER: u32 = 0x7e11;
 pub struct SeccompNotify {
     /// Number of system calls that are answered.
     pub loops: u64,
-    /// Whether the kernel wakes a process synchronously: on the CPU of the one that made the call or answered it (Linux 6.6).
+    /// Whether wake-ups are synchronous (Linux 6.6): the kernel wakes each process on the CPU of the other, if possible.
     pub synchronous: bool,
 }
 

@@ -25,10 +25,10 @@ const MESSAGE_ITEMS: i16 = captured_record::MESSAGE_ITEMS as i16;
 /// The maximum number of messages of one list.
 const MAX_MESSAGES: i16 = captured_record::MAX_MESSAGES as i16;
 
-/// The beginning of `struct user_msghdr` on the stack.
+/// On the stack: the first [`message::SIZE`] bytes of `struct user_msghdr`.
 const MESSAGE: i16 = COUNT - message::SIZE;
 /// On the stack: the address of a list of messages, their number, and the result of the call, the number of messages that were
-/// sent or received. Meanwhile `buffer::RESULT` has the number of bytes of one message.
+/// sent or received. While a message is read, `buffer::RESULT` has the number of its bytes instead.
 const MESSAGES: i16 = MESSAGE - 8;
 const MESSAGE_COUNT: i16 = MESSAGE - 16;
 const RESULT: i16 = MESSAGE - 24;
@@ -41,7 +41,7 @@ mod message {
     pub(super) const ADDRESS_LENGTH: i16 = 8;
     pub(super) const VECTORS: i16 = 16;
     pub(super) const COUNT: i16 = 24;
-    /// The size of the beginning, up to the number of vectors and with it.
+    /// The size of the fields up to and including the number of vectors.
     pub(super) const SIZE: i16 = 32;
     pub(super) const WHOLE_SIZE: i32 = 56;
     /// The size of `struct mmsghdr`: a `struct user_msghdr`, then the number of bytes that were sent or received.
