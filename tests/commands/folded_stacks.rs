@@ -1,5 +1,5 @@
-//! Compares the stacks that rperf folds with those that other programs fold, from recordings and from the text of `script`, and
-//! with those in the JSON of `script`.
+//! Compares the folded stacks of `data convert` with those of other programs, which fold recordings or the text of `script`, and
+//! with the stacks in the JSON of `script`.
 
 use std::fs;
 
@@ -120,7 +120,7 @@ fn json_of_script_has_the_same_stacks() {
 }
 
 /// Gives all frames without a function one name, as perf's own scripts do.
-fn without_objects(stacks: &Folded) -> Folded {
+fn without_dso_names(stacks: &Folded) -> Folded {
     let mut out = Folded::new();
     for (stack, weight) in stacks {
         let frames = stack.split(';').map(|frame| match frame.as_bytes() {
@@ -176,7 +176,7 @@ fn perfs_own_scripts_fold_to_the_same_stacks() {
     };
     // perf shows fewer frames of unwound stacks, and other names for some: docs/compatibility.md.
     let scratch = recorded(&["-g"]);
-    let expected = without_objects(&converted(&scratch));
+    let expected = without_dso_names(&converted(&scratch));
     let Some(outcome) = run(&scratch, &["stackcollapse"]) else {
         return;
     };

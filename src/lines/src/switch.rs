@@ -1,6 +1,6 @@
 //! Events that enable and disable the display of other events.
 
-/// Implements `--switch-on` and `--switch-off`. Samples must be passed in order.
+/// Implements `--switch-on` and `--switch-off`. Samples must be passed in order of time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventSwitch {
     /// Index of the event whose samples switch the display on.
@@ -15,7 +15,7 @@ pub struct EventSwitch {
 
 impl EventSwitch {
     /// Shows the samples after a sample of the event with index `on`, until a sample of the event with index `off`. Without
-    /// `on`, samples are shown from the start and, after `off`, no more; without `off`, samples are shown to the end.
+    /// `on`, samples are shown from the start until the first sample of `off`; without `off`, they are shown to the end.
     #[must_use]
     pub fn new(on: Option<usize>, off: Option<usize>, shows_switch_events: bool) -> Self {
         Self {

@@ -25,7 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
         let _name = (map.table.name(index), map.table.find(symbol.start));
     }
     let dump = || jit_dump::parse(&FileBytes::from(bytes.to_vec()));
-    // The functions at the end of the dump by address; and those of all times by number.
+    // The functions that exist after the last record, by address; and all functions, by number.
     for (table, code) in dump()
         .map(jit_dump::JitDump::last_functions)
         .into_iter()

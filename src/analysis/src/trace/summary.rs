@@ -14,8 +14,8 @@ pub struct CallSummary {
 }
 
 impl CallSummary {
-    /// Adds `runtime`, in nanoseconds, to the thread with the id `pid`. Both are among the `fields` of
-    /// sched:sched_stat_runtime.
+    /// Adds a sched:sched_stat_runtime event to its thread: its `fields` include the thread id as `pid`, and `runtime` in
+    /// nanoseconds.
     pub(super) fn add_run_time(&mut self, fields: &[(String, String)]) {
         let field = |name: &str| {
             let (_, value) = fields.iter().find(|(field, _)| field == name)?;
@@ -129,7 +129,7 @@ impl CallStatistics {
             return;
         }
         self.mean = total as f64 / self.count as f64;
-        // The difference of these large numbers is computed in integers, since floating point would lose it.
+        // `sum_of_squares - total² / count`, in integers: floating point would lose this small difference of large numbers.
         let count = u128::from(self.count);
         let squared_total = u128::from(total) * u128::from(total);
         self.squares = match sum_of_squares.checked_mul(count) {
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statistics_of_times() {
+    fn single_calls_and_sums_give_the_same_statistics() {
         let mut calls = CallStatistics::default();
         for (nanos, result) in [(10, 0), (20, -2), (30, -2)] {
             calls.add(nanos, result);
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!((calls.min, calls.max, calls.errors), (10, 30, 2));
         assert_eq!(calls.by_error.get(&2), Some(&2));
         assert!((calls.total() - 60.0).abs() < 1e-9);
-        // The deviation is 10, the error of the mean 10/sqrt(3).
+        // The standard deviation is 10, the standard error 10/sqrt(3): 28.867% of the mean, 20.
         assert!((calls.standard_error_percent() - 28.867).abs() < 1e-2);
         let mut sums = CallStatistics {
             count: 3,

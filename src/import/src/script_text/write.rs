@@ -51,7 +51,7 @@ struct Survey<'t> {
     skipped: u64,
     /// Values of `perf script --header` by name.
     headers: HashMap<&'t str, &'t str>,
-    /// The lowest and the highest time of the samples.
+    /// The lowest and the highest time of the samples, in nanoseconds.
     times: Option<(u64, u64)>,
 }
 
@@ -72,13 +72,13 @@ impl ScriptText<'_> {
         let kernel = kernel.and_then(KernelSymbols::new);
         let mut symbols = symbol_files(&survey.objects, kernel.as_ref());
         let writer = Writer::with_endian(out, &events, ENDIAN)?;
-        let mut records = TextWriter::new(writer, &survey, &events);
+        let mut text_writer = TextWriter::new(writer, &survey, &events);
         if let Some(kernel) = &kernel {
-            records.put_kernel(kernel, &survey.objects);
+            text_writer.put_kernel(kernel, &survey.objects);
         }
         for item in self.items() {
             if let TextItem::Sample(sample) = item.map_err(|problem| self.error(problem))? {
-                records.put(&sample).map_err(|failure| match failure {
+                text_writer.put(&sample).map_err(|failure| match failure {
                     PutFailure::Write(error) => error,
                     PutFailure::Line(cause) => self.error(LineProblem {
                         line: sample.line,
@@ -87,14 +87,14 @@ impl ScriptText<'_> {
                 })?;
             }
         }
-        records.flush()?;
+        text_writer.flush()?;
         let features = survey.features(&events, &symbols, command);
-        // A kernel without names needs no file. Its build-id, which is already in `features`, keeps readers from using the
-        // running kernel's functions.
+        // A kernel with no function names needs no file. Its build-id, which is already in `features`, keeps readers from using
+        // the running kernel's functions.
         if !survey.objects.kernel.has_names() {
             symbols.retain(|file| file.kind != SymbolFileKind::Kernel);
         }
-        let (finished, _) = records.out.finish(&features)?;
+        let (finished, _) = text_writer.out.finish(&features)?;
         Ok(ImportedText {
             samples: survey.events.samples(),
             bytes: finished.file_bytes,
@@ -202,10 +202,10 @@ impl Survey<'_> {
     }
 }
 
-/// Why a sample cannot be put.
+/// Why a sample was not added.
 enum PutFailure {
     Write(Error),
-    /// The reason why its line cannot be used.
+    /// The reason why the sample cannot be converted.
     Line(&'static str),
 }
 
@@ -274,13 +274,13 @@ impl<'s, 't, O: Output> TextWriter<'s, 't, O> {
     /// Adds a sample, after the comm and the mappings that it needs.
     fn put(&mut self, sample: &TextSample<'t>) -> Result<(), PutFailure> {
         let head = &sample.head;
-        let Some(number) = self.events.index_of(head.event) else {
+        let Some(event_index) = self.events.index_of(head.event) else {
             return Ok(());
         };
         let id = SampleId {
             pid_tid: Some((head.pid, head.tid)),
             time: Some(head.time),
-            // The first event, whose layout `trailer` has.
+            // The id of the first event, whose layout `trailer` has.
             id: Some(1),
             cpu: Some(head.cpu.unwrap_or_default()),
             ..SampleId::default()
@@ -300,7 +300,7 @@ impl<'s, 't, O: Output> TextWriter<'s, 't, O> {
                 .addresses(head.pid, head.tid, &sample.frames, &mut |mapping| {
                     put_record(records, &Record::Mmap(*mapping), Misc::USER, trailer, &id);
                 });
-        self.put_sample(sample, number, &addresses)?;
+        self.put_sample(sample, event_index, &addresses)?;
         match self.records.len() >= BLOCK {
             true => self.flush().map_err(PutFailure::Write),
             false => Ok(()),
@@ -310,11 +310,11 @@ impl<'s, 't, O: Output> TextWriter<'s, 't, O> {
     fn put_sample(
         &mut self,
         sample: &TextSample<'t>,
-        number: usize,
+        event_index: usize,
         addresses: &[u64],
     ) -> Result<(), PutFailure> {
-        let (head, event) = (&sample.head, self.events.list.get(number));
-        let Some((event, (layout, sample_type))) = event.zip(self.layouts.get(number)) else {
+        let (head, event) = (&sample.head, self.events.list.get(event_index));
+        let Some((event, (layout, sample_type))) = event.zip(self.layouts.get(event_index)) else {
             return Ok(());
         };
         let tracepoint = event.tracepoint.as_ref().zip(head.fields);
@@ -328,7 +328,8 @@ impl<'s, 't, O: Output> TextWriter<'s, 't, O> {
         let chain = callchain(addresses);
         let has_chain = sample_type.contains(SampleType::CALLCHAIN);
         let record = SampleRecord {
-            id: Some(number as u64 + 1),
+            // Ids of events begin at 1.
+            id: Some(event_index as u64 + 1),
             ip: Some(ip.unwrap_or_default()),
             pid_tid: Some((head.pid, head.tid)),
             time: Some(head.time),

@@ -30,10 +30,10 @@ impl AuxIndexEntry {
             (section.len() / ENTRY) as u64
         };
         let words = at.u64s(count.saturating_mul(2), "aux trace index")?;
-        let firsts = words.iter().step_by(2);
-        let seconds = words.iter().skip(1).step_by(2);
+        let file_offsets = words.iter().step_by(2);
+        let sizes = words.iter().skip(1).step_by(2);
         let entry = |(file_offset, size)| Self { file_offset, size };
-        Ok(firsts.zip(seconds).map(entry).collect())
+        Ok(file_offsets.zip(sizes).map(entry).collect())
     }
 
     pub(crate) fn encode_list(entries: &[Self], to: &mut Encoder<'_>) {
@@ -71,13 +71,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moved_lists_keep_their_form() {
+    fn moved_lists_have_a_count_only_if_they_had_one() {
         for endian in [Endian::Little, Endian::Big] {
-            for counts in [Some(2), None] {
+            for count in [Some(2), None] {
                 let section = |first: u64, second: u64| {
                     let mut bytes = Vec::new();
                     let mut to = Encoder::new(&mut bytes, endian);
-                    counts.into_iter().for_each(|count| to.u64(count));
+                    count.into_iter().for_each(|count| to.u64(count));
                     [first, 48, second, 64]
                         .iter()
                         .for_each(|word| to.u64(*word));

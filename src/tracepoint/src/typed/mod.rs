@@ -6,7 +6,7 @@
 //!       once per tracepoint                                 per sample: one length comparison, then loads
 //! ```
 //!
-//! An entry of the table is a `typed_event!` in one of the modules here, and its type in the list
+//! Each event is declared with `typed_event!` in one of the modules here, and its type is listed
 //! below. Required fields are checked when the event is resolved; fields that only some kernels
 //! have are an `Option`. Byte order, sizes of numbers and names of values ([`NamedValue`]) are those of
 //! the recording.

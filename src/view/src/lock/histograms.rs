@@ -21,24 +21,23 @@ const INDENTATION: &str = "        ";
 /// Those of `out`.
 pub(super) fn write_histogram(out: &mut dyn Write, row: &LockRow) -> io::Result<()> {
     let counts = counts(row);
-    // The number of all waits; `row.waits` has their distribution.
-    let waits: u64 = counts.iter().sum();
-    if waits == 0 {
+    let wait_count: u64 = counts.iter().sum();
+    if wait_count == 0 {
         return Ok(());
     }
     let mut text = Vec::new();
     let percentiles = [("median", 500), ("p90", 900), ("p99", 990)];
     let percentiles = percentiles.iter().filter_map(|(name, per_mille)| {
         let value = row.waits.percentile(*per_mille)?;
-        // Without padding, the only blank to trim is the one after a unit of one letter, such as in `1.50 s `.
-        let unpadded = 0;
-        Some(format!("{name} {}", time(value, unpadded).trim()))
+        let unpadded_width = 0;
+        // `trim`: a unit of one letter is followed by a blank, as in `1.50 s `.
+        Some(format!("{name} {}", time(value, unpadded_width).trim()))
     });
     let percentiles: Vec<String> = percentiles.collect();
     if !percentiles.is_empty() {
         writeln!(text, "# {}", percentiles.join(", "))?;
     }
-    write_counts(&mut text, &counts, FIRST_POWER, waits)?;
+    write_counts(&mut text, &counts, FIRST_POWER, wait_count)?;
     for line in String::from_utf8_lossy(&text).lines() {
         writeln!(out, "{}", format!("{INDENTATION}{line}").trim_end())?;
     }
@@ -72,13 +71,13 @@ mod tests {
 
     use super::*;
 
-    fn row(powers: Vec<u64>) -> LockRow {
+    fn row(waits_by_power: Vec<u64>) -> LockRow {
         let sums = LockSums {
-            count: powers.iter().sum(),
+            count: waits_by_power.iter().sum(),
             total: 0,
             max: 0,
             min: 0,
-            waits_by_power: powers,
+            waits_by_power,
             // `LCB_F_MUTEX`; not shown in histograms.
             flags: 32,
             address: 1,
@@ -99,11 +98,11 @@ mod tests {
     fn sums_of_the_kernel_and_single_waits_have_equal_lines() {
         // 0, 100 and 127 ns; 128 ns; 1023 ns; 1024 ns twice.
         let waits = [0, 100, 127, 128, 1023, 1024, 1024];
-        let mut powers = vec![0; 64];
+        let mut waits_by_power = vec![0; 64];
         let mut single = row(Vec::new());
         single.waits_by_power = None;
         for wait in waits {
-            powers[u64::checked_ilog2(wait).unwrap_or(0) as usize] += 1;
+            waits_by_power[u64::checked_ilog2(wait).unwrap_or(0) as usize] += 1;
             single.waits.add(wait);
         }
         let bar = |length: usize| "#".repeat(length);
@@ -115,7 +114,7 @@ mod tests {
             format!("            0.512  1.024      1  14.29%  {}", bar(14)),
             format!("            1.024  2.048      2  28.57%  {}", bar(27)),
         ];
-        assert_eq!(histogram_lines(&row(powers)), lines);
+        assert_eq!(histogram_lines(&row(waits_by_power)), lines);
         let with_percentiles = histogram_lines(&single);
         // A percentile is the middle of a bucket of `LogHistogram`, which has smaller buckets than the lines below: the one of
         // 128 ns ends before 130 ns.

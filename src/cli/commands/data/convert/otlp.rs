@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_lead_to_the_service() {
+    fn collector_addresses_become_service_urls_or_are_refused() {
         for (address, expected) in [
             ("http://a:4318", "http://a:4318/v1development/profiles"),
             ("https://a/otlp/", "https://a/otlp/v1development/profiles"),

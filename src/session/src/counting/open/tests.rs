@@ -82,7 +82,7 @@ impl CounterKernel for FakeKernel {
             }
             members.push(attr.config);
         }
-        // An event is counted once: when it is opened on CPU 0, or for a task (CPU -1).
+        // `opened` includes an event on all CPUs once, for CPU 0. The counter of a task has CPU -1.
         if target.observed.cpu <= 0 {
             self.opened.set(self.opened.get() + 1);
         }
@@ -201,7 +201,7 @@ fn summed_events_of_a_task_are_open_on_all_cpus_once() {
     let all: Vec<Option<u32>> = (0..CPUS).map(Some).collect();
     let expected = [
         (Some(0), all.clone()),
-        // The counters of the equal event before are used.
+        // Uses the counters of the equal event before it.
         (Some(0), Vec::new()),
         (None, vec![None]),
         (Some(3), all),
@@ -234,8 +234,8 @@ fn table(readings: &EventReadings, by: Aggregation) -> CountTable {
         topology: (0..CPUS).map(located).collect::<Topology>(),
         unscaled: false,
     };
-    let opened = readings.events.iter().zip(&readings.supported);
-    let events = opened.map(|(spec, supported)| CountedEvent {
+    let events = readings.events.iter().zip(&readings.supported);
+    let events = events.map(|(spec, supported)| CountedEvent {
         supported: *supported,
         ..CountedEvent::new(&spec.name, &spec.attr)
     });
@@ -380,7 +380,7 @@ fn old_kernels_get_older_attrs() {
     assert_eq!(readings.supported, [true]);
 }
 
-/// Returns cycles, and `number` tracepoints numbered from 0.
+/// Returns cycles, and `number` tracepoints with the configs 0, 1, and so on.
 fn with_tracepoints(number: u64) -> Vec<EventSpec> {
     let mut specs = parse("cycles", &Catalogue::default()).unwrap();
     let cycles = specs[0].clone();
