@@ -14,9 +14,10 @@ pub(crate) enum ExitStatus {
     Child(u8),
     /// Status 129: the command line is invalid.
     Usage,
-    /// Another failure. perf uses, for example, 1, 244 (no such target), 254 (lookups) and 255 (open, read).
+    /// Another failure. perf uses, for example, 1, 244 (no such process), 254 (`probe`: no such function or event) and 255 (open,
+    /// read).
     Failure(u8),
-    /// The process ends by this signal, so a shell sees 128 + signal.
+    /// The process raises this signal, which ends it; the shell shows 128 + signal.
     Signal(i32),
 }
 
@@ -49,8 +50,8 @@ pub(crate) enum ErrorKind {
 
 /// An error as shown to the user: the message and its causes, details and hints.
 ///
-/// Message, details and hints are a line each. Newlines in them come from names and are escaped, so that a name cannot imitate a
-/// line of output; text of several lines is added with [`CliError::details`].
+/// The message, each detail and each hint are one line. Newlines in them come from names and are escaped, so that a name cannot
+/// imitate a line of output; text of several lines is added with [`CliError::details`].
 #[derive(Debug)]
 pub(crate) struct CliError {
     kind: ErrorKind,

@@ -7,11 +7,11 @@
 //! the text of /proc/kallsyms
 //! ```
 //!
-//! MODULES, PROGRAMS and CHECKSUM are checksums (CRC-32): of the loaded modules, the ids of loaded BPF programs, and the text.
-//! The copy is valid as long as the boot, the modules and the programs are the same. No copy is written if any of the three
-//! cannot be read, if all addresses are hidden, or if the text exceeds [`MAX_LISTING`]; reading the ids of BPF programs needs
-//! CAP_SYS_ADMIN. Code pages that ftrace and kprobes allocate later are missing in the copy, but KSYMBOL records of recordings
-//! describe them.
+//! BOOT is the boot id, LENGTH the size of the text. MODULES, PROGRAMS and CHECKSUM are checksums (CRC-32): of the loaded
+//! modules, the ids of loaded BPF programs, and the text. The copy is valid as long as the boot, the modules and the programs are
+//! the same. No copy is written if any of the three cannot be read, if all addresses are hidden, or if the text exceeds
+//! [`MAX_LISTING`]; reading the ids of BPF programs needs CAP_SYS_ADMIN. Code pages that ftrace and kprobes allocate later are
+//! missing in the copy, but KSYMBOL records of recordings describe them.
 
 use std::ffi::OsStr;
 use std::io::{self, Cursor, Read, Write as _};

@@ -255,9 +255,8 @@ mod tests {
         file.set_times(times).expect("times can be set");
     }
 
-    /// They are requested again because the cache no longer knows them (`Unknown`); no request is made here.
     #[test]
-    fn absent_files_are_requested_again_after_expiry() {
+    fn cached_misses_expire() {
         let scratch = Scratch::new();
         let cache = Cache::new(scratch.path().join("cache"));
         assert_eq!(cache.look_up("ab12", "debuginfo"), CacheLookup::Unknown);

@@ -149,7 +149,7 @@ impl Pmu {
             (None, Some((EventType::SOFTWARE, config))) => config,
             _ => return None,
         };
-        // Up to 9, the decimal digit is also the hexadecimal one: it has no prefix.
+        // As in perf's event tables, numbers up to 9 have no `0x`.
         Some(match config {
             0..=9 => format!("config={config}"),
             _ => format!("config={config:#x}"),

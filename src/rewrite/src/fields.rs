@@ -19,9 +19,9 @@ pub(crate) fn drop_fields(events: &mut [EventDesc], fields: SampleType) -> Vec<S
         }
         if fields.contains(SampleType::STACK_USER) {
             attr.sample_stack_user = 0;
-            // Events with stack copies are recorded with this flag, since unwinding the copies yields the user frames. An earlier
-            // transform has converted the copies that are dropped here, so that the callchains now contain user frames. Other
-            // events with this flag, also those with user registers, have no user frames.
+            // Events with stack copies are recorded with EXCLUDE_CALLCHAIN_USER, since unwinding the copies yields the user
+            // frames. An earlier transform has converted the copies that are dropped here, so that the callchains now contain
+            // user frames. Other events with this flag, also those with user registers, have no user frames.
             if had_stack_copies {
                 attr.flags = attr.flags.with(AttrFlags::EXCLUDE_CALLCHAIN_USER, false);
             }

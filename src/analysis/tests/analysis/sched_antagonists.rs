@@ -132,9 +132,11 @@ fn beginning(events: &[Event], at: usize, tid: u32, ended: &[bool]) -> Option<us
 /// A CPU that a task waits for.
 struct Queue {
     cpu: u32,
-    /// The time since which the task waits for this CPU: `known`, or the time of the wakeup if the migration is part of it.
+    /// The time since which the task waits for this CPU: `known`, or the time of the wakeup if the kernel migrated
+    /// the task as part of the wakeup.
     from: u64,
-    /// The time of the wakeup, switch or migration that puts the task in this queue. Runs that ended before are unknown.
+    /// The time of the wakeup, switch or migration that puts the task in this queue. Runs that ended before this time
+    /// are unknown.
     known: u64,
 }
 
@@ -182,7 +184,7 @@ fn queues(events: &[Event], begin: usize, end: usize, tid: u32) -> Vec<Queue> {
 }
 
 /// The task that runs on a CPU at `time`, and the time of the switch since which it runs, as seen by a task that waits there
-/// until `leaves`. The task is `None` if the next switch is of another task, or if there is no switch.
+/// until `leaves`. The task is `None` if the next switch is from a different task, or if there is no switch.
 fn running(events: &[Event], cpu: u32, time: u64, leaves: u64) -> (Option<u32>, Option<u64>) {
     let switches = || {
         events

@@ -170,8 +170,8 @@ fn run_process(
 ) -> io::Result<()> {
     let first_task = number * bench.threads as usize;
     let map_memory = || {
-        // While this thread maps the memory, it is bound to the node and the CPU of the process's first task, or to CPU 0 instead
-        // of that CPU if CPU 0 initializes all memory.
+        // While this thread maps the memory, it is bound to the CPU of the process's first task, or to CPU 0 if CPU 0 initializes
+        // all memory. The memory is allocated on the first task's node.
         let _affinity = bind(bench, first_task)?;
         let _on_cpu0 = initial_cpu(bench)?;
         map(bench, bench.sizes.process)

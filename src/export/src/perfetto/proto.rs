@@ -1,5 +1,6 @@
 //! The parts of Perfetto's messages that are written. Interned items of each kind are numbered from 1: `iid`. Other messages
-//! refer to them by this number, in fields such as `callstack`, `function` and `path` (in Perfetto, `callstack_iid` and so on).
+//! refer to them by this number, in fields such as `callstack`, `function` and `path` (in Perfetto, `callstack_iid`,
+//! `function_name_id` and `path_string_ids`).
 
 use prost::Message;
 
@@ -191,7 +192,7 @@ pub(super) struct SystemInfo {
     pub(super) name: Option<Utsname>,
 }
 
-/// `Utsname`, as of uname(2).
+/// `Utsname`: fields of uname(2).
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Utsname {
     #[prost(string, tag = "1")]

@@ -161,7 +161,7 @@ fn padding(insn: &Instruction, bytes: &[u8]) -> Option<String> {
     Some("data16 ".repeat(redundant) + segment)
 }
 
-/// Whether the opcode implies the operand 1, in shifts and rotations.
+/// Whether the instruction is a shift or rotation by 1 without an immediate: the opcode implies the 1.
 pub(super) fn has_implied_one(insn: &Instruction, bytes: &[u8]) -> bool {
     use Mnemonic as M;
     let shifts = [
@@ -222,7 +222,7 @@ pub(super) fn is_string_operation(insn: &Instruction) -> bool {
     (0..insn.op_count()).any(|index| is_string_operand(insn.op_kind(index)))
 }
 
-/// Whether the instruction is x87 arithmetic with a result in place of an operand, after which the register stack is popped.
+/// Whether the instruction is x87 arithmetic that replaces an operand by the result and then pops the register stack.
 pub(super) fn pops_in_place(insn: &Instruction) -> bool {
     use Mnemonic as M;
     let popping = [M::Faddp, M::Fmulp, M::Fsubp, M::Fsubrp, M::Fdivp, M::Fdivrp];

@@ -42,7 +42,8 @@ fn with_losses() -> Vec<u8> {
         }
         file.round();
     }
-    // The end of the third round delivered the records up to 209, the highest time of the second: all but the last are late.
+    // The end of the third round delivered the records up to 209, the highest time of the second: of the next samples, all but
+    // 301 are late.
     for time in [150, 204, 205, 301] {
         file.sample(0, USER, &sample(time, 1));
     }
@@ -132,7 +133,7 @@ fn events_of_different_layouts_are_distinguished_by_id() {
             tid: 5,
             comm: b"second",
         });
-        // The first argument is the index of the event in whose layout the trailer or the sample is.
+        // The first argument is the index of an event: the trailer or the sample has the layout of this event.
         file.record(
             1,
             Misc(0),

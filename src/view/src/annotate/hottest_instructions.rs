@@ -8,8 +8,8 @@ use super::{AnnotateOptions, Annotation};
 /// Instructions shown on each side of a hot one.
 const CONTEXT_LINES: usize = 4;
 
-/// The instructions to show, all unless the options limit them to the hottest with their context, with `None` in place of each
-/// sequence of hidden ones.
+/// The instructions to show: all, unless the options limit them to the hottest with their context. `None` replaces each sequence
+/// of hidden instructions.
 pub(super) fn lines<'a>(
     annotation: &Annotation<'a>,
     options: &AnnotateOptions,

@@ -94,7 +94,7 @@ impl RequestServer<'_> {
         annotator: Option<&Annotator<'_, '_>>,
     ) -> Option<BrowserRequest> {
         for request in requests_in {
-            // The browser no longer shows a function, which needs no answer.
+            // `Closed`: the browser no longer shows a function. No answer is needed.
             if matches!(request, BrowserRequest::Closed(_)) {
                 continue;
             }
@@ -142,7 +142,8 @@ impl RequestServer<'_> {
             BrowserRequest::Samples(place) => self.command_runner().samples(place.as_ref()),
             BrowserRequest::Recordings => recordings(),
             BrowserRequest::Save(text) => save(&text),
-            // `Zero` and `Stop`: the annotator answers the other requests, which come only from functions that it has listed.
+            // Only `Zero` and `Stop` get here: the annotator answers the rest, which need it or come from functions that it has
+            // listed.
             _ => Ok(ReaderMessage::Notice("Only available in 'top'.".to_owned())),
         }
     }
