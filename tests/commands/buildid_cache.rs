@@ -88,8 +88,8 @@ fn usdt_probes_are_listed_from_the_cache() {
         let list = files.iter().find(|(path, _)| path.ends_with("probes"));
         let list = cache.join(&list.expect("there is a list").0);
         let probes = fs::read_to_string(&list).expect("a text");
-        // 'perf list' leaves such empty lists of probes for objects that were never searched for USDT markers. rperf fills
-        // the list when the object is added again.
+        // 'perf list' leaves an empty list, as written here, for objects that were never searched for USDT markers. rperf
+        // fills it when the object is added again.
         fs::write(&list, "").expect("it is writable");
         let again = tools.outcome(tool, &["buildid-cache", "-a", "marked"]);
         if tool == Tool::Rperf {
@@ -255,9 +255,9 @@ fn concurrent_runs_leave_complete_files() {
 fn files_are_read_in_the_namespace_of_a_process() {
     let scratch = Scratch::new();
     let program = fs::canonicalize("/bin/sh").expect("there is a shell");
-    let pid = std::process::id().to_string();
+    let own_pid = std::process::id().to_string();
     for add in [
-        &["--target-ns", &pid, "-a", "/bin/sh"][..],
+        &["--target-ns", &own_pid, "-a", "/bin/sh"][..],
         &["-a", "/bin/sh"],
     ] {
         let outcome = run(&scratch, add);
@@ -269,7 +269,7 @@ fn files_are_read_in_the_namespace_of_a_process() {
             "{listed}"
         );
     }
-    let removed = run(&scratch, &["--target-ns", &pid, "-r", "/bin/sh"]);
+    let removed = run(&scratch, &["--target-ns", &own_pid, "-r", "/bin/sh"]);
     assert_eq!((removed.status, &*run(&scratch, &["-l"]).stdout), (0, ""));
     // There is no such process: pid_max is at most 4194304.
     let no_process = run(&scratch, &["--target-ns", "4194305", "-a", "/bin/sh"]);

@@ -17,7 +17,7 @@ pub struct CpuLocation {
     pub core: i32,
     /// Its NUMA node.
     pub node: i32,
-    /// Its caches: level, and the first CPU that shares the cache.
+    /// Its data and unified caches: level, and the first CPU that shares the cache.
     pub caches: Vec<(u8, i32)>,
 }
 

@@ -11,7 +11,7 @@
 //! formats have the same tables, columns and values; docs/dataset.md describes them for users.
 //!
 //! **Invariants.** Rows do not depend on the number of threads that read the recording, or on the path of its file.
-//! A value that was not recorded is null; only wall-clock times are estimated.
+//! A value that was not recorded is null, except that wall-clock times are estimated if the recording has no clock reference.
 
 mod dataset;
 pub mod ndjson;

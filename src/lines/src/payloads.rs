@@ -14,13 +14,13 @@ use rperf_wire::CpuMode;
 /// The tracepoints of a recording, ready for printing.
 #[derive(Debug, Default)]
 pub struct TracepointPrinter {
-    /// By event; `None` for other events, and for tracepoints without a valid format.
+    /// By event; `None` if the event is not a tracepoint, or has no valid format.
     events: Vec<Option<Arc<Tracepoint>>>,
     formats: Arc<Formats>,
     findings: Vec<PayloadFinding>,
 }
 
-/// The reason for which a tracepoint is not printed as the kernel prints it.
+/// The reason why a tracepoint is not printed as the kernel prints it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PayloadFinding {
     /// The event's name.
@@ -141,7 +141,7 @@ impl KernelSymbols for KernelNames<'_, '_> {
             order: Order::MAX,
         };
         // Only the difference of `frame.address` and the symbol's start is used, since both may be addresses in the object. The
-        // result is the start in memory.
+        // returned start is an address in memory.
         let frame = self.0.locate(at, CpuMode::Kernel, address);
         let symbol = frame.symbol?;
         let offset = frame.address.wrapping_sub(self.0.symbol(symbol)?.start);

@@ -132,7 +132,7 @@ fn description(row: &Row, key: &str) -> Option<String> {
     // With a capital E, in the vendor's text; the text added below has a small one. Both are as in perf.
     let says_precise = description.contains("(Precise Event)");
     let errata = row.text("Errata");
-    // In Intel's own tables, `Data_LA` and `PEBS` are not missing but 0 in events without these properties.
+    // In Intel's own tables, events without these properties have `Data_LA` and `PEBS` with the value 0.
     if row.is_set("Data_LA") {
         let stop = if errata.is_some() { "." } else { "" };
         description.push_str(&format!(" Supports address when precise{stop}"));

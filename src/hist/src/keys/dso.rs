@@ -6,7 +6,7 @@ use crate::names::RecordingNames;
 pub(super) static DSO: Key = Key {
     name: "dso",
     title: "Shared Object",
-    // The digits of a 64-bit address, as in perf.
+    // As in perf: the digits of a 64-bit address, although this column shows none.
     unresolved_width: 16,
     pads: CellPadding::Always,
     reads: KeyDependency::Site,

@@ -9,7 +9,7 @@ use super::compile_unit::{CompileUnit, UnitReader};
 use super::lines::file_path;
 
 /// The maximum number of entries in which an attribute is searched: the entry itself, its origin, and so on.
-const MAX_ORIGINS: usize = 16;
+const MAX_SEARCHED: usize = 16;
 
 /// A debugging information entry (DIE) and its unit.
 #[derive(Debug, Clone)]
@@ -76,7 +76,7 @@ impl<'w, 'u> Die<'w, 'u> {
     /// the attribute.
     pub(crate) fn find(&self, name: DwAt) -> Option<(Self, AttributeValue<Slice<'u>>)> {
         let mut die = self.clone();
-        for _ in 0..MAX_ORIGINS {
+        for _ in 0..MAX_SEARCHED {
             if let Some(value) = die.own(name) {
                 return Some((die, value));
             }
@@ -175,7 +175,7 @@ impl<'w, 'u> Die<'w, 'u> {
                 found.push((range.begin, range.end));
             }
         } else if let Some(start) = self.address(gimli::DW_AT_low_pc) {
-            // The tombstone of removed code, -1, makes the sum wrap, and the range empty.
+            // In 64-bit objects, the tombstone of removed code, -1, makes the sum wrap, and the range empty.
             let end = match self.own(gimli::DW_AT_high_pc) {
                 Some(AttributeValue::Udata(size)) => Some(start.wrapping_add(size)),
                 _ => self.address(gimli::DW_AT_high_pc),
@@ -206,7 +206,7 @@ impl<'w, 'u> Die<'w, 'u> {
     }
 
     /// Returns the address at which the code of a function or block is entered; `None` without code, or if the linker dropped
-    /// the code.
+    /// the code (address 0 in a linked file).
     pub(crate) fn entry_address(&self) -> Option<u64> {
         let first = || self.ranges().first().map(|(start, _)| *start);
         let low = || self.address(gimli::DW_AT_low_pc);

@@ -60,7 +60,8 @@ impl ReportCells {
 
     /// The cells of a column in a row. A numeric column has a cell for each event, with percentages of `totals`, and a cell of
     /// blanks if these cells do not fill the column. For the column of a sort key, `key` is the index of the sort key among
-    /// the sort keys; otherwise it is not used. Returns no cells if there is no column with the number `column`.
+    /// those of the row (in a hierarchy, a row has one); otherwise it is not used. Returns no cells if there is no
+    /// column with the number `column`.
     #[must_use]
     pub fn cells(
         &self,
