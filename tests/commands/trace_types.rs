@@ -1,4 +1,4 @@
-//! `rperf trace`: structures and enumerations by the type information of the kernel.
+//! `rperf trace`: structures and enumerations, formatted with the kernel's type information (BTF).
 
 use std::path::Path;
 
@@ -24,8 +24,8 @@ fn structures_are_shown_by_the_types_of_the_kernel() {
     if !has_types(test) {
         return;
     }
-    // Two calls: if another trace runs at the same time, the structure of the first call may arrive after the line of this call
-    // is printed.
+    // Two calls: if another trace runs at the same time, the record with the first call's structure may arrive only after that
+    // call's line is printed.
     let words = ["trace", "-e", "uname", "sh", "-c", "uname; uname"];
     let Some(calls) = run_with_memory(test, &scratch, &words) else {
         return;
@@ -35,6 +35,7 @@ fn structures_are_shown_by_the_types_of_the_kernel() {
         calls.iter().any(|call| call.starts_with(begin)),
         "{calls:#?}"
     );
+    // rperf's own layout of `timespec` shows all members, the kernel's type only those that are not 0.
     let sleep = ["-e", "clock_nanosleep", "sleep", "0.001"];
     for (option, expected) in [
         (

@@ -31,7 +31,7 @@ impl<'a> RecordFile<'a> {
 pub(crate) struct MergedRecord<'a> {
     /// The index of the file, in the order given to [`MergedFiles::new`].
     pub(crate) file: usize,
-    /// The position in the file after the record, or at the end of the file; not used if `record` is an error.
+    /// The position in the file after the record, or at the end of the file; meaningless if `record` is an error.
     pub(crate) position_after: u64,
     /// `None` at the end of the file. A file that [`MergedFiles::end_file`] ended has no such item.
     pub(crate) record: Option<Result<RecordAt<'a>, Error>>,

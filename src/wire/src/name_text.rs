@@ -3,7 +3,7 @@
 //! Paths, comms and cgroup names are bytes (path_resolution(7), prctl(2)); nearly all are UTF-8. To
 //! sort, compare and print them as text, each byte that isn't valid UTF-8 becomes a character of
 //! the last private plane: byte `0x80 + n` is U+10FF80 + n. Characters of that range in a name are
-//! treated as invalid UTF-8, so that the conversion is exact in both directions.
+//! treated as invalid UTF-8, so that different names have different texts.
 
 use std::borrow::Cow;
 use std::ffi::OsString;

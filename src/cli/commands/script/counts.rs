@@ -17,7 +17,8 @@ use crate::cli::error::CliError;
 /// Options that select samples and do not apply to counts.
 const SAMPLE_FILTERS: [&str; 6] = ["comms", "dsos", "pid", "symbols", "tid", "time"];
 
-/// The value of [`StatConfig::AGGREGATION`] if counts are sums of all CPUs and threads: perf's `AGGR_GLOBAL`.
+/// The value of [`StatConfig::AGGREGATION`] if `stat` aggregated the counts of all CPUs and threads: perf's `AGGR_GLOBAL`. STAT
+/// records have the count of each counter nevertheless.
 const AGGR_GLOBAL: u64 = 1;
 
 /// The options in [`SAMPLE_FILTERS`] that were given.
@@ -72,13 +73,13 @@ impl CountTable {
     ) -> io::Result<()> {
         // Stops at the first record that cannot be read. The replay reports the error.
         for record in data.records().map_while(Result::ok) {
-            let at = CountRecord {
+            let count_record = CountRecord {
                 raw: &record.raw,
                 position: record.position,
                 endian: data.endian(),
                 events: data.events(),
             };
-            self.process_and_write(&at, filter, out)?;
+            self.process_and_write(&count_record, filter, out)?;
         }
         Ok(())
     }
@@ -140,24 +141,24 @@ impl CountTable {
     }
 
     /// Returns the counts of an interval as scripts get them, each with the index of its event. Counts of multiplexed
-    /// events are scaled, unless `stat` recorded without scaling. An event has one sum if `stat` recorded sums of all
-    /// CPUs and threads.
+    /// events are scaled, unless `stat` recorded without scaling. With [`AGGR_GLOBAL`], an event has one sum of all CPUs and
+    /// threads.
     pub(super) fn script_readings(
         &self,
         interval: IntervalCounts,
         filter: &SampleCriteria,
     ) -> Vec<(usize, CounterReading)> {
         let is_scaled = self.setting(StatConfig::SCALE) != Some(0);
-        let is_summed = self.is_summed();
+        let is_global = self.is_global();
         let mut found = Vec::new();
         for (event, readings) in interval.readings.into_iter().enumerate() {
             let counts = self.counts.iter();
             let sorted = counts.flat_map(|counts| counts.sorted(readings.clone()));
-            // `u32::MAX` is accepted by any filter.
+            // `u32::MAX`, an unknown CPU, is accepted by any filter.
             let mut readings: Vec<CounterReading> = sorted
                 .filter(|reading| filter.accepts_cpu(reading.cpu.unwrap_or(u32::MAX)))
                 .collect();
-            if is_summed {
+            if is_global {
                 readings = vec![sum(&readings)];
             }
             for mut reading in readings {
@@ -175,8 +176,8 @@ impl CountTable {
         self.names.iter().map(String::as_str)
     }
 
-    /// Writes the rows of an interval, as perf does: the counts of the interval or, if `stat` recorded sums of all CPUs and
-    /// threads, the totals since the start.
+    /// Writes the rows of an interval, as perf does: the counts of the interval or, with [`AGGR_GLOBAL`], each counter's total
+    /// since the start.
     fn write(
         &mut self,
         interval: IntervalCounts,
@@ -188,7 +189,7 @@ impl CountTable {
             self.is_titled = true;
         }
         let at = interval.at;
-        let rows = match self.is_summed() {
+        let rows = match self.is_global() {
             true => self.totals(filter),
             false => self.script_readings(interval, filter),
         };
@@ -214,8 +215,8 @@ impl CountTable {
             .collect()
     }
 
-    /// Whether `stat` recorded sums of all CPUs and threads.
-    fn is_summed(&self) -> bool {
+    /// Whether the aggregation is [`AGGR_GLOBAL`].
+    fn is_global(&self) -> bool {
         self.setting(StatConfig::AGGREGATION) == Some(AGGR_GLOBAL)
     }
 

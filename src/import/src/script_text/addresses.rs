@@ -1,4 +1,4 @@
-//! The addresses that frames get in the recording, and the mappings by which readers find their functions.
+//! The addresses that frames get in the recording, and the mappings by which readers find the functions.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -11,8 +11,8 @@ use super::objects::{CodeOwner, LOW_END, Objects};
 /// Mappings of one process.
 #[derive(Debug, Default)]
 struct ProcessMappings {
-    /// Indices in `Objects::user` of the objects whose low addresses are mapped, as one range. They are below [`LOW_END`]:
-    /// offsets in the object, or addresses in a program that is not position-independent.
+    /// Indices in `Objects::user` of the objects whose low addresses are mapped, as one range. Low addresses are below
+    /// [`LOW_END`]: offsets in the object, or addresses in a program that is not position-independent.
     low: HashSet<usize>,
     /// The other mappings by start address: end address, the object's index, and the offset in the object.
     pieces: BTreeMap<u64, (u64, usize, u64)>,
@@ -94,11 +94,11 @@ impl<'o, 't> Mappings<'o, 't> {
                 is_low: true,
             };
         }
-        let place = frame
+        let function_offset = frame
             .symbol
             .and_then(|symbol| object.function_offset(symbol));
-        let (Some(symbol), Some(place)) = (frame.symbol, place) else {
-            // The object's functions are normally at lower offsets, so readers find none at this one.
+        let (Some(symbol), Some(function_offset)) = (frame.symbol, function_offset) else {
+            // At this offset, readers find no function: those of the object are normally at lower offsets.
             return Piece {
                 pgoff: frame.address,
                 ..Piece::at(frame.address)
@@ -108,7 +108,7 @@ impl<'o, 't> Mappings<'o, 't> {
             let next = INLINED_BASE + INLINED_DISTANCE * self.inlined.len() as u64;
             let start = *self.inlined.entry((index, symbol)).or_insert(next);
             return Piece {
-                pgoff: place,
+                pgoff: function_offset,
                 ..Piece::at(start)
             };
         }
@@ -116,12 +116,12 @@ impl<'o, 't> Mappings<'o, 't> {
             Some(offset) => Piece {
                 start: frame.address - offset,
                 len: object.function_size(symbol),
-                pgoff: place,
+                pgoff: function_offset,
                 address: frame.address,
                 is_low: false,
             },
             None => Piece {
-                pgoff: place,
+                pgoff: function_offset,
                 ..Piece::at(frame.address)
             },
         }

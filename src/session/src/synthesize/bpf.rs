@@ -9,8 +9,8 @@ use crate::bpf_programs::{BpfPrograms, LOADED};
 
 /// `PERF_RECORD_KSYMBOL_TYPE_BPF`.
 const BPF: u16 = 1;
-/// Types of programs that are called through an image: generated code (a dispatcher or trampoline) that has a symbol. XDP,
-/// TRACING, STRUCT_OPS, EXT, LSM (`enum bpf_prog_type`).
+/// XDP, TRACING, STRUCT_OPS, EXT and LSM (`enum bpf_prog_type`): types of programs that are called through an image, which is
+/// generated code (a dispatcher or trampoline) with a symbol.
 const WITH_IMAGES: [u32; 5] = [6, 26, 27, 28, 29];
 
 /// Appends KSYMBOL of each function of the loaded programs, and of the images that call programs. With `with_events`, also
@@ -87,8 +87,8 @@ mod tests {
         let id: u32 = id.unwrap().parse().unwrap();
         let synthesized = |with_events| {
             // As for events with TID and TIME.
-            let trailer = 16;
-            let mut records = RecordBuffer::new(trailer);
+            let trailer_size = 16;
+            let mut records = RecordBuffer::new(trailer_size);
             bpf_programs(&mut records, &Proc::new("/proc"), with_events);
             records.take()
         };

@@ -1,7 +1,7 @@
 //! A dumped function as an ELF file in memory, for callers that read code and unwind tables from ELF files.
 //!
-//! The file has the layout of those written by `perf inject --jit`. `.eh_frame` in a dump refers to the code by
-//! relative addresses, which are correct only at the distance between code and `.eh_frame` in this layout.
+//! The layout is that of the files written by `perf inject --jit`: a dump's `.eh_frame` has relative addresses of the code,
+//! which are correct only if `.eh_frame` follows the code as in this layout.
 
 use std::ops::Range;
 
@@ -166,7 +166,7 @@ impl Writer {
     }
 
     /// Appends `Elf64_Ehdr` of elf(5). `entry` is the entry point, `headers` the file offset of the section headers; `segments`
-    /// and `sections` are numbers of headers.
+    /// and `sections` are the numbers of program and section headers.
     pub(super) fn file_header(
         &mut self,
         machine: u16,

@@ -82,7 +82,7 @@ fn differences(
     mapping: &Mapping<'_>,
     options: &[&str],
 ) -> Vec<String> {
-    // The table's address of the mapping's first byte is `pgoff`; perf looks up addresses in the process.
+    // The mapping's first byte is at `pgoff` in the table, and at `start` in the process, where perf looks up addresses.
     let to_ip = |address: u64| {
         address
             .wrapping_sub(mapping.pgoff)

@@ -12,7 +12,7 @@ use crate::table::{Cell, Column, Table, TextStyle};
 
 /// The length of the longest bar, in characters.
 const BAR: u64 = 40;
-/// The first line counts all waits shorter than two to the power of this, in nanoseconds: 1.024 us.
+/// The exponent of the end of the first line, which counts all waits shorter than 2^10 ns (1.024 us).
 const FIRST_POWER: u32 = 10;
 
 /// Writes a histogram of the waits of all tasks, and one for each row if there are several rows. A histogram has a line for the
@@ -42,7 +42,7 @@ fn title(row: &LatencyRow) -> String {
 }
 
 fn write_histogram(out: &mut dyn Write, title: &str, sums: &LatencySums) -> io::Result<()> {
-    // Each wait ends with a switch to the task, as in perf's column of switches.
+    // Each wait ends with a switch to the task: the number of switches is that of waits.
     let waits = sums.switches;
     let (mean, max) = (milliseconds(sums.average()), milliseconds(sums.max_delay));
     writeln!(
@@ -99,7 +99,7 @@ pub(crate) fn write_counts(
 pub(crate) fn counts_by_power(values: &LogHistogram, first_power: u32) -> Vec<u64> {
     let mut counts = Vec::new();
     for bucket in values.buckets() {
-        // A bucket is within a power of two.
+        // No bucket crosses a power of two, so its start determines its line.
         let end_power = bucket.from.checked_ilog2().map_or(0, |power| power + 1);
         let line = end_power.saturating_sub(first_power) as usize;
         if counts.len() <= line {
