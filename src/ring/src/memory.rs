@@ -6,7 +6,7 @@
 /// between tail and head, so they can be borrowed until [`Memory::release`] moves the tail. For this
 /// reason `release` takes `&mut self`.
 pub trait Memory {
-    /// Position at which the writer continues. Data written before it is visible (Acquire).
+    /// Position at which the writer continues. The bytes below it are visible to the reader (Acquire).
     fn head(&self) -> u64;
 
     /// Position up to which the reader has released bytes.

@@ -209,7 +209,7 @@ impl TerminalBackup {
     /// is written to `output`.
     ///
     /// # Errors
-    /// `ENOTTY` if `input` is not a terminal; what fcntl(2) reports when it duplicates the descriptors: `EMFILE`.
+    /// `ENOTTY` if `input` is not a terminal; `EMFILE` if there are too many open files to duplicate both.
     pub fn save(input: &impl AsFd, output: &impl AsFd, text: Vec<u8>) -> io::Result<Self> {
         let input = input.as_fd().try_clone_to_owned()?;
         let output = output.as_fd().try_clone_to_owned()?;

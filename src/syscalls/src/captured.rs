@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stay_in_their_line() {
+    fn names_stay_on_one_line() {
         let mut text = Vec::new();
         write_name(&mut text, "é\n1 x\x1b\u{7f}".as_bytes()).unwrap();
         assert_eq!(text, "é\\n1 x\\033\\177".as_bytes());

@@ -7,6 +7,7 @@ use crate::{BranchSampleType, Cursor, DecodeError, Encoder, Endian, U64s};
 pub struct BranchStack<'a> {
     /// Hardware index of the newest entry, if requested.
     pub hw_index: Option<u64>,
+    /// Three words per entry: source, target and flags.
     entries: U64s<'a>,
     /// One word of counters per entry, if requested.
     pub counters: Option<U64s<'a>>,

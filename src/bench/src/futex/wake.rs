@@ -92,12 +92,12 @@ impl WakeParallel {
                 let woken = self.scope.wake(&words.wait_word, each);
                 woken.map(|_| start.elapsed())
             };
-            // All waking threads have ended before `finish`, which would wake the threads, too.
+            // The waking threads end before `finish`, which would otherwise wake waiting threads in their place.
             let times = thread::scope(|inner| {
                 let spawn = |_| thread::Builder::new().spawn_scoped(inner, wake);
                 let wakers: io::Result<Vec<_>> = (0..self.wakers).map(spawn).collect();
                 let wakers = wakers
-                    // The threads that were started would wait at the gate forever.
+                    // Otherwise the threads that were started would wait at the gate forever.
                     .inspect_err(|_| gate.open())
                     .map_err(BenchError::of("cannot start a thread"))?;
                 gate.wait_for(wakers.len());

@@ -14,7 +14,7 @@ use crate::cli::output_file::write_to;
 use crate::cli::shared::event_pair::event_pair;
 
 /// Without `--scale` and `--max-latency`, the scale is logarithmic if the longest latency divided by this exceeds the median.
-const OUTLIER: u64 = 100;
+const OUTLIER_RATIO: u64 = 100;
 
 /// The start and end events of a latency, and the key that matches them.
 pub(super) struct LatencyEvents {
@@ -113,7 +113,7 @@ impl HeatmapOptions {
         let at = |index: usize| latencies.get(index).copied().unwrap_or_default();
         let (shortest, median) = (at(0), at(latencies.len() / 2));
         let longest = at(latencies.len().saturating_sub(1));
-        let has_outliers = longest / OUTLIER > median;
+        let has_outliers = longest / OUTLIER_RATIO > median;
         let top = self.max_latency.unwrap_or(longest);
         let is_logarithmic = self.is_logarithmic;
         match is_logarithmic.unwrap_or(has_outliers && self.max_latency.is_none()) {

@@ -25,7 +25,7 @@ Compares the allocations of two recordings, by default by caller and cache: byte
 second. Rates are per second between the first and the last event, so that recordings of different length can be compared. Callers are matched by \
 function and offset: compare different kernels with --by function,cache. Without files it compares perf.data.old with perf.data.";
 
-/// The number of rows shown by default.
+/// The number of rows shown by default; with `--json`, all are shown.
 const ROWS: u64 = 20;
 
 /// The numbers that may be wrong where records were lost.
@@ -106,7 +106,7 @@ fn sort_key(matches: &ArgMatches) -> Result<UsageDiffKey, CliError> {
     })
 }
 
-/// Returns the allocations of the recording at `path`, summed up by `keys`, each row with its name. Warns about
+/// Returns the allocations of the recording at `path`, summed up by `keys`, each row with its names. Warns about
 /// lost records.
 fn recorded_usage(
     path: PathBuf,

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use crate::cli::error::CliError;
 use rperf_safefs::Folder;
 
-/// The files of functions in the output directory.
+/// The annotation files in an output directory, one for each function.
 pub(crate) struct AnnotationFiles<'d> {
     directory: &'d Path,
-    /// Names of files that were written by this value; files that were there before are replaced.
+    /// File names already used for a function. Files of earlier runs are replaced.
     taken: BTreeSet<String>,
 }
 

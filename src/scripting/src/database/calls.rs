@@ -69,7 +69,7 @@ impl DatabaseCalls {
     }
 
     /// The names of the functions in the order of [`FUNCTIONS`]; `None` for a function that the script does not have. The
-    /// interpreter gets the number of the function to call: those of events and records come first, then these, in this order.
+    /// interpreter calls functions by number: functions for events and records come first, then these, in this order.
     pub(crate) fn names(&self) -> impl Iterator<Item = Option<&'static str>> {
         let defined = self.functions.into_iter();
         FUNCTIONS

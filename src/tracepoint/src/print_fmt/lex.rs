@@ -142,10 +142,9 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reads the rest of a text or a character, whose opening quote is at `start`, to its closing quote, or to the end of
-    /// the `print fmt` if there is none. The texts that directly follow a text are appended to it. Escapes are kept: the
-    /// parser of the format string resolves them; in the tables of `__print_symbolic()` and `__print_flags()`, and in
-    /// characters, they stay.
+    /// Reads a text or a character from its opening quote at `start`, which is already taken, to its closing quote, or to the
+    /// end of the `print fmt` if there is none. Appends further texts that only white space separates from it. Escapes are
+    /// kept: the parser of the format string resolves its own; all others stay.
     fn quoted(&mut self, start: usize, kind: TokenKind) -> Token {
         let quote = self.bytes.get(start).copied().unwrap_or_default();
         let mut text = Vec::new();

@@ -143,7 +143,7 @@ impl TaskLayout {
         [
             self.event_time(run.start),
             self.event_time(run.end),
-            // -1 if not recorded, as the process id below.
+            // -1 if not recorded, like the process id below.
             run.cpu.cast_signed().to_string(),
             run.pid.cast_signed().to_string(),
             run.tid.to_string(),
@@ -157,12 +157,12 @@ impl TaskLayout {
     }
 
     fn summary_cells(&self, tid: u32, task: &TaskSummary) -> [String; SUMMARY_TITLES.len()] {
-        let mut runs = task.runs.clone();
-        runs.sort_unstable();
-        let count = runs.len();
+        let mut lengths = task.runs.clone();
+        lengths.sort_unstable();
+        let count = lengths.len();
         // The median is the mean of these two; with an odd number of runs, both are the middle one.
         let [low, high] = [count.saturating_sub(1) / 2, count / 2]
-            .map(|index| u128::from(runs.get(index).copied().unwrap_or_default()));
+            .map(|index| u128::from(lengths.get(index).copied().unwrap_or_default()));
         let total = u128::from(task.total());
         let run_length =
             |time: Option<&u64>| self.duration(time.copied().unwrap_or_default().into(), 1);
@@ -175,13 +175,13 @@ impl TaskLayout {
             self.duration(total, 1),
             self.duration(total, count.max(1) as u128),
             self.duration(low + high, 2),
-            run_length(runs.first()),
-            run_length(runs.last()),
+            run_length(lengths.first()),
+            run_length(lengths.last()),
             self.event_time(task.longest_at),
             out_in,
             match task.gaps {
                 Some(_) => self.event_time(task.longest_gap_end),
-                // Minus one second, as for unknown times between runs.
+                // -1 as in `unknown_gap`, but in seconds.
                 None => format!("-{}", self.event_time(1_000_000_000)),
             },
             out_out,
