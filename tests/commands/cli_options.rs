@@ -1,4 +1,4 @@
-//! perf's option grammar: refused words, with message and exit status.
+//! perf's option grammar: refused options and arguments, with message and exit status.
 
 use super::{assert_refused, outcome};
 
@@ -9,7 +9,7 @@ const RECORD_USAGE: &str = concat!(
 const RECORD_HINT: &str = "hint: 'rperf record -h' lists the options\n";
 
 #[test]
-fn an_ambiguous_prefix_names_the_last_two_as_perf_does() {
+fn an_ambiguous_prefix_names_the_last_two_matches_as_perf_does() {
     let refused = outcome(&["record", "--all"]);
     assert_eq!((refused.status, refused.stdout.as_str()), (129, ""));
     assert_eq!(
@@ -149,7 +149,7 @@ fn old_spellings_are_explained() {
 }
 
 #[test]
-fn options_after_words_are_checked_if_the_command_runs_no_workload() {
+fn options_after_arguments_are_checked_if_the_command_runs_no_workload() {
     let words = &["help", "record"];
     assert_eq!(outcome(words).status, 0);
     let unknown = outcome(&["help", "record", "--nosuch"]);

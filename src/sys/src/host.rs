@@ -1,4 +1,5 @@
-//! Properties of this machine and this process, such as the kernel release, page size, processor identification, user and vdso.
+//! Properties of this machine and this process, such as the kernel release, page size, processor identification, user and vdso;
+//! duplicates of descriptors, and sync(2).
 
 use std::ffi::CStr;
 use std::fs::{self, File};
@@ -129,7 +130,7 @@ fn cpuid_of_this_architecture(_sysfs: &Path) -> Option<String> {
     let vendor = String::from_utf8(vendor).ok()?;
     let version = __cpuid(1).eax;
     let (mut family, mut model) = (version >> 8 & 0xf, version >> 4 & 0xf);
-    // The extended family counts in family 15, the extended model from family 6 on (CPUID leaf 1 in the vendors' manuals).
+    // The extended family is added in family 15 only, the extended model from family 6 on (CPUID leaf 1 in the vendors' manuals).
     if family == 0xf {
         family += version >> 20 & 0xff;
     }

@@ -1,4 +1,4 @@
-//! Notification when a task exits, also one that is not a child (pidfd_open(2), Linux 5.3).
+//! Notification when a task exits, even if it is not a child (pidfd_open(2), Linux 5.3).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd as _, OwnedFd};

@@ -30,9 +30,9 @@ pub struct LateMemory {
 const LONGEST_PATH: usize = 4096;
 /// The smallest page size. Memory is read page by page, since a text may end before an unmapped page.
 const PAGE: u64 = 4096;
-/// The maximum number of texts of a list, as in BPF programs.
+/// The maximum number of texts of a list, as in rperf's BPF programs.
 const MAX_TEXTS: u64 = 16;
-/// The maximum number of buffers of a list, as in BPF programs.
+/// The maximum number of buffers of a list, as in rperf's BPF programs.
 const MAX_VECTORS: u64 = 8;
 /// The size of `struct sockaddr_storage` in bytes.
 const LONGEST_ADDRESS: usize = 128;
@@ -200,7 +200,7 @@ impl Reader<'_> {
         bytes
     }
 
-    /// Reads a buffer of `length` bytes, but at most its first `limit` bytes; `None` if one of those to read is unreadable.
+    /// Reads a buffer of `length` bytes, but at most its first `limit` bytes; `None` if one of these is unreadable.
     fn bytes(&self, address: u64, length: u64, limit: usize) -> Option<Part> {
         let size = usize::try_from(length).unwrap_or(usize::MAX).min(limit);
         let mut bytes = Vec::new();
@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn texts_end_at_their_nul_and_buffers_at_their_limit() {
-        let path = [&b"/etc/x\0rest"[..]].concat();
+        let path = b"/etc/x\0rest".to_vec();
         assert_eq!(
             items(&read("openat", &[0, 0x1000], &path)),
             [(0, &b"/etc/x"[..])]

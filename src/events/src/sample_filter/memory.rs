@@ -4,7 +4,7 @@
 /// A part of the data source.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct MemoryPart {
-    /// The name of the part in filters: `mem_op`.
+    /// The name of the part in filters, such as `mem_op`.
     pub(super) name: &'static str,
     /// First bit and number of bits.
     bits: (u32, u32),

@@ -16,13 +16,13 @@ use crate::USER;
 use crate::exercise::{Count, OrderedCount};
 use crate::file::attr;
 
-/// Replays the bytes unordered and in order of time. Returns the number of samples, and the error that ended the records; or the
-/// message of an error that prevents reading.
+/// Replays the bytes unordered and in order of time. Returns the number of samples, and the error at which the records
+/// end, if any; or the message of an error that prevents reading.
 fn read(bytes: &[u8]) -> Result<(u64, Option<Error>), String> {
     let data = PerfData::parse(bytes).map_err(|error| error.to_string())?;
     let replay = Replay::open(&data).map_err(|error| error.to_string())?;
-    let two = NonZeroUsize::new(2).expect("not zero");
-    let folded = replay.fold(two, Count::default).0;
+    let threads = NonZeroUsize::new(2).expect("not zero");
+    let folded = replay.fold(threads, Count::default).0;
     let mut ordered = 0;
     let mut take = |count: &mut u64| {
         ordered += *count;

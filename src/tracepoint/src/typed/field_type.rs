@@ -24,8 +24,8 @@ pub trait FieldType {
     /// Creates a reader of the first existing field among `names`.
     ///
     /// # Errors
-    /// [`Error::NoField`] if no field has one of the names, [`Error::FieldType`] if the field has another type. None for
-    /// an `Option`.
+    /// [`Error::NoField`] if no field has one of the names, [`Error::FieldType`] if the field has another type. An `Option`
+    /// causes no error.
     fn reader(tracepoint: &Tracepoint, names: &[&'static str]) -> Result<Self::Reader, Error>;
 
     /// Number of bytes raw data must have for the field; 0 for an `Option`.
