@@ -1,4 +1,4 @@
-//! `top` without a terminal: printed in blocks, for every kind of target.
+//! `top` without a terminal: its blocks of text or JSON, how it ends, and its errors.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
@@ -244,10 +244,10 @@ fn system_wide_top_has_a_block_for_each_event() {
     }
 }
 
-/// The rate is in the title, in the line above the annotated code.
+/// The rate is in the title, which is the line above the annotated code.
 ///
-/// The first interval begins before the records of running processes are synthesized, since samples already arrive meanwhile. If
-/// their number were divided by the time after the synthesis only, the rate would be far above the sampling frequency.
+/// The first interval begins before the records of running processes are synthesized, since samples arrive during the synthesis.
+/// If the number of samples were divided by the time after the synthesis only, the rate would be far above the frequency.
 #[test]
 fn the_rate_above_annotated_code_is_that_of_the_interval() {
     if !is_root() {
@@ -266,7 +266,7 @@ fn the_rate_above_annotated_code_is_that_of_the_interval() {
     let (_, rate) = before.rsplit_once(' ').expect("a number");
     let rate: usize = rate.parse().expect("a number");
     let processors = std::thread::available_parallelism().expect("a number of CPUs");
-    // Four times the frequency, to tolerate an inexact interval: the rate after the synthesis only would be far higher.
+    // Four times the frequency, to tolerate an inexact interval; the wrong rate would be higher still.
     assert!(rate <= 4 * 99 * processors.get(), "{title}");
 }
 

@@ -31,11 +31,11 @@ pub enum CaptureSource {
     Texts,
     /// `struct iovec[]`. The argument with this index is the number of elements.
     Vectors(u8),
-    /// `struct user_msghdr`. Its parts are captured one by one, as items with numbers: the structure as
+    /// `struct user_msghdr`. Its parts are captured one by one, as items with indexes: the structure as
     /// [`crate::captured_record::HEADER_ITEM`], the socket address (`msg_name`) as [`crate::captured_record::ADDRESS_ITEM`], and
     /// the buffers of `msg_iov` as the items from 0 on.
     Message,
-    /// `struct mmsghdr[]`, at most [`crate::captured_record::MAX_MESSAGES`], each like [`CaptureSource::Message`]: the numbers of
+    /// `struct mmsghdr[]`, at most [`crate::captured_record::MAX_MESSAGES`], each like [`CaptureSource::Message`]: the indexes of
     /// the items of message n begin at n times [`crate::captured_record::MESSAGE_ITEMS`]. The number of elements is the argument
     /// with this index when the call begins, and the call's result when it returns.
     Messages(u8),
@@ -120,8 +120,8 @@ impl Syscall {
         let arguments = self.arguments.as_deref().unwrap_or_default();
         for (argument, index) in arguments.iter().zip(0_u8..) {
             let name = argument.name;
-            // The argument points to a size, which is copied twice: when the call begins it is the buffer's, when it returns it
-            // is the value's, stored by the kernel.
+            // The argument points to a size, which is copied twice: at entry it is the size of the buffer, at return the size of
+            // the value, stored by the kernel.
             if points_to_length(self.name, name) {
                 let capture = Capture {
                     argument: index,
@@ -157,8 +157,8 @@ impl Syscall {
         plan
     }
 
-    /// Returns the buffer whose size another argument points to, and that argument; `None` if the call has no such buffer. The
-    /// size is the buffer's when the call begins, and the value's when the call returns.
+    /// Returns the buffer whose size another argument points to, and that argument; `None` if the call has no such buffer. When
+    /// the call begins, the size is that of the buffer; when it returns, that of the value that the kernel stored.
     #[must_use]
     pub fn sized_memory(&self) -> Option<SizedMemory> {
         let arguments = self.arguments.as_deref()?.iter();

@@ -1,4 +1,4 @@
-//! Output: reports, scripts, counts, annotations and dumps, as text, in perf's layout if perf has that output, and as JSON.
+//! Output: reports, scripts, counts, annotations and dumps, as text (in perf's layout if perf has that output) and as JSON.
 
 pub mod annotate;
 pub mod diff;

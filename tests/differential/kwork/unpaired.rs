@@ -1,5 +1,5 @@
-//! Hides events of work that have no counterpart on the same CPU: their id is replaced by that of an event that both tools
-//! ignore.
+//! Hides events of work that have no counterpart on the same CPU: their sample ID is replaced by that of an event that both
+//! tools ignore.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -67,13 +67,14 @@ struct Key {
     number: u64,
 }
 
+/// A sample of one of [`TRACEPOINTS`].
 #[derive(Debug, Clone)]
 struct Event {
     time: u64,
     cpu: u64,
     step: Step,
     key: Key,
-    /// Offset of the event's id in the file.
+    /// Offset of its sample ID (`PERF_SAMPLE_IDENTIFIER`) in the file.
     id_at: usize,
 }
 
@@ -124,7 +125,7 @@ fn ignored_id(file: &[u8]) -> u64 {
     number(file, ids.nth(count).expect("an event that is ignored"), 8)
 }
 
-/// The samples of the tracepoints, in the order of the file. All events have the `sample_type` of the first.
+/// The samples of the tracepoints, in the order of the file. All attrs have the `sample_type` of the first.
 fn events(file: &[u8], tracepoints: &HashMap<u16, Tracepoint>) -> Vec<Event> {
     // `sample_type` is at byte 24 of the attr.
     let fields = number(file, attrs(file).0.start + 24, 8);

@@ -48,7 +48,7 @@ impl PromptedValue {
 }
 
 impl KeyAction {
-    /// The action of `byte` with this number of tables: one for each event or group.
+    /// The action of the key `byte`. `tables` is the number of tables of rows: each event or group has one.
     pub(super) fn of(byte: u8, tables: usize) -> Option<Self> {
         Some(match byte {
             b'd' => Self::Ask(PromptedValue::Delay),

@@ -21,7 +21,7 @@ pub enum Antagonist {
     },
     /// The CPU was idle: the delay is the time that the CPU needed to leave its idle state.
     Idle,
-    /// Unknown: the CPU of the wait or its switches were not recorded.
+    /// Unknown: the CPU of the wait, or the context switches of that CPU, were not recorded.
     Unknown,
 }
 
@@ -121,7 +121,7 @@ impl ChargeSums {
         if rest.nanos > 0 {
             antagonists.add(Antagonist::Unknown, rest.time());
         }
-        // Each of them delayed one task, whose waits these are.
+        // All charges are from the waits of one task, so each antagonist delayed one task.
         let times = antagonists.times.values_mut();
         times.for_each(|time| time.delayed_tasks = 1);
         antagonists
