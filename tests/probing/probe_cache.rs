@@ -130,7 +130,7 @@ fn each_tool_reads_the_others_cache() {
         let all = output(rperf(), home.path(), &["-D", "%own:*"]).stdout;
         assert_eq!(all.lines().count(), 2, "{all}");
     }
-    // perf mistakes a value without a name (`%di`) for a name: rperf stores the names that the kernel would give them.
+    // perf mistakes a value without a name (`%di`) for a name: rperf stores it with the name that the kernel would give it.
     let home = Scratch::new();
     cache(rperf(), home.path(), "plain", &["own:raw=leaf %di %si"]);
     let line = find(&perf, home.path(), "%raw");

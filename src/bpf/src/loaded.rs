@@ -62,7 +62,7 @@ pub(crate) struct MapEntry {
 }
 
 impl LoadedPrograms {
-    /// Creates the maps, unless this process is in a PID namespace other than the initial one, whose thread ids the programs see.
+    /// Creates the maps. Fails outside of the initial PID namespace: the programs see the thread ids of the initial one.
     ///
     /// # Errors
     /// [`Error::KernelFile`], [`Error::PidNamespace`], [`Error::Map`], [`Error::NoBpf`] and [`Error::NotPermitted`].
@@ -111,7 +111,7 @@ impl LoadedPrograms {
         for thread in threads {
             let mut value = [0; slot::SIZE];
             let (words, _) = value.as_chunks_mut::<4>();
-            // The times, two words each, remain 0; no system call is open.
+            // The times, two words each, remain 0; no system call is in progress.
             if let [_, _, _, _, call, awaits_exec] = words {
                 *call = slot::NONE.to_ne_bytes();
                 *awaits_exec = u32::from(from_exec).to_ne_bytes();

@@ -50,7 +50,7 @@ use 'sched record', 'sched latency', 'sched timehist', 'sched map', 'sched off-c
 /// The subcommands that may be abbreviated to three or more letters, as in Linux perf.
 const ABBREVIATED: &[&str] = &["record", "latency", "replay"];
 
-/// The options of `sched` and of its subcommands that read a recording.
+/// The options of `sched` and of most of its subcommands that read a recording.
 fn common() -> [Arg; 4] {
     [
         switch("dump-raw-trace")

@@ -42,14 +42,14 @@ fn tasks(link: &PathBuf) -> HashMap<u32, u32> {
     let processes = proc.processes().unwrap_or_default().into_iter();
     let members = processes.filter(|pid| namespace((*pid).into()).is_ok_and(|name| name == *link));
     let threads = members.flat_map(|pid| proc.threads(pid).unwrap_or_default());
-    let inner = |tid: u32| {
+    let inner_and_own_id = |tid: u32| {
         let status = read_pseudo_file_text(format!("{PROC}/{tid}/status")).ok()?;
         Some((innermost(&status)?, tid))
     };
-    threads.filter_map(inner).collect()
+    threads.filter_map(inner_and_own_id).collect()
 }
 
-/// Returns the id in the task's own namespace: the last one of `NSpid:` (proc_pid_status(5)).
+/// Returns the task's id in the innermost of its namespaces: the last one of `NSpid:` (proc_pid_status(5)).
 fn innermost(status: &str) -> Option<u32> {
     let mut lines = status.lines();
     let ids = lines.find_map(|line| line.strip_prefix("NSpid:"))?;
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_id_is_the_tasks_own() {
+    fn the_last_id_is_that_in_the_innermost_namespace() {
         assert_eq!(
             innermost("Name:\tsh\nNSpid:\t812\t7\t1\nFDSize:\t64\n"),
             Some(1)

@@ -69,8 +69,8 @@ mod tests {
     }
 
     #[test]
-    fn no_zone_is_more_than_fifteen_hours_off() {
-        // Tests the local zone only. Zones reach from UTC-12 to UTC+14; the limit leaves an hour more.
+    fn the_local_zone_is_at_most_fifteen_hours_off() {
+        // Zones reach from UTC-12 to UTC+14; the limit leaves an hour more.
         assert!(utc_offset(1_700_000_000).abs() <= 15 * 3600);
     }
 }

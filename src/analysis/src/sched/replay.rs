@@ -1,7 +1,7 @@
 //! The activity of each task of a recording, as steps that threads can repeat, for `sched replay`.
 //!
 //! ```text
-//! switch out (S, D, ...) ... wakeup by a task        Await(n) of the task, Wake(n) of the waker
+//! switch out (S, D, ...) ... wakeup by a task        Await(n) of the woken task, Wake(n) of the waker
 //! switch out (S, D, ...) ... wakeup by an interrupt  Sleep(time)
 //! switch in ... switch out                           Run(time)
 //! ```
@@ -98,10 +98,10 @@ enum Activity {
     Awake,
 }
 
-/// The latest event of a task, as perf counts them.
+/// The latest event that perf counts for a task; never a run, since a sleep follows each run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LatestEvent {
-    /// A sleep without a wakeup yet. perf counts one at each switch-out, even of a runnable task.
+    /// A sleep without a wakeup yet. perf counts a sleep at each switch-out, even of a runnable task.
     Sleep,
     /// A sleep for which a wakeup was counted.
     SleepWithWakeup,

@@ -154,7 +154,7 @@ impl SchedstatReading {
                     timestamp,
                     cpu,
                     version,
-                    // The kernel has a handful of domains.
+                    // A CPU has only a few domains.
                     domain: u16::try_from(domain.number).unwrap_or(u16::MAX),
                     counters: Schedstat::Known(*counters),
                 };

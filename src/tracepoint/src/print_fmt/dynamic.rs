@@ -4,11 +4,11 @@ use rperf_wire::Endian;
 
 use crate::value::read_number;
 
-/// Offset and length of the data of a dynamic field, whose location is a word of `size` bytes at
-/// `offset`. The offset in it counts from the end of the word if `is_relative` (`__rel_loc`), otherwise
-/// from the start of `raw` (`__data_loc`). A word of two bytes has no length: the data extends to the end of `raw`. Offset and
-/// length are 0 if the word or the start of the data is beyond the end of `raw`. If the data starts
-/// in `raw` but ends beyond it, the length is 0.
+/// Returns the start in `raw` and the length of a dynamic field's data, located by the word of `size` bytes at `offset`. The low
+/// 16 bits of the word are the start, from the end of the word if `is_relative` (`__rel_loc`), otherwise from the start of `raw`
+/// (`__data_loc`). The next 16 bits are the length; a word of two bytes has none: the data extends to the end of `raw`. Start and
+/// length are 0 if the word or the start of the data is beyond the end of `raw`. If the data starts in `raw` but ends beyond it,
+/// the length is 0.
 pub(super) fn dynamic_place(
     raw: &[u8],
     offset: usize,
