@@ -24,7 +24,7 @@ fn page_faults_have_neither_weights_nor_cpu_time_in_firefox() {
 #[test]
 fn the_event_with_most_samples_is_the_main_one_in_firefox() {
     let scratch = Scratch::new();
-    // The event with fewer samples is usually the first.
+    // The first event usually has fewer samples; then its samples must be the markers.
     let events = "cpu-clock:u,page-faults/period=1/u";
     recorded(&scratch, &["-F", "200", "-e", events]);
     let file = json(&converted(&scratch, "firefox", &[]));
@@ -118,6 +118,7 @@ fn processes_and_renamed_threads_have_their_names() {
     let perfetto = perfetto_trace::decode(&converted(&scratch, "perfetto", &[]));
     let processes: Vec<_> = perfetto.processes.values().collect();
     assert_eq!(processes, ["renamed"]);
+    // The renamed thread has the highest thread id; `threads` has its last name.
     let (_, last) = perfetto.threads.last_key_value().expect("a thread");
     assert_eq!(last, "a after", "{:?}", perfetto.threads);
 }
@@ -154,7 +155,7 @@ fn pprof_shows_demangled_names_as_they_are() {
     let raw = pprof(scratch.path(), "-raw").expect("it was there");
     let period = raw.lines().find_map(|line| line.strip_prefix("Period: "));
     assert_eq!(period, Some("500250"), "the period of 1999 Hz: {raw}");
-    // pprof would drop template arguments and the text before them.
+    // If a name is equal to its `system_name`, pprof drops template arguments and the text before them.
     let name = "geometry::Grid<double, 1000>::operator()";
     assert!(sorted.contains(name), "{sorted}");
 }

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_call_takes_its_time() {
+    fn each_call_takes_at_least_its_sleep() {
         let least = Duration::from_micros(3 * u64::from(MICROS));
         let probe = |program, at_return| Some(UsleepProbe { program, at_return });
         for probe in [

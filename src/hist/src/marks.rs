@@ -111,7 +111,7 @@ impl BranchMarks {
         if cycles > 0 {
             let _ = write!(words, " cycles:{cycles}");
         }
-        // The average of the samples; `self.passes` is their sum.
+        // The average per sample; `self.passes` is the sum over all samples.
         let passes = self.passes / self.count;
         if passes > 0 {
             // As in perf: `loop_cycles` has only the last removed iteration of each sample, but is divided by the number of all

@@ -104,9 +104,9 @@ pub(crate) fn is_known(architecture: Architecture, name: &str) -> bool {
 /// `%rip`; `None` if the kernel knows no such register.
 pub(crate) fn kernel_name(architecture: Architecture, name: &str) -> Option<String> {
     let bare = name.strip_prefix('%')?;
-    // The prefix of the size is removed from rax and eax: ax. The suffix is removed from r8d and dil: r8, di. Each result
-    // and the unchanged text are tried as they are and with an added x: al leaves a, which becomes ax. The first one that the
-    // kernel knows is the name.
+    // Without the size prefix, rax and eax become ax; without the size suffix, r8d and dil become r8 and di. These and the
+    // unchanged name are tried as they are and with an x appended, for al: a, then ax. The first that the kernel knows is
+    // returned.
     let candidates = [
         bare.strip_prefix(['r', 'e']),
         bare.strip_suffix(['d', 'w', 'b', 'l']),
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_names() {
+    fn dwarf_numbers_have_names_or_are_unreadable() {
         let of = |number| name(Architecture::X86_64, Register(number));
         assert_eq!(of(5).as_deref(), Some("%di"));
         assert_eq!(of(10).as_deref(), Some("%r10"));

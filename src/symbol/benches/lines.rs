@@ -87,13 +87,13 @@ fn addresses(files: &MemoryFiles, object: &Path, count: usize) -> Vec<(u64, u64)
     let bytes = files.read(object).expect("the object");
     let elf = object::File::parse(&*bytes).expect("an ELF file");
     let text = elf.section_by_name(".text").expect("code");
-    let (offset, _) = text.file_range().expect("bytes in the file");
+    let (text_offset, _) = text.file_range().expect("bytes in the file");
     let functions = loaded
         .table
         .iter()
         .filter(|(_, symbol)| symbol.kind == SymbolKind::Function);
-    // Start and end of each function.
-    let starts: Vec<_> = functions
+    // Start and end of each function, as file offsets.
+    let ranges: Vec<_> = functions
         .map(|(_, symbol)| (symbol.start, symbol.end))
         .collect();
     let mut state = 1_u64;
@@ -105,12 +105,12 @@ fn addresses(files: &MemoryFiles, object: &Path, count: usize) -> Vec<(u64, u64)
         state >> 33
     };
     let mut random_address = || {
-        let (start, end) = starts[usize::try_from(random()).expect("a position") % starts.len()];
-        let address = start + random() % (end - start).max(1);
-        (
-            address,
-            address.wrapping_sub(offset).wrapping_add(text.address()),
-        )
+        let (start, end) = ranges[usize::try_from(random()).expect("a position") % ranges.len()];
+        let file_offset = start + random() % (end - start).max(1);
+        let virtual_address = file_offset
+            .wrapping_sub(text_offset)
+            .wrapping_add(text.address());
+        (file_offset, virtual_address)
     };
     (0..count).map(|_| random_address()).collect()
 }
@@ -145,9 +145,9 @@ fn measure_rperf(object: &Path, count: usize) -> Figures {
         after: 0,
     };
     let mut frames = Vec::new();
-    for (at, (address, _)) in addresses.iter().enumerate() {
+    for (at, (file_offset, _)) in addresses.iter().enumerate() {
         frames.clear();
-        lines.frames(&files, *address, &mut frames);
+        lines.frames(&files, *file_offset, &mut frames);
         figures.frames += frames.len();
         for frame in &frames {
             black_box(

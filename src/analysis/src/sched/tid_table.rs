@@ -37,7 +37,7 @@ impl TidTable {
     /// Sets the task of an id.
     pub(super) fn insert(&mut self, tid: i32, task: TaskIndex) {
         let (page, entry) = place(tid);
-        // An index that does not fit into 32 bits cannot occur: so many tasks would not fit into memory. `get` might not find it.
+        // An index over 32 bits goes to the map, where `get` may not look. But so many tasks do not fit into memory.
         let number = u32::try_from(task.get()).unwrap_or(NO_TASK);
         if page >= LIMIT / PAGE || number == NO_TASK {
             self.others.insert(tid, task);

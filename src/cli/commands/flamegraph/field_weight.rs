@@ -16,12 +16,12 @@ use crate::cli::stack_folding::WeighSamples;
 pub(super) struct FieldWeight<'n> {
     name: &'n str,
     reader: FieldReader,
-    /// Number of samples with a negative value, such as an error code: their weight is 0. Several threads count.
+    /// Number of samples with a negative value, such as an error code; their weight is 0. Incremented by several threads.
     negative: AtomicU64,
 }
 
 impl<'n> FieldWeight<'n> {
-    /// Finds the field `name` of an event.
+    /// Finds the field `name` of the event with index `event`.
     ///
     /// # Errors
     ///
@@ -74,7 +74,7 @@ impl WeighSamples for FieldWeight<'_> {
                 self.negative.fetch_add(1, Ordering::Relaxed);
                 0
             }),
-            // The sample has no raw data, or they are too short for the field.
+            // The sample has no raw data, or too few bytes for the field.
             _ => 0,
         }
     }

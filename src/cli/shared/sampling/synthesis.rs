@@ -1,4 +1,4 @@
-//! `--synth`, `--proc-map-timeout` and related options: records of tasks that already run.
+//! `--synth`, `--proc-map-timeout` and related options: records of tasks that are already running.
 
 use std::time::Duration;
 
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_of_synth_give_kinds() {
+    fn lists_of_kinds_are_parsed() {
         let kinds = |tasks, mappings, cgroups| {
             Some(SynthesizedRecords {
                 tasks,

@@ -1,4 +1,4 @@
-//! Symbols of the vdso, compared with perf. The test and perf read it from their own memory.
+//! Symbols of the vdso, compared with perf. The test and perf each read it from their own memory.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

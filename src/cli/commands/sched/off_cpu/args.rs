@@ -23,11 +23,11 @@ waker. -o, --format and --title draw a flame graph, --folded prints folded stack
 [run queue (woken)] follows the task.";
 
 /// The default of `--rows`.
-const LISTED: usize = 20;
+const DEFAULT_ROWS: usize = 20;
 /// The number of frames that text shows unless `--max-stack` is given.
 const SHOWN_FRAMES: usize = 8;
-/// The default of `--max-stack`: that of the sysctl kernel.perf_event_max_stack.
-const MAX_STACK: usize = 127;
+/// The default of `--max-stack`, and of the sysctl kernel.perf_event_max_stack.
+const DEFAULT_MAX_STACK: usize = 127;
 /// The maximum of `--wakers`.
 const MAX_WAKERS: u64 = 8;
 
@@ -128,9 +128,9 @@ impl OffCpuRequest {
             output: output_of(matches)?,
             path: matches.get_one::<String>("output").map(PathBuf::from),
             title: matches.get_one::<String>("title").cloned(),
-            max_stack: max_stack.unwrap_or(MAX_STACK),
+            max_stack: max_stack.unwrap_or(DEFAULT_MAX_STACK),
             shown_frames: max_stack.unwrap_or(SHOWN_FRAMES),
-            max_rows: count("rows").unwrap_or(LISTED),
+            max_rows: count("rows").unwrap_or(DEFAULT_ROWS),
         })
     }
 }
