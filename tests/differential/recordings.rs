@@ -166,7 +166,8 @@ impl Recording {
         })
     }
 
-    /// Records with `recorder` and returns the file; `None`, with a printed reason, if rperf cannot. Panics if perf cannot.
+    /// Records with `recorder` and returns the file's name; `None`, with a printed reason, if rperf cannot. Panics if perf
+    /// cannot.
     pub(crate) fn make(
         &self,
         tools: &Tools,

@@ -111,7 +111,7 @@ impl AnalysisOptions {
             event.attr.flags.contains(AttrFlags::USE_CLOCKID)
                 && event.attr.clockid == libc::CLOCK_MONOTONIC
         });
-        // Most JIT dumps have times of `CLOCK_MONOTONIC`; if the recording has another clock, they are compared less exactly.
+        // Most JIT dumps have times of `CLOCK_MONOTONIC`; if the recording has another clock, they are converted approximately.
         rperf_resolve::add_jit_functions(replay.world_mut(), &DiskFiles, is_monotonic);
         Ok(replay)
     }
@@ -158,7 +158,8 @@ impl<'a> RecordingPass<'a> {
             keeps_outermost: false,
             has_lbr_call_stacks: attrs.any(has_lbr_call_stacks),
         };
-        // `options.limit` applies to completed callchains, separately to kernel and user frames: no further limit is needed.
+        // If set, `options.limit` is the only limit: with a stack copy, for kernel and user frames separately; without one, for
+        // all frames together.
         let max_stack = match completes {
             true => usize::MAX,
             false => MAX_STACK,

@@ -46,8 +46,8 @@ pub trait Render: Sync {
     }
 
     /// Whether samples of an event are needed. [`crate::Replay::ordered`] skips the samples of other events, which saves decoding
-    /// and sorting them. It skips none if any event has `:S`, since a sample may then belong to several events; nor does
-    /// [`crate::Stream::deliver`].
+    /// and sorting them. It skips none if any event has `:S`, since a sample may then belong to several events.
+    /// [`crate::Stream::deliver`] never skips samples.
     fn reads(&self, _event: EventIndex) -> bool {
         true
     }

@@ -14,7 +14,7 @@ pub struct UserStack<'a> {
 impl<'a> UserStack<'a> {
     pub(crate) fn decode(at: &mut Cursor<'a>) -> Result<Self, DecodeError> {
         let size = at.u64("user stack size")?;
-        // An empty copy has no `dyn_size`.
+        // After a size of 0, there is no `dyn_size`.
         if size == 0 {
             return Ok(Self {
                 bytes: &[],

@@ -55,7 +55,7 @@ fn add_mapping(
 }
 
 #[test]
-fn mappings_are_inherited_and_hidden_ones_are_not_listed() {
+fn mappings_are_inherited_and_overridden_ones_are_not_listed() {
     let mut recording = Recording::new(Endian::NATIVE);
     add_mapping(&mut recording, 1, 10, (0x1000, 0x1000), b"/bin/a");
     add_mapping(&mut recording, 2, 10, (0x1400, 0x400), b"/bin/b");

@@ -34,7 +34,7 @@ impl KernelTypes {
         let named = enumerations
             .iter()
             .filter_map(|name| Some((name.clone(), btf.enumeration(name)?)));
-        // The running kernel has pointers of the same size as this program.
+        // Assumes that the running kernel has pointers of the same size as this program.
         let pointer_size = size_of::<usize>();
         Self {
             enumerations: named.collect(),

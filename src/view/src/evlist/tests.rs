@@ -49,7 +49,7 @@ fn clock(name: &str) -> EventDesc {
 #[test]
 fn groups_are_on_the_line_of_their_leader() {
     let events = ["a", "b", "c", "d", "e"].map(clock);
-    // perf's name of a group without a name is not shown; a group of one event is shown like an event without a group.
+    // `{anon_group}`, perf's name for unnamed groups, is not shown; a group of one event is shown like an event without a group.
     let groups = [("{anon_group}", 0, 2), ("mine", 3, 2), ("", 2, 1)];
     let bytes = file(Endian::Little, &events, &groups);
     let options = EvlistOptions {
@@ -78,9 +78,9 @@ fn a_group_that_reaches_beyond_the_events_ends_with_them() {
     }
 }
 
-/// Unnamed are the bits of [`clock`]; `config` is printed even if it is 0.
+/// The unnamed bits are those of [`clock`]; `config` is printed even if it is 0.
 #[test]
-fn unnamed_attr_fields_are_printed_for_all_sizes_and_byte_orders() {
+fn unnamed_attr_bits_are_printed_for_all_sizes_and_byte_orders() {
     let wide = Attr {
         config3: 5,
         ..clock("").attr
