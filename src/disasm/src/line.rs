@@ -44,11 +44,11 @@ pub struct InstructionLine<'r> {
     pub address: u64,
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// Disassembly. The text of a direct jump or call ends with the address of [`InstructionLine::target`].
+    /// Disassembly. It ends with the address of [`InstructionLine::target`], if there is one.
     pub text: String,
     /// Control flow after the instruction.
     pub flow: InsnFlow,
-    /// The target of a direct jump or call.
+    /// The target of a direct jump or call, or of `xbegin`.
     pub target: Option<OperandAddress<'r>>,
     /// The address of an operand that is relative to the program counter, other than [`InstructionLine::target`].
     pub referenced: Option<OperandAddress<'r>>,

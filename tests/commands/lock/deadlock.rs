@@ -44,7 +44,7 @@ fn start(scratch: &Scratch, words: [&str; 2]) -> Hanging {
     program
 }
 
-/// Returns the process in the JSON of `lock deadlock`, once at most one of its threads does not wait.
+/// Returns the process in the JSON of `lock deadlock`, once all of its threads, or all but one, wait.
 fn report(scratch: &Scratch, program: &Hanging) -> serde_json::Value {
     // The program sleeps before it prints "ready", but on a busy machine its threads may not yet wait for their second locks.
     for _ in 0..50 {
@@ -100,7 +100,7 @@ fn circles_of_one_to_three_threads_are_found_with_their_locks_and_functions() {
             let wait = wait_of(&worker(number));
             assert_eq!(wait["holder_comm"], worker(number + 1), "{kind}: {wait}");
             assert_eq!(wait["type"], "mutex");
-            // Each mutex has 40 bytes.
+            // A mutex has 40 bytes on x86-64.
             let expected = match (number + 1) % count {
                 0 => "locks".to_owned(),
                 place => format!("locks+{:#x}", place * 40),

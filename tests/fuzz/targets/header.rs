@@ -1,4 +1,4 @@
-//! Header, attrs and feature table: any bytes are parsed or refused, and a rewritten recording is parsed to the same.
+//! Header, attrs and feature table: any bytes are parsed or refused, and a rewritten recording has the same content.
 
 #![no_main]
 

@@ -51,7 +51,7 @@ impl<'r> PrepareSamples for KworkDetails<'r> {
     }
 }
 
-/// Whether an event is the begin of an interrupt handler, a softirq or a work item.
+/// Whether an event is the start of an interrupt handler, a softirq or a work item.
 fn is_entry(event: &TypedEvent<'_>) -> bool {
     matches!(
         event,

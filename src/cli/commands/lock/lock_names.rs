@@ -1,5 +1,4 @@
-//! Names of locks of the kernel: those of variables, and of locks that BPF programs recognize. Selection by name or address
-//! (`-L`).
+//! Names of kernel locks: of variables, and of locks that BPF programs recognize. Selection of locks by name or address (`-L`).
 
 use std::io::{BufRead, BufReader};
 use std::ops::Range;
@@ -59,8 +58,8 @@ impl<'n, 'r> KernelVariables<'n, 'r> {
         }
     }
 
-    /// Returns the name of the variable that contains an address, or only of one that starts there if not all variables are
-    /// known; `None` if there is none.
+    /// Returns the name of the variable that contains an address; if not all variables are known, only of one that starts there.
+    /// `None` if there is no such variable.
     pub(super) fn at(&self, address: u64) -> Option<String> {
         // Without a process, addresses are those of the kernel.
         let process = None;
@@ -108,7 +107,7 @@ fn address(word: &str) -> Option<u64> {
     u64::from_str_radix(digits, 16).ok()
 }
 
-/// Returns the addresses of `-L`, none if it has only names; `None` without this option.
+/// Returns the addresses of `-L`, empty if it has only names; `None` without this option.
 pub(super) fn addresses(matches: &ArgMatches) -> Option<Vec<Range<u64>>> {
     let given = filter::words(matches, "lock-filter")?.into_iter();
     let addresses = given.filter_map(|word| address(&word));
@@ -128,13 +127,14 @@ pub(super) fn names(matches: &ArgMatches) -> Vec<String> {
         .collect()
 }
 
-/// Returns the query's selection for a recording, extended by the names of `-L`: by the addresses of variables, and by the names
-/// of locks that BPF programs recognize (`mmap_lock`, `&CACHE`). Only captured waits have names of the second kind;
-/// `has_lock_records` is whether the recording has captured waits.
+/// Returns the query's selection for a recording, extended by the names of `-L`. Variables are selected by address, locks that
+/// BPF programs recognize (`mmap_lock`, `&CACHE`) by name. `has_lock_records` is whether the recording has captured waits
+/// (samples that BPF programs write): only these have such names.
 ///
 /// # Errors
 ///
-/// The recording's kernel has no such variable, or a name is of the second kind and the recording has no captured waits.
+/// The recording's kernel has no variable with one of the names, or BPF programs recognize a name and the recording has no
+/// captured waits.
 pub(super) fn selection(
     query: &LockQuery,
     resolver: &Resolver<'_>,
@@ -171,7 +171,7 @@ pub(super) fn selection(
 ///
 /// # Errors
 ///
-/// A name is neither that of a symbol of the kernel nor that of locks that BPF programs can recognize in this kernel.
+/// A name is neither that of a variable of the kernel nor that of locks that BPF programs can recognize in this kernel.
 pub(super) fn live_filter(
     query: &LockQuery,
     layout: Option<&LockLayout>,
@@ -237,7 +237,7 @@ struct ListedSymbol {
     is_wanted: bool,
 }
 
-/// Returns the ranges of the running kernel's variables with this name. None if the kernel hides addresses from this user.
+/// Returns the ranges of the running kernel's variables with this name. Empty if the kernel hides addresses from this user.
 fn variable_addresses(name: &str, context: &Context) -> Vec<(u64, u64)> {
     let files = SystemFiles::new(context.buildid_dir());
     match files.open(Path::new("/proc/kallsyms")) {
@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_functions_are_no_variables() {
+    fn only_variables_are_found_by_name() {
         let listing = "ffffffff81000000 T outer\nffffffff81000100 t inner\nffffffff82000000 D lock\nffffffff82000010 b inner\n";
         let ranges = |name| variables_in(listing.as_bytes(), name);
         assert_eq!(ranges("outer"), []);

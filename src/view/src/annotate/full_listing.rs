@@ -6,8 +6,8 @@ use rperf_disasm::{InstructionLine, LineSite};
 
 use super::columns::{largest, painted, shares};
 use super::{
-    AnnotateColumn, AnnotateOptions, Annotation, BYTES, LineChange, MIN_PERCENT, base, file_name,
-    hex, hottest_instructions,
+    AnnotateColumn, AnnotateOptions, Annotation, BYTES_PER_LINE, LineChange, MIN_PERCENT, base,
+    file_name, hex, hottest_instructions,
 };
 use crate::padding::{Blanks, LeftAligned};
 use crate::terminal::Sgr;
@@ -146,7 +146,7 @@ impl<'a> FunctionPrinter<'_, 'a> {
         let (address, blanks) = self.address(line.address);
         let mut code = " ".repeat(blanks);
         if self.options.raw {
-            let first = &line.bytes[..line.bytes.len().min(BYTES)];
+            let first = &line.bytes[..line.bytes.len().min(BYTES_PER_LINE)];
             // 24: the width of the bytes in objdump, with the tab after them.
             code.push_str(&format!("{:<24}", hex(first)));
         }
@@ -180,8 +180,8 @@ impl<'a> FunctionPrinter<'_, 'a> {
             AnnotateColumn::Percent => "0.00",
             AnnotateColumn::Samples | AnnotateColumn::Period => "0",
         };
-        for (index, bytes) in line.bytes.chunks(BYTES).enumerate().skip(1) {
-            let (address, blanks) = self.address(line.address + (index * BYTES) as u64);
+        for (index, bytes) in line.bytes.chunks(BYTES_PER_LINE).enumerate().skip(1) {
+            let (address, blanks) = self.address(line.address + (index * BYTES_PER_LINE) as u64);
             for _ in &line.hits {
                 write!(self.out, "{zero:>width$}")?;
             }

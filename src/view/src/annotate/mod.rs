@@ -52,7 +52,7 @@ pub struct AnnotateOptions {
     /// Whether source lines are shown between instructions.
     pub source: bool,
     /// `--print-line`: whether to print a summary by source line first, and in the full layout the source location after hot
-    /// instructions. In the browser, whether source lines have numbers.
+    /// instructions. In the browser, whether source lines have line numbers.
     pub print_line: bool,
     /// Whether files are shown with full paths.
     pub full_paths: bool,
@@ -75,7 +75,7 @@ pub trait SourceText {
 pub struct AnnotatedEvents<'a> {
     /// The name of the event or the group.
     pub name: &'a str,
-    /// Whether there are several events.
+    /// Whether the heading says "events", as for the leader of a group; never in `top`.
     pub plural: bool,
     /// The sampling frequency of the first event, if one was requested.
     pub frequency: Option<u64>,
@@ -162,8 +162,8 @@ pub fn file_name<'p>(path: &'p str, options: &AnnotateOptions) -> &'p str {
 /// it are printed with their source location. Independent of [`AnnotateOptions::min_percent`].
 const MIN_PERCENT: f64 = 0.5;
 
-/// The maximum number of instruction bytes in a line of output.
-const BYTES: usize = 7;
+/// The maximum number of instruction bytes in a line of output, as in objdump for x86.
+const BYTES_PER_LINE: usize = 7;
 
 /// Bytes in hexadecimal, separated by blanks.
 #[must_use]

@@ -7,7 +7,7 @@ use rperf_disasm::{InstructionLine, Labels, LineSite};
 
 use super::columns::{largest, shares};
 use super::{
-    AnnotateOptions, AnnotatedEvents, Annotation, BYTES, LineChange, file_name, hex,
+    AnnotateOptions, AnnotatedEvents, Annotation, BYTES_PER_LINE, LineChange, file_name, hex,
     hottest_instructions,
 };
 use crate::padding::{Blanks, LeftAligned};
@@ -113,7 +113,7 @@ impl<'a> BriefPrinter<'_, 'a> {
         let arrow = self.labels.arrow(line).map_or(' ', |arrow| arrow.sign());
         let mut text = self.labels.text(line);
         if self.options.raw {
-            let first = &line.bytes[..line.bytes.len().min(BYTES)];
+            let first = &line.bytes[..line.bytes.len().min(BYTES_PER_LINE)];
             // 24: the width of the bytes in objdump, with the tab after them.
             text = format!("{:<24}{text}", hex(first));
         }
@@ -161,7 +161,7 @@ impl<'a> BriefPrinter<'_, 'a> {
         }
         // As far as the first bytes: a label has a blank before it, and a colon and a blank after it; then an arrow and a blank.
         let indent = self.numbers_width + self.labels.width() + 5;
-        let mut further = line.bytes.chunks(BYTES).skip(1);
+        let mut further = line.bytes.chunks(BYTES_PER_LINE).skip(1);
         further.try_for_each(|bytes| writeln!(self.out, "{}{}", Blanks(indent), hex(bytes)))
     }
 }

@@ -160,11 +160,12 @@ fn an_object_without_a_build_id_gets_a_generated_id_and_stays_open() {
 }
 
 #[test]
-fn devices_equal_those_of_makedev() {
+fn device_is_the_inverse_of_makedev() {
     for (major, minor) in [(0xfe, 1), (0, 0x27), (0x12345, 0x6789a)] {
-        let (high, low) = (u64::from(major), u64::from(minor));
-        let major_bits = (high & 0xfff) << 8 | (high & !0xfff) << 32;
-        let minor_bits = low & 0xff | (low & !0xff) << 12;
+        let (wide_major, wide_minor) = (u64::from(major), u64::from(minor));
+        // The layout of glibc's makedev.
+        let major_bits = (wide_major & 0xfff) << 8 | (wide_major & !0xfff) << 32;
+        let minor_bits = wide_minor & 0xff | (wide_minor & !0xff) << 12;
         assert_eq!(device(major_bits | minor_bits), (major, minor));
     }
 }
