@@ -1,4 +1,4 @@
-//! Sample filters for events other than tracepoints, and `--exclude-perf` with such events.
+//! Sample filters for events other than tracepoints, `--exclude-perf` with such events, and recording the output's own device.
 
 use std::fs;
 use std::io;
@@ -76,7 +76,7 @@ fn filtered_samples_are_dropped_and_counted() {
 }
 
 #[test]
-fn each_event_has_its_own_filter() {
+fn a_filter_applies_only_to_the_preceding_event() {
     // The recorder applies these filters itself: BPF programs cannot test `ip`.
     for (filter, is_kept) in [("ip > 0, tid > 1", true), ("ip < 1", false)] {
         let failures = settled(|| {
@@ -154,7 +154,7 @@ fn the_kernel_filters_by_user_and_with_threads() {
     );
     for options in [&[][..], &["--threads"]] {
         let options = [&events[..], &[&filter], options].concat();
-        // The parent is busy, too, but belongs to root. Because of the last `:`, it does not execute the child in its place.
+        // The parent is busy, too, but belongs to root. The last `:` keeps the shell from executing the child without a fork.
         let work = format!("{BUSY}; {child_command}; :");
         let outcome = record(&scratch, &options, &["sh", "-c", &work]);
         let message = &outcome.stderr;

@@ -84,7 +84,7 @@ fn write_jitdump(dump: &[u8], case: &mut Case, inputs: &mut CaseInputs<'_>) {
         .iter()
         .min()
         .map_or(CODE, |lowest| lowest & !0xfff);
-    // The jitdump itself is mapped, by which readers find it; the mapping of the code then replaces this one.
+    // Readers find the jitdump by its own mapping, which the mapping of the code then replaces.
     let maps = [
         (start, 0x10_0000, path.as_str()),
         (start, 0x10_0000, "//anon"),

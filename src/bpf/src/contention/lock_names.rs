@@ -11,7 +11,7 @@ use crate::{Helper, Label, MapId, ProgramBuilder};
 
 use super::programs::{ENDED, SCRATCH};
 
-/// The addresses of the locks of run queues, in the programs that sum waits.
+/// The map with the addresses of the locks of run queues as keys, in the programs that sum waits.
 pub(super) const RUN_QUEUES: MapId = MapId(8);
 
 /// Offsets in bytes (from BTF) by which locks are recognized.

@@ -24,22 +24,22 @@ pub(super) struct LiveCapture {
     pub(super) event: usize,
 }
 
-/// Starts the capture and adds its event to `request`. Returns `None` if there is nothing to capture, no lines are
-/// printed or no calls are traced, and, with a note, if the kernel cannot capture.
+/// Starts the capture and adds its event to `request`. Returns `None` if there is nothing to capture, no lines are printed or no
+/// calls are traced. If the capture cannot be started, prints a note and returns `None`.
 pub(super) fn start(
     request: &mut RecordRequest,
     settings: &TraceSettings,
     matches: &ArgMatches,
     context: &Context,
 ) -> Option<LiveCapture> {
-    let follows = flag(matches, "no-inherit") != Some(true);
+    let follows_children = flag(matches, "no-inherit") != Some(true);
     let plans = plans(settings);
     if plans.is_empty() || !settings.options.prints_lines || !settings.traces_calls {
         return None;
     }
     let cgroups = open_cgroups(&request.observe.cgroups);
     let cgroups: Vec<BorrowedFd<'_>> = cgroups.iter().map(AsFd::as_fd).collect();
-    let started = tasks(&request.observe.target, follows).and_then(|tasks| {
+    let started = tasks(&request.observe.target, follows_children).and_then(|tasks| {
         ArgumentCapture::start(&CaptureOptions {
             tasks,
             excluded_process: Some(std::process::id()),
@@ -101,13 +101,13 @@ fn plans(settings: &TraceSettings) -> Vec<(u32, CapturePlan)> {
 }
 
 /// Returns the set of tasks, without thread ids: these are added once the events are open.
-fn tasks(target: &Target, follows: bool) -> Result<TaskSet, Error> {
+fn tasks(target: &Target, follows_children: bool) -> Result<TaskSet, Error> {
     match target {
         Target::Workload | Target::Processes(_) | Target::Threads(_) | Target::User(_) => {
             Ok(TaskSet::Threads {
                 threads: Vec::new(),
                 // To include children, the BPF programs need the offset of `task_struct::pid`.
-                follow: kernel_summary::task_pid_offset(follows)?,
+                follow: kernel_summary::task_pid_offset(follows_children)?,
                 // Has no effect without threads: `add_threads` sets it for each one.
                 from_exec: false,
             })

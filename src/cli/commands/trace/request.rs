@@ -1,4 +1,4 @@
-//! The options that live traces and recordings share, and the events of a live trace.
+//! The options that `trace` shares with `trace -i`, and the events of a live trace.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -35,8 +35,8 @@ pub(super) struct TraceSettings {
     pub(super) options: TraceOptions,
     pub(super) layout: TraceLayout,
     pub(super) summary: SummaryOptions,
-    /// Numbers of the calls that are recorded: those that are shown, and those that change what file descriptors refer to, whose
-    /// names lines show. `None` for all.
+    /// Numbers of the calls that are recorded: those that are shown, and, if lines show the file names of descriptors, those that
+    /// change what descriptors refer to. `None` for all.
     pub(super) recorded_calls: Option<BTreeSet<u32>>,
     /// The time from the start until events are enabled; `None` if they are enabled at once.
     pub(super) delay: Option<Duration>,
@@ -262,7 +262,7 @@ const MAX_RESULT_COLUMN: usize = 1000;
 fn string_size(matches: &ArgMatches) -> Result<u32, CliError> {
     let size = matches.get_one::<u64>("string-size").copied();
     let default = match flag(matches, "exec-tree") {
-        // The words of commands matter more than other strings.
+        // The tree shows command lines, whose words may be long.
         Some(true) => TREE_STRING_SIZE,
         _ => STRING_SIZE,
     };
@@ -525,7 +525,7 @@ fn kernel_filter(calls: &BTreeSet<u32>) -> Option<String> {
     });
     let terms: Vec<String> = terms.collect();
     let filter = match terms.is_empty() {
-        // No system call has the number -2.
+        // No system call has the number -2. Returns of rt_sigreturn(2) have -1.
         true => "id == -2".to_owned(),
         false => format!("({})", terms.join(" || ")),
     };

@@ -4,7 +4,7 @@ use rperf_wire::{Cursor, DecodeError, Encoder};
 
 use super::text;
 
-/// The numbers of CPUs (NRCPUS).
+/// How many CPUs are available, and how many are online (NRCPUS).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NrCpus {
     /// Number of online CPUs.
@@ -41,7 +41,7 @@ pub struct CpuTopology {
     pub cpus: Vec<CpuTopologyEntry>,
 }
 
-/// Position of one CPU; -1 if unknown to the recorder.
+/// Position of one CPU; a number is -1 if it was unknown to the recorder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuTopologyEntry {
     /// Core number.

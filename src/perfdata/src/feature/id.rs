@@ -41,7 +41,7 @@ features! {
     VERSION = 5;
     /// Architecture from uname(2).
     ARCH = 6;
-    /// Numbers of available and of online CPUs.
+    /// How many CPUs are available, and how many are online.
     NRCPUS = 7;
     /// Name of the CPU.
     CPUDESC = 8;
@@ -59,7 +59,7 @@ features! {
     NUMA_TOPOLOGY = 14;
     /// The recording has branch stacks; the section is empty.
     BRANCH_STACK = 15;
-    /// Numbers and names of PMUs.
+    /// Types (`perf_event_attr.type`) and names of PMUs.
     PMU_MAPPINGS = 16;
     /// Groups of events.
     GROUP_DESC = 17;

@@ -44,8 +44,8 @@ pub struct IntervalOptions {
 /// How BPF programs count the events with [`EventSpec::bpf`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BpfCounting {
-    /// Ids of the BPF programs to observe (`--bpf-prog`), not of those that count: events are counted only while one of them
-    /// runs. Empty to count events of tasks or cgroups.
+    /// Ids of the BPF programs to observe (`--bpf-prog`), not of those that count. Events are counted only while an observed
+    /// program runs. Empty to count events of tasks or cgroups.
     pub programs: Vec<u32>,
     /// The offset of `task_struct::pid` (from BTF), by which children are found. `None` if it is not needed or not found; in the
     /// latter case, tasks cannot be counted with their children.
