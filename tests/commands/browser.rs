@@ -276,7 +276,7 @@ fn signals_restore_the_terminal() {
             return;
         };
         assert!(tmux.is_alternate());
-        let program = tmux.program();
+        let program = tmux.program_pid();
         // The signal may arrive while the browser is painting.
         tmux.press(&["E", "PageDown", "C"]);
         let killed = Command::new("kill")

@@ -140,7 +140,7 @@ impl Tmux {
     }
 
     /// The pid of the program.
-    pub(crate) fn program(&self) -> String {
+    pub(crate) fn program_pid(&self) -> String {
         let shell = self.run(&["display-message", "-p", "#{pane_pid}"]);
         let children = format!("/proc/{0}/task/{0}/children", shell.trim());
         let children = std::fs::read_to_string(children).expect("the pane's shell runs");

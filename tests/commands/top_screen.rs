@@ -248,7 +248,7 @@ fn a_closed_terminal_ends_top() {
         return;
     };
     pane.wait_for("samples/s");
-    let process = PathBuf::from("/proc").join(pane.program());
+    let process = PathBuf::from("/proc").join(pane.program_pid());
     assert!(process.exists());
     // Kills the tmux server, which closes the terminal.
     drop(pane);

@@ -92,8 +92,8 @@ fn probes_of_a_recording_end_with_it() {
 }
 
 #[test]
-fn filters_select_samples_by_texts_and_numbers() {
-    let test = "filters_select_samples_by_texts_and_numbers";
+fn filters_select_samples_by_strings_and_numbers() {
+    let test = "filters_select_samples_by_strings_and_numbers";
     if !can_probe(test) {
         return;
     }

@@ -67,10 +67,10 @@ impl PyThreadMap {
     #[pyo3(signature = (pid = -1, tid = -1, uid = None))]
     fn new(pid: i32, tid: i32, uid: Option<u32>) -> PyResult<Self> {
         let proc = Proc::new("/proc");
-        // Below, a negative id other than -1 becomes one that does not exist, which is an error.
         if let Some(uid) = uid {
             return Ok(Self::of(of_user(&proc, uid)?));
         }
+        // A negative `pid` or `tid` other than -1 becomes an id that does not exist, which is an error.
         if pid != -1 {
             let process = u32::try_from(pid).unwrap_or(u32::MAX);
             let threads = proc

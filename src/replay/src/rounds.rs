@@ -15,7 +15,7 @@ use crate::Order;
 /// Tracks the flush limit of a file or a live stream.
 #[derive(Debug, Clone, Default)]
 pub struct Rounds {
-    /// Time up to which records have been delivered, or, just after a round has ended, can be.
+    /// Time up to which records have been delivered, or, just after a round has ended, can be delivered.
     flushed: u64,
     /// Value of `flushed` after the end of the current round.
     next: u64,
@@ -32,7 +32,7 @@ impl Rounds {
         Self::default()
     }
 
-    /// The flush limit: time up to which records have been delivered, or, just after a round has ended, can be.
+    /// The flush limit: time up to which records have been delivered, or, just after a round has ended, can be delivered.
     #[must_use]
     pub fn limit(&self) -> u64 {
         self.flushed

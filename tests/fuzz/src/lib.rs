@@ -1,4 +1,5 @@
-//! Shared by the fuzz targets: object files in parts, and a disk with an object.
+//! Shared by the fuzz targets: object files that are assembled from independent parts of an input, and a disk with one
+//! object and its split DWARF file.
 
 mod disk;
 mod elf;

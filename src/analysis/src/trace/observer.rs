@@ -39,7 +39,7 @@ pub struct TraceObserver<S> {
     summary: CallSummary,
     /// The number of lines so far that `TraceOptions::max_events` limits: all but begins and losses.
     lines: u64,
-    /// The number of lines so far of each event with a limit, with those that were not printed since the limit was reached.
+    /// The number of lines so far of each event with a limit, including those not printed because its limit was reached.
     event_lines: FxHashMap<String, u64>,
     lost: u64,
     has_ended: bool,
@@ -51,8 +51,8 @@ pub struct TraceObserver<S> {
     stack: Vec<String>,
     /// Whether that stack has too few frames for its call to be shown.
     is_shallow: bool,
-    /// Whether records of captured memory follow those of begins and returns, instead of preceding them: the probe of
-    /// begins and returns, which another tracer attached, then runs before our program for memory.
+    /// Whether records of captured memory follow those of begins and returns. Usually they precede them; they follow if
+    /// another tracer had already attached the probe of begins and returns when our program for memory was attached.
     memory_follows: bool,
     /// Threads with a held return (one that waits for the record of its memory), and some whose return is shown already.
     holding: Vec<u32>,
@@ -415,11 +415,11 @@ impl<S: TraceSink> TraceObserver<S> {
             // As in perf, a call whose begin was not seen counts with a duration of 0.
             statistics.add(duration.unwrap_or_default(), result);
         }
-        let is_hidden = self.is_shallow
+        let is_filtered_out = self.is_shallow
             || (self.options.failed_only && error_number(result).is_none())
             || (self.options.min_duration > 0
                 && duration.is_none_or(|duration| duration < self.options.min_duration));
-        if is_hidden || !self.options.prints_lines {
+        if is_filtered_out || !self.options.prints_lines {
             return;
         }
         let syscall = self.table.get(number);
@@ -489,7 +489,6 @@ impl<S: TraceSink> TraceObserver<S> {
 
 impl<S: TraceSink> Observer<TracedSample> for TraceObserver<S> {
     fn sample(&mut self, at: &EventContext, sample: TracedSample) {
-        // The task is excluded from the trace; in `show_return`, the variable of this name means that a return is not printed.
         if self.is_hidden(at.task) {
             return;
         }
@@ -567,7 +566,7 @@ impl<S: TraceSink> Observer<TracedSample> for TraceObserver<S> {
     fn lost(&mut self, at: &EventContext, loss: Loss) {
         self.lost = self.lost.saturating_add(loss.records);
         self.release();
-        // After the held returns, which would name descriptors again.
+        // After `release`: the held returns that it shows may add names of descriptors.
         self.files.clear();
         self.interrupt();
         self.forget_calls();

@@ -1,4 +1,4 @@
-//! Time between the wakeup of a task to a CPU and the next switch on that CPU.
+//! Time between the wakeup of a task and the next switch on the wakeup's target CPU.
 
 use rustc_hash::FxHashMap;
 
@@ -15,7 +15,7 @@ const WAKEUP: usize = 0;
 pub struct WakeupLatencies {
     /// By target CPU: the time in nanoseconds of the last wakeup since the CPU's last switch.
     pending: FxHashMap<i64, u64>,
-    /// Number of latencies: switches that followed a wakeup to their CPU.
+    /// Number of latencies: switches on a CPU with a pending wakeup.
     pub count: u64,
     /// The sum of the latencies in nanoseconds.
     pub total: u64,

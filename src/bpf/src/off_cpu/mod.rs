@@ -127,11 +127,12 @@ impl OffCpuPrograms {
             loaded.set_descriptor(programs::EVENTS, *cpu, *event)?;
         }
         if !self.options.all_tasks {
-            let follow = i16::try_from(self.options.task_pid).ok();
-            let follow = follow.filter(|_| self.options.follows_children);
+            let pid_offset = i16::try_from(self.options.task_pid).ok();
+            // With an offset, `attach` also attaches the program at forks.
+            let fork_offset = pid_offset.filter(|_| self.options.follows_children);
             // Also without `from_exec`: a thread that is not the leader has the leader's id after an exec.
             let with_execs = true;
-            tasks::attach(&mut loaded, follow, with_execs)?;
+            tasks::attach(&mut loaded, fork_offset, with_execs)?;
             loaded.add_threads(threads, from_exec)?;
         }
         loaded.run_at(&self.switch, "sched_switch")

@@ -171,7 +171,7 @@ fn expand(
         die, name, is_own, ..
     } in visible(context.scope, context.address)
     {
-        // The parameters of functions inlined into the scope's are not its own.
+        // Parameters of functions inlined into `scope` are not its own.
         let is_parameter = is_own && die.tag() == gimli::DW_TAG_formal_parameter;
         if only_parameters && !is_parameter {
             continue;

@@ -28,7 +28,7 @@ pub(super) struct TracepointBundle {
 }
 
 impl TracepointBundle {
-    /// Starts without a bundle; bundling is disabled unless `is_allowed`.
+    /// Starts without a bundle. Bundling is disabled unless `is_allowed` and at least [`MIN_TRACEPOINTS`] events fit.
     pub(super) fn new(events: &[CountEvent], is_allowed: bool) -> Self {
         Self {
             is_enabled: is_allowed

@@ -54,7 +54,7 @@ impl ReportScreen {
             }
             KeyCode::Char('z') if self.is_live => self.request(BrowserRequest::Zero),
             KeyCode::Char('f') if self.is_live => {
-                // Not `Self::request`, which waits for an answer: there is none. The effect is visible at the next refresh.
+                // Not `Self::request`, which sets `is_waiting`: no answer comes. The effect is visible at the next refresh.
                 let _ = self.requests.send(BrowserRequest::Stop);
                 InputResult::Unchanged
             }

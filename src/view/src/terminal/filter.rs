@@ -8,8 +8,8 @@ use super::escape::{byte_needs_escape, needs_escape, plain_run, push_escape};
 /// Bytes of the longest character in UTF-8.
 const MAX_CHARACTER_BYTES: usize = 4;
 
-/// Writes text to a terminal and escapes controls of the text direction, and control characters except
-/// newlines, tabs and rperf's own sequences: those whose introducer (`ESC [`) has the mark of a [`Csi`], which is removed.
+/// Writes text to a terminal. Escapes characters that change the text direction, and control characters except newlines, tabs
+/// and rperf's own sequences. These have the mark of a [`Csi`] in their introducer (`ESC [`); the mark is removed.
 ///
 /// A write is passed on in one piece, and unchanged if it has nothing to escape and no marks. If a write ends within a
 /// character or introducer, the bytes of this character or introducer are held back until later writes
