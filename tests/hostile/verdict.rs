@@ -39,6 +39,7 @@ fn ending(case: &Case, outcome: &Outcome) -> Option<String> {
     if let Some(signal) = status.signal() {
         let last = outcome.stderr.lines().last().unwrap_or_default();
         return Some(match signal {
+            // The soft and the hard limit of CPU time.
             SIGXCPU | SIGKILL => "takes too long".to_owned(),
             _ => format!("signal {signal}: {last}"),
         });

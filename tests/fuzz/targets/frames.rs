@@ -81,7 +81,7 @@ fuzz_target!(|bytes: &[u8]| {
             stack: StackBytes {
                 start: registers.stack_pointer(arch) & !7,
                 bytes: parts.extra(Extra::Stack),
-                // Every second copy counts as one of the maximum size.
+                // Every second stack copy counts as one of the maximum size, beyond which the stack may continue.
                 may_continue: number % 2 == 0,
                 endian,
             },

@@ -53,8 +53,8 @@ fn parse(word: &str) -> Result<DrainThreads, CliError> {
     })
 }
 
-/// Parses `CPUS/RUNS_ON:CPUS/RUNS_ON…`. A "mask" is such a pair, but "an empty mask" is one of its lists. No CPU may
-/// be drained by two threads, and two threads may not run on the same CPU.
+/// Parses `CPUS/RUNS_ON:CPUS/RUNS_ON…`. In messages, "a mask" is such a pair, but "an empty mask" is one of its
+/// lists. No CPU may be drained by two threads, and two threads may not run on the same CPU.
 fn parse_masks(word: &str) -> Result<Vec<(CpuList, CpuList)>, CliError> {
     let wrong = |why: String| {
         CliError::usage(format!("--threads: {why}"))
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn layouts_have_names_and_masks_come_in_pairs() {
+    fn threads_are_a_named_layout_or_masks() {
         let parsed = |word| parse(word).map_err(|error| error.text());
         for (word, expected) in [
             ("", DrainThreads::Cpu),

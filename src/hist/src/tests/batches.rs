@@ -1,4 +1,4 @@
-//! Whole recordings, whose stacks are resolved (named) after each sample, or all at the end.
+//! Whole recordings: stacks resolved (named) after each sample or all at the end, and the latencies of branches.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -75,8 +75,8 @@ fn rows_do_not_depend_on_when_stacks_are_named() {
         let bytes = std::fs::read(fixtures.join(name)).expect("a fixture");
         let data = PerfData::parse(&bytes).expect("a valid file");
         let at_the_end = histograms(&data, &options, EVERY_SAMPLE, usize::MAX);
-        let at_once = histograms(&data, &options, EVERY_SAMPLE, 0);
-        for (one, other) in at_the_end.iter().zip(&at_once) {
+        let after_each_sample = histograms(&data, &options, EVERY_SAMPLE, 0);
+        for (one, other) in at_the_end.iter().zip(&after_each_sample) {
             // `all` is the total of the event.
             assert_eq!((one.all, &one.rows), (other.all, &other.rows), "{name}");
             compared += one.rows.len();
@@ -86,7 +86,7 @@ fn rows_do_not_depend_on_when_stacks_are_named() {
     assert!(compared > 50, "{compared} rows");
 }
 
-/// No sample has a row.
+/// Filters all samples: they count only for the total.
 struct AllFiltered;
 
 impl SelectSamples for AllFiltered {
@@ -99,9 +99,9 @@ impl SelectSamples for AllFiltered {
     }
 }
 
-/// A branch counts 1, but it has the latency of its sample.
+/// A branch counts 1, but its latency is that of its sample: the period divided by the number of running threads.
 #[test]
-fn branches_have_latencies_while_threads_run_in_parallel() {
+fn branches_have_the_latency_of_their_sample() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/x86_64");
     let bytes = std::fs::read(fixtures.join("branches.data")).expect("a fixture");
     let data = PerfData::parse(&bytes).expect("a valid file");
@@ -119,12 +119,14 @@ fn branches_have_latencies_while_threads_run_in_parallel() {
         };
         let histograms = histograms(&data, &options, select, usize::MAX);
         let first = histograms.into_iter().next().expect("an event");
-        let rows: u64 = first.rows.iter().map(|row| row.weights.latency).sum();
-        (rows, first.all)
+        let latency_of_rows: u64 = first.rows.iter().map(|row| row.weights.latency).sum();
+        (latency_of_rows, first.all)
     };
     let (alone, all) = sums(1, EVERY_SAMPLE);
+    // `samples` is the number of branches; the latency of each is the period of its sample, not 1.
     assert!(alone > all.samples);
     let (in_parallel, all) = sums(2, EVERY_SAMPLE);
+    // Half of `alone`, but rounded down for each branch.
     assert!(in_parallel <= alone / 2 && in_parallel + all.samples >= alone / 2);
     assert_eq!(sums(2, Some(&AllFiltered)), (0, all));
 }

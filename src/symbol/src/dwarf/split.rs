@@ -22,8 +22,8 @@ pub(super) enum SplitEntries {
 
 impl SplitEntries {
     /// Locates the entries of `skeleton`: in the package next to the object, otherwise in the
-    /// `.dwo` file at its recorded path or next to the object. An error has the recorded path of the
-    /// `.dwo` file; that file is missing, damaged, or of another build.
+    /// `.dwo` file at its recorded path or next to the object. The error is the recorded path of the
+    /// `.dwo` file, which is missing, damaged, or of another build.
     pub(super) fn find(
         files: &dyn Files,
         object: &DebugObject,
@@ -91,7 +91,7 @@ impl SplitEntries {
         None
     }
 
-    /// Memory used by the decompressed sections of a `.dwo` file, in bytes. Those of a package count for the object.
+    /// Memory used by the decompressed sections of a `.dwo` file, in bytes. Those of a package are counted with the object.
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Package(_) => 0,

@@ -25,8 +25,7 @@ pub struct WaitingThread {
     pub stack: Vec<String>,
 }
 
-/// A requested process, or a process that has locks that threads of requested processes wait for, directly or through other
-/// threads.
+/// A requested process, or one that holds locks that others wait for (see [`ProcessState::is_holder`]).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProcessState {
     /// The process id.

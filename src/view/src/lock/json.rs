@@ -6,7 +6,7 @@ use rperf_analysis::lock::{LockKey, LockRow};
 
 use super::{NamedRow, NamedThread, kind};
 
-/// The version of both JSON objects (rows, and `lock info`); it changes if a key of either is removed or gets another meaning.
+/// The version of all JSON objects of `lock`; it changes if a key of any of them is removed or gets another meaning.
 pub const LOCK_JSON_VERSION: u32 = 1;
 
 /// Writes rows as a JSON object, times in nanoseconds. `lost` is the number of records lost while recording, or of waits missing
@@ -26,7 +26,7 @@ pub fn write_rows(out: &mut dyn Write, rows: &[NamedRow], lost: u64) -> io::Resu
     writeln!(out)
 }
 
-/// The JSON object of one row. In it, `row` is the row without names.
+/// Returns a row as a JSON object. The field `row` of `named` is the row without names.
 fn row(named: &NamedRow) -> serde_json::Value {
     let NamedRow {
         row,
