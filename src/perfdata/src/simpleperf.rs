@@ -7,7 +7,8 @@ use rperf_wire::{Endian, EventType, RawRecord, RecordKind};
 use crate::{EventDesc, FeatureId, Features, RecordAt, Records, Section};
 
 /// If an event is a tracepoint and no section has the tracepoint formats, adds those in the first record, if any, to `features`.
-/// A record with formats too long for one record is split: the first records, up to one that only marks the end, are its pieces.
+/// Formats too long for one record are in a record split into pieces: the bodies of the first records, up to a
+/// `SIMPLEPERF_SPLIT_END`.
 pub(crate) fn add_tracing_data_of_records<'a>(
     records: Records<'a>,
     events: &[EventDesc],
@@ -41,8 +42,8 @@ pub(crate) fn add_tracing_data_of_records<'a>(
     }
 }
 
-/// The formats in the record whose bytes, with its header, are `pieces`. `end`, the record after the last piece, only supplies
-/// the position and the payload (data after a record), which is empty: the formats are in the body of the joined record.
+/// The formats in the body of the record whose bytes, with its header, are `pieces`. Its position and its payload (data after a
+/// record), which is empty, are those of `end`, the record after the last piece.
 fn joined_formats(pieces: &[u8], end: &RecordAt<'_>, endian: Endian) -> Option<Vec<u8>> {
     let (raw, _) = RawRecord::split(pieces, endian)?;
     let joined = RecordAt { raw, ..*end };

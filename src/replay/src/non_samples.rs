@@ -6,7 +6,7 @@ use crate::{NonSampleRecord, Replay};
 
 impl<'a> Replay<'a> {
     /// The records of the types `kinds` before the first record that is incomplete or invalid, in order of time.
-    /// [`RecordKind::SAMPLE`] must not be among the types: samples have no trailer to decode.
+    /// [`RecordKind::SAMPLE`] must not be among the types: samples have no `sample_id_all` trailer.
     #[must_use]
     pub fn non_samples(&self, kinds: &[RecordKind]) -> Vec<NonSampleRecord<'a>> {
         let records = self.data().records();

@@ -33,7 +33,7 @@ pub(crate) struct Prefetcher<'a> {
 
 /// Bytes prefetched at a time; they stay in the caches until used.
 const PREFETCH_BYTES: usize = 16 << 10;
-/// If the last range had at most this number of records, the next one is skipped: most of its cache lines probably aren't needed.
+/// If the last range had at most this number of records (one per KiB), the next one is skipped: few cache lines are likely read.
 const MAX_SPARSE_RECORDS: usize = PREFETCH_BYTES / 1024;
 /// The assumed size of a cache line in bytes.
 const CACHE_LINE: usize = 64;
@@ -51,7 +51,7 @@ impl<'a> Prefetcher<'a> {
         }
     }
 
-    /// Prefetches or skips the next range, unless the bytes at the file offset `position` were prefetched or skipped before.
+    /// Prefetches or skips the next range, unless the [`CACHE_LINE`] bytes at file offset `position` already were.
     /// Called before the record at this offset is read.
     #[inline]
     pub(crate) fn advance(&mut self, position: u64) {

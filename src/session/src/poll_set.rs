@@ -14,7 +14,7 @@ pub(crate) struct PollSet<'a> {
     fds: Vec<BorrowedFd<'a>>,
 }
 
-/// A kind of descriptors, that is, those that one call of [`PollSet::add`] added, as indexes into the set.
+/// The descriptors added by one call of [`PollSet::add`], as indexes into the set.
 pub(crate) struct DescriptorKind(Range<usize>);
 
 /// States of the descriptors of a [`PollSet`], in the same order.

@@ -23,7 +23,7 @@ impl Sysctl {
     }
 
     /// Restrictions for users without `CAP_PERFMON`: 2 allows their own user space only, 1 also the
-    /// kernel, 0 also whole CPUs, -1 also raw tracepoint data and rings beyond `perf_event_mlock_kb`.
+    /// kernel, 0 also whole CPUs, -1 also raw tracepoint data and unlimited ring memory.
     #[must_use]
     pub fn perf_event_paranoid(&self) -> Option<i64> {
         self.number("perf_event_paranoid")

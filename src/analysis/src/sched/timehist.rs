@@ -320,7 +320,7 @@ impl<R: TimeRows> TimeHistory<R> {
                         times.add_stretch(from, to);
                         // The idle time is in the sums of the task, but is not its last stretch.
                         times.last = StretchTimes::default();
-                        idle.add_stack(to.saturating_sub(from));
+                        idle.add_to_stack(to.saturating_sub(from));
                     }
                 }
             }

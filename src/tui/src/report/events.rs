@@ -33,7 +33,7 @@ impl ReportScreen {
             Some(table) => {
                 let live_count = table.live.as_ref().map(|live| live.sample_count);
                 let samples = short_count(live_count.unwrap_or(table.histogram.total().samples));
-                // With its unit, or the blank without one, the number takes 8 columns.
+                // A count without a unit ends with a blank, which would shift it to the left.
                 Line::from(Span::raw(format!(
                     "{:>7} {}",
                     samples.trim_end(),

@@ -35,7 +35,7 @@ pub struct UsageSums {
     pub seconds: f64,
 }
 
-/// A number of a row, in particular the one by which rows are sorted: largest absolute difference first. Not the key of a row.
+/// Selects a number of a row, for example the one to sort by (largest absolute difference first). Not the key that pairs rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UsageDiffKey {
     /// Bytes allocated per second.
@@ -176,7 +176,7 @@ fn totals(recordings: &[RecordedUsage; 2]) -> Vec<(&'static str, [UsageSums; 2])
     rows
 }
 
-/// The titles of the columns of numbers. "Delta" is the difference of the bytes per second first, then that of the live bytes.
+/// The titles of the columns of numbers. The first "Delta" is of the bytes per second, the second of the live bytes.
 const TITLES: [&str; 10] = [
     "Bytes/s",
     "New bytes/s",

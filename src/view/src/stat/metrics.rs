@@ -10,8 +10,8 @@ use crate::table::Align;
 /// Minimum width of a metric's column in text.
 const COLUMN: usize = 20;
 
-/// Writes the metrics of a table. Text and CSV have a header if the columns differ from `header_columns`, those of the
-/// previous header, which are then replaced. Rates (`/sec`) and `CPUs utilized` are omitted as in perf.
+/// Writes the metrics of a table. Text and CSV have a header if the columns differ from `header_columns`, the columns of the
+/// previous header; the new columns replace `header_columns`. Rates (`/sec`) and `CPUs utilized` are omitted as in perf.
 ///
 /// # Errors
 /// Those of `out`.

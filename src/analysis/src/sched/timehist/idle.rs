@@ -14,8 +14,8 @@ pub(super) struct IdleCpus {
     cpus: BTreeMap<u32, IdleCpu>,
     /// The number of CPUs of the machine.
     count: u32,
-    /// The number of CPUs that perf prints: `count`, or the highest number of a CPU with samples (not plus one) if that is
-    /// higher.
+    /// The number of CPUs that perf prints: `count`, or the highest number of a CPU with samples if that is higher (perf does not
+    /// add 1).
     printed_count: u32,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct IdleCpu {
     /// The latest known stack of a task after which the CPU became idle. A task without a stack leaves that of an earlier task.
     /// Empty if no stack was known.
     stack: String,
-    /// Nanoseconds and count by stack.
+    /// Idle nanoseconds and number of idle times by the stack before them.
     stacks: FxHashMap<String, (u64, u64)>,
     /// Whether a task other than the idle task was switched out.
     has_run_tasks: bool,
@@ -37,7 +37,7 @@ pub(super) struct IdleCpu {
 
 impl IdleCpu {
     /// Adds idle time to the latest known stack of a task after which the CPU became idle, if there is one.
-    pub(super) fn add_stack(&mut self, nanos: u64) {
+    pub(super) fn add_to_stack(&mut self, nanos: u64) {
         if self.stack.is_empty() {
             return;
         }
@@ -61,7 +61,7 @@ impl IdleCpus {
         self.printed_count = self.printed_count.max(cpu);
     }
 
-    /// Returns the idle times of a CPU, which are added if there are none.
+    /// Returns the idle times of a CPU, initially empty.
     pub(super) fn cpu(&mut self, cpu: u32) -> &mut IdleCpu {
         self.cpus.entry(cpu).or_default()
     }
