@@ -137,7 +137,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         Some(pair) => source.latency_heat_map(pair, context)?,
         None => source.subsecond(text(matches, "event"), context)?,
     };
-    // `write` prints a note: the progress line must be gone before. `conclude` also ends it.
+    // Not left to `conclude`: `write` prints a note, and the progress line must be gone before.
     analysis.end_progress();
     options.write(heat, matches, context)?;
     analysis.conclude()?;

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_of_both_byte_orders_are_read_where_they_were_copied() {
+    fn words_of_both_byte_orders_are_read_only_within_the_copy() {
         let bytes = [1, 2, 3, 4, 5, 6, 7, 8, 9];
         let stack = StackBytes {
             start: 0x1000,

@@ -110,7 +110,7 @@ pub fn write_first_rows(
 }
 
 /// Writes a line truncated to `columns`. Control characters are escaped, except tabs and the sequences of
-/// `colors`. Each character counts as one column, also a tab.
+/// `colors`. Each character, even a tab, counts as one column.
 pub fn write_truncated(
     out: &mut dyn Write,
     line: &str,

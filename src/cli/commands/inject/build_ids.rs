@@ -80,7 +80,7 @@ pub(super) struct BuildIdLookup<'c> {
     vmlinux: Option<PathBuf>,
     /// The release of the recording's kernel, if recorded.
     release: Option<String>,
-    /// Whether the image of another kernel than the running one is searched for by its release.
+    /// Whether the image of a kernel other than the running one is searched for by its release.
     searches_images: bool,
     is_verbose: bool,
 }
@@ -132,6 +132,7 @@ impl<'c> BuildIdLookup<'c> {
             return build_id_of_elf(&DiskFiles.read(&path).ok()?);
         }
         let name = object.name.strip_prefix('[')?.strip_suffix(']')?;
+        // As part of a path in sysfs, the name must not lead to another folder.
         if !self.is_running_kernel() || name.contains(['/', '.']) {
             return None;
         }

@@ -190,7 +190,7 @@ impl GraphLines<'_> {
         }
     }
 
-    /// Appends the sum of the branches that are not shown, so that percentages add up to the parent's.
+    /// Appends the sum of the branches that are not shown, so that siblings add up to `total`.
     fn push_remainder(&mut self, text: &mut String, remainder: ColumnSum, total: u64) {
         if self.layout.graph_value != GraphValue::Count || remainder.samples > 0 {
             self.close();

@@ -123,8 +123,8 @@ fn write_reception(
                 writeln!(out, "  napi_poll_exit(+{time:.3}msec {device})")?;
                 writeln!(out, "{}", if index == last { "" } else { JOINT })?;
             }
-            SoftirqEvent::Received(packet) => {
-                if let Some(packet) = times.packet_at(*packet) {
+            SoftirqEvent::Received(packet_index) => {
+                if let Some(packet) = times.packet_at(*packet_index) {
                     write_received(out, packet, start)?;
                 }
             }

@@ -140,7 +140,7 @@ impl<'a> Parser<'a> {
             "TC" => return self.construction_table(),
             "GR" => {
                 let name = self.name()?;
-                // GNU's demangler reads a plain number, and 0 if there is none.
+                // GNU's demangler reads a decimal number, not one in base 36 as in the ABI, and 0 if there is none.
                 let number = self.number().unwrap_or(0);
                 self.skip_prefix("_");
                 return Some(self.add(Node::Temporary(number, name)));
@@ -305,6 +305,7 @@ impl<'a> Parser<'a> {
                 self.discriminator();
                 name
             }
+            // Structured bindings (`DC`) are not supported.
             b'C' | b'D' if !self.rest.starts_with("DC") => self.constructor_or_destructor()?,
             b'U' => self.closure_or_unnamed()?,
             b'a'..=b'z' => self.operator_name()?,
