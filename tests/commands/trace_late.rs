@@ -1,4 +1,4 @@
-//! `rperf trace` on machines that permit no BPF.
+//! `rperf trace` without the capabilities that BPF needs.
 
 use std::path::Path;
 
@@ -6,7 +6,8 @@ use rperf_testkit::{Run, Scratch, skip};
 
 use crate::kernel::can_trace;
 
-/// Memory of a command is read after its calls have begun, and marked as late. Memory of other processes is not read.
+/// The memory of the traced command is read after its calls have begun; the values are marked as late. With `-a`, no memory is
+/// read.
 #[test]
 fn memory_of_commands_is_read_late_without_bpf() {
     let test = "memory_of_commands_is_read_late_without_bpf";
@@ -35,7 +36,7 @@ fn memory_of_commands_is_read_late_without_bpf() {
     assert!(ran.stderr.contains(note), "{}", ran.stderr);
     let expected = "clock_nanosleep(rqtp: { .tv_sec: 0, .tv_nsec: 200000000 } (late), rmtp: 0x";
     assert!(ran.stderr.contains(expected), "{}", ran.stderr);
-    // With -a, the memory of the command is not read either.
+    // With -a, not even the memory of the command is read.
     let ran = trace(&["-a", "-e", "clock_nanosleep"], &sleep);
     assert!(
         ran.stderr.contains("are shown as addresses") && !ran.stderr.contains("(late)"),

@@ -49,8 +49,8 @@ event syntax error: 'sched_switch'
 }
 
 #[test]
-fn a_mistaken_filter_is_shown_before_anything_is_opened() {
-    let Some(scratch) = scratch("a_mistaken_filter_is_shown_before_anything_is_opened") else {
+fn a_mistaken_filter_is_explained_and_no_file_is_written() {
+    let Some(scratch) = scratch("a_mistaken_filter_is_explained_and_no_file_is_written") else {
         return;
     };
     let refused = |filter: &str, explanation: &str| {

@@ -125,7 +125,7 @@ const LISTS: &[(&str, &[&str])] = &[
     ("x86_64/leader", &["-D"]),
 ];
 
-/// Exceptions by file and first word, with the reason. `report --header-only` is compared nevertheless.
+/// Exceptions by file and command, with the reason. `report --header-only` is compared nevertheless.
 const EXCEPT: &[(&str, &str, &str)] = &[
     (
         "x86_64/bts",
@@ -200,6 +200,7 @@ fn compare(tools: &Tools, recording: &Path, words: &[&str]) -> Option<String> {
             without_branch_statistics(&rperf.stdout, has_sort_keys),
         )
     } else {
+        // `evlist -v` of perf 6.1 omits `config: 0`.
         difference(&perf.stdout, &without_zero_config(&rperf.stdout))
     };
     let status = (perf.status != rperf.status).then(|| {

@@ -83,7 +83,8 @@ fn differences(
     let mut differences = Vec::new();
     for options in cases {
         let words = [&["kmem", "-i", file], *options, &["stat"]].concat();
-        // perf sorts callers by an address that it does not set: with this variable, the C library sets new memory to 0.
+        // perf sorts callers by an address that it does not set: with this variable, the C library fills new memory
+        // with the complement of 255, 0.
         let outcome = |tool| {
             let run = tools.run(tool, &words).env("MALLOC_PERTURB_", "255");
             run.finish().expect("the tool starts")

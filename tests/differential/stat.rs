@@ -1,4 +1,4 @@
-//! `stat`: the same command lines, with numbers masked but column positions compared.
+//! `stat`: the output of both tools for the same command lines. Numbers are masked, column positions compared.
 
 use regex::Regex;
 

@@ -30,7 +30,7 @@ fn pages(function: &'static str, frame: u64, order: u32, migrate_type: u32) -> P
 }
 
 /// Returns a recording in which `leaking_pages` keeps an unmovable page in each of 50 pageblocks, and `late_burst` uses parts of
-/// movable blocks. The first argument of each event is its time in ms.
+/// movable blocks. The first argument of each event is its time in ms; pairs of sizes are bytes requested and allocated.
 fn planted() -> Vec<u8> {
     let mut file = KmemFile::new(recording::PAGE_SIZE);
     for number in 0..50 {
@@ -75,6 +75,7 @@ fn planted() -> Vec<u8> {
         file.cache_object(170, "wasteful", 0x2000 + number * 0x100, [20, 100]);
     }
     file.free(180, 0x2000);
+    // By kmalloc() in process 70.
     file.object(190, 70, "busy_path", 0x3000, 2048);
     // An object whose allocation fails.
     file.cache_object(191, "wasteful", 0, [20, 100]);
@@ -394,7 +395,7 @@ fn check_pages(report: &Value, pages: &PageOracle) {
         live.map(|(frame, _)| frame / PAGEBLOCK)
             .collect::<BTreeSet<u64>>()
     };
-    // Numbers, the indices in TYPES: movable, and CMA or isolated.
+    // The indices in TYPES of movable, and of CMA or isolated.
     let is_movable = |number| matches!(number, 1 | 4);
     let [movable, other] = [blocks(&is_movable), blocks(&|number| !is_movable(number))];
     let any_type = |_: u64| true;

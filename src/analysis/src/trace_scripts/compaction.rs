@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::{EventFields, FirstSeen, ScriptSample};
 
-/// The positions of tracepoints in [`CompactionTimes::EVENTS`].
+// The positions of tracepoints in [`CompactionTimes::EVENTS`], the values of [`ScriptSample::kind`].
 const BEGIN: usize = 0;
 const END: usize = 1;
 const MIGRATE_PAGES: usize = 2;
@@ -14,7 +14,7 @@ const ISOLATE_MIGRATE_PAGES: usize = 4;
 /// Returns whether the compactions of a thread, given by its id and name, are added up.
 pub type TaskFilter = Box<dyn Fn(i64, &str) -> bool>;
 
-/// Time and pages of one compaction, or of several in sum.
+/// Time and pages of one compaction, or their sums over several.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CompactionTotals {
     /// Time in nanoseconds.
@@ -23,9 +23,9 @@ pub struct CompactionTotals {
     pub moved: u64,
     /// Number of pages that could not be moved.
     pub failed: u64,
-    /// Numbers of pages that the free scanner scanned and isolated.
+    /// Number of pages that the free scanner scanned, and of those that it isolated.
     pub free_scanner: [u64; 2],
-    /// Numbers of pages that the migration scanner scanned and isolated.
+    /// Number of pages that the migration scanner scanned, and of those that it isolated.
     pub migration_scanner: [u64; 2],
 }
 

@@ -55,7 +55,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
         raw_samples: flag(matches, "raw-samples") == Some(true),
         details,
         traces,
-        // When events are enabled and disabled (`-D`); neither context switches nor switches of the output.
+        // The times at which events are enabled and disabled (`-D`), not context switches or output switches.
         switches: timing::timed_switches(matches)?,
         duration: timing::duration(matches)?,
         ..ObserveOptions::new(target, events)

@@ -36,7 +36,8 @@ impl Placement {
     }
 }
 
-/// Writes the table (`.ARM.extab`) and the index (`.ARM.exidx`); `entries` are sorted by address.
+/// Writes the table (`.ARM.extab`) and the index (`.ARM.exidx`); `entries` are sorted by `start`, the offset of their code in
+/// the file.
 pub(crate) fn put(file: &mut File, entries: &[Entry]) -> Parts {
     let table = file.next_offset();
     let mut index_entries = Vec::new();

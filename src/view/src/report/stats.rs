@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_are_sorted_by_number() {
+    fn types_are_sorted_by_number_and_event_counts_of_0_are_omitted() {
         let mut stats = Stats::default();
         for (kind, count) in [
             (RecordKind::HEADER_ATTR, 1),

@@ -303,7 +303,7 @@ impl<'a> UnwindingDetails<'a> {
     }
 }
 
-/// Appends a 32-bit size, the bytes, and zeros up to a multiple of `align`, counted from the first of the bytes, after the size.
+/// Appends the number of bytes as a 32-bit size, then the bytes, padded with zeros to a multiple of `align`.
 fn put_sized(bytes: &[u8], align: usize, to: &mut Encoder<'_>) {
     to.u32(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
     to.bytes(bytes);

@@ -80,7 +80,7 @@ impl Kernel {
                 1
             };
             let size = if *size == LONG { long * count } else { *size };
-            // Numbers, pointers and location words are aligned to their size.
+            // Numbers, pointers and location words are aligned to their size, other fields to at most 4 bytes.
             let is_scalar = matches!(size, 2 | 4 | 8) && !declaration.ends_with(']');
             *offset = offset.next_multiple_of(if is_scalar { size } else { 4.min(size) });
             let is_signed = ["int ", "long ", "pid_t ", "s64 "]
