@@ -19,17 +19,16 @@ pub(crate) fn setting(name: &str) -> String {
 /// Returns the hint for hidden kernel addresses. Without CAP_SYSLOG the kernel shows addresses only if both `kptr_restrict` and
 /// `perf_event_paranoid` allow it; with `kptr_restrict` at 2, it hides them from root, too.
 pub(crate) fn kernel_addresses_hint() -> String {
-    // The current value of a setting; the `value` below is the one to set.
-    let value = |name: &str| {
+    let current_value = |name: &str| {
         let text = read_pseudo_file_text(path_of(name)).ok()?;
         text.trim().parse().ok()
     };
-    let changes = changes_for_addresses(value)
+    let changes = changes_for_addresses(current_value)
         .into_iter()
-        .map(|(name, value)| format!("{} to {value}", setting(name)));
+        .map(|(name, new_value)| format!("{} to {new_value}", setting(name)));
     let changes: Vec<_> = changes.collect();
     // If the value is unknown, the hint suggests root, too.
-    let root_sees_them = value("kptr_restrict").is_none_or(|level| level < 2);
+    let root_sees_them = current_value("kptr_restrict").is_none_or(|level| level < 2);
     let as_root = if root_sees_them {
         "run as root, or "
     } else {
@@ -38,23 +37,25 @@ pub(crate) fn kernel_addresses_hint() -> String {
     format!("{as_root}set {}", changes.join(" and "))
 }
 
-/// The settings that hide the kernel's addresses, with the values that show them; both settings if neither is too high. `value`
-/// returns the current value of a setting; an unknown value is too high.
-fn changes_for_addresses(value: impl Fn(&str) -> Option<i64>) -> Vec<(&'static str, &'static str)> {
+/// The settings that hide the kernel's addresses, with the values that show them; both settings if neither is too high.
+/// `current_value` returns the value of a setting; an unknown value counts as too high.
+fn changes_for_addresses(
+    current_value: impl Fn(&str) -> Option<i64>,
+) -> Vec<(&'static str, &'static str)> {
     let limits = [
         ("kptr_restrict", 0, "0"),
         ("perf_event_paranoid", 1, "1 or less"),
     ];
     let too_high = limits
         .iter()
-        .filter(|(name, highest, _)| value(name).is_none_or(|value| value > *highest));
+        .filter(|(name, highest, _)| current_value(name).is_none_or(|value| value > *highest));
     let mut changes: Vec<_> = too_high.collect();
     if changes.is_empty() {
         changes = limits.iter().collect();
     }
     changes
         .into_iter()
-        .map(|(name, _, value)| (*name, *value))
+        .map(|(name, _, new_value)| (*name, *new_value))
         .collect()
 }
 
@@ -77,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn only_settings_in_the_way_are_to_be_changed() {
+    fn only_settings_that_hide_addresses_are_to_be_changed() {
         let changes = |kptr_restrict, paranoid| {
             let changes = changes_for_addresses(|name| match name {
                 "kptr_restrict" => Some(kptr_restrict),
@@ -92,7 +93,7 @@ mod tests {
         assert_eq!(changes(0, 2), ["perf_event_paranoid"]);
         assert_eq!(changes(2, 1), ["kptr_restrict"]);
         assert_eq!(changes(1, 2), both);
-        // Hidden all the same, as in a sandbox.
+        // Both settings show addresses, but something else hides them, such as a sandbox.
         assert_eq!(changes(0, -1), both);
     }
 }

@@ -87,8 +87,8 @@ pub(crate) fn command_line(context: &Context) -> Vec<String> {
 /// Returns the default event, which depends on the processor: on AMD, it does not exclude guests. Prints a note if it excludes
 /// the kernel because the user may not profile it.
 fn default_event_of(context: &Context, target: &Target) -> EventSpec {
-    // For CPU-wide events, to exclude the kernel would not help: an unprivileged user may not open them in either case. There is
-    // no note then, as the error of opening them says so.
+    // Excluding the kernel from CPU-wide events would not help: an unprivileged user may not open them in either case. No note is
+    // needed for them, as the error from opening them gives the reason.
     let with_kernel = matches!(target, Target::Cpus(_)) || may_profile_kernel();
     if !with_kernel {
         let paranoid = Sysctl::new(PROC).perf_event_paranoid();

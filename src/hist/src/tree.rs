@@ -36,7 +36,7 @@ pub(crate) struct ChainTail {
     pub(crate) from: u32,
 }
 
-/// Minimum period of nodes. The period is the weight of a branch.
+/// Minimum weight of a branch. Its weight is its period.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum MinBranchWeight {
     /// This period.
@@ -78,8 +78,7 @@ pub(crate) struct TreeBuilder<'a, F> {
 }
 
 impl<K: Ord, F: Fn(u32) -> K> TreeBuilder<'_, F> {
-    /// The tree of `chains`: the branches at their common fork, which is before the first frame of each, and the sum of chains
-    /// without a frame, which end there.
+    /// Returns the branches of `chains`, which fork before the first frame of each, and the sum of the chains without a frame.
     pub(crate) fn split(&self, chains: &[ChainTail]) -> (Vec<TreeNode>, ColumnSum) {
         // The frames of different stacks are far apart in memory, so each is read only once.
         let sites: Vec<Option<u32>> = chains.iter().map(|chain| self.site(*chain)).collect();
@@ -105,14 +104,14 @@ impl<K: Ord, F: Fn(u32) -> K> TreeBuilder<'_, F> {
             };
             (Reverse(weight), (self.rank)(*site))
         });
-        // Below, a group is first its number, the index in `heavy`, and in the end the list of its chains.
-        let numbered = heavy
+        // The chains of `heavy[index]` become the group `index`.
+        let indexed = heavy
             .iter()
             .zip(0..)
-            .map(|((site, _), group)| (*site, group));
-        let group_of_site: FxHashMap<u32, usize> = numbered.collect();
-        let group = |site: &Option<u32>| group_of_site.get(site.as_ref()?).copied();
-        let groups = grouped(chains, sites.iter().map(group), heavy.len());
+            .map(|((site, _), index)| (*site, index));
+        let index_of_site: FxHashMap<u32, usize> = indexed.collect();
+        let group_index = |site: &Option<u32>| index_of_site.get(site.as_ref()?).copied();
+        let groups = grouped(chains, sites.iter().map(group_index), heavy.len());
         let nodes = groups.into_iter().zip(heavy);
         let nodes = nodes.map(|(mut group, (site, sum))| self.descend(&mut group, site, sum));
         (nodes.collect(), ended)
@@ -183,15 +182,15 @@ impl<K: Ord, F: Fn(u32) -> K> TreeBuilder<'_, F> {
     }
 }
 
-/// Groups items into `count` groups; items without a group are dropped.
+/// Groups items into `count` groups, by the index of each item's group; items without a group are dropped.
 fn grouped<T: Copy>(
     items: &[T],
-    groups: impl Iterator<Item = Option<usize>>,
+    group_indices: impl Iterator<Item = Option<usize>>,
     count: usize,
 ) -> Vec<Vec<T>> {
     let mut lists = vec![Vec::new(); count];
-    for (item, group) in items.iter().zip(groups) {
-        if let Some(list) = group.and_then(|group| lists.get_mut(group)) {
+    for (item, index) in items.iter().zip(group_indices) {
+        if let Some(list) = index.and_then(|index| lists.get_mut(index)) {
             list.push(*item);
         }
     }

@@ -139,6 +139,7 @@ fn records_of_two_cpus(endian: Endian) -> Vec<u8> {
     recording.lost((70, 0, 8), 3);
     // Too short for a `sched_switch`: counted as truncated, not delivered.
     recording.sample(SWITCH, (80, 0, 8), &[0; 20]);
+    // On CPU 1, the idle thread 0 wakes thread 7.
     recording.wakeup(10, 1, 0, 7);
     recording.fork((20, 1, 7), 9);
     recording.comm((30, 1, 9), b"new");
@@ -184,9 +185,9 @@ fn unselected_records_are_not_delivered() {
     with_replay(&file, |_, replay| {
         let layouts = EventLayouts::empty(Endian::NATIVE);
         let mut log = Log::default();
-        let pass = ObserverPass::new(&layouts, Even).with_switches();
+        let pass = ObserverPass::new(&layouts, CyclesOfEvenTids).with_switches();
         let delivered = pass.run(replay, threads(1), &mut log).expect("memory");
-        // Without layouts, samples of tracepoints are passed to `sample` instead of `event`; `Even` skips all three of them.
+        // Without layouts, samples of tracepoints are passed to `sample` instead of `event`; `CyclesOfEvenTids` skips all three.
         assert_eq!((delivered.typed_events, delivered.other_samples), (0, 1));
         assert_eq!(log.lines[0], (40, "Out 9 Some(1)".to_owned()));
         let mut log = Log::default();
@@ -197,9 +198,9 @@ fn unselected_records_are_not_delivered() {
 }
 
 /// Selects the samples of `cycles` in threads with an even id.
-struct Even;
+struct CyclesOfEvenTids;
 
-impl PrepareSamples for Even {
+impl PrepareSamples for CyclesOfEvenTids {
     type Detail = u32;
 
     fn prepare(&self, _: &World, sample: &Sample<'_>, _: Option<&TypedEvent<'_>>) -> Option<u32> {

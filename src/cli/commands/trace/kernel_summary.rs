@@ -1,4 +1,4 @@
-//! `-s` with BPF programs, which sum up the system calls in the kernel. To count a call costs less than to record it.
+//! `-s` with BPF programs, which sum up the system calls in the kernel. Counting a call costs less than recording it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,12 +16,13 @@ use crate::cli::live::cgroups;
 use crate::cli::live::kernel_offsets::member_offsets;
 use crate::cli::options::flag;
 
-/// The maximum number of pairs of thread (or cgroup) and system call. The map of all pairs takes 24 MB.
+/// The maximum number of pairs of thread and system call; by cgroup, a thread that changes its cgroup has pairs in each. The map
+/// of all pairs takes 24 MB.
 const MAX_PAIRS: u32 = 16384;
 
-/// Starts the summary of a command, of running tasks or of the whole machine. Returns `None` if the options need
-/// records of single calls, or something that the programs cannot do, such as filters; also, with a note, if the kernel cannot
-/// run the programs.
+/// Starts the summary of a command, of running tasks or of the whole machine. Returns `None` if the options need a record of
+/// each call, or something that the programs cannot do, such as filters. If the kernel cannot run the programs, prints a note and
+/// returns `None`.
 ///
 /// The caller adds the threads with [`SyscallSummary::add_threads`].
 pub(super) fn start(
@@ -37,7 +38,7 @@ pub(super) fn start(
         || settings.delay.is_some()
         || flag(matches, "bpf-summary") == Some(false)
         || !request.observe.cgroups.is_empty();
-    // As for events: those of single threads (-t) do not count tasks that the threads create.
+    // As when recording events, tasks created by the threads of `-t` are not followed.
     let follows = flag(matches, "no-inherit") != Some(true)
         && !matches!(request.observe.target, Target::Threads(_));
     if !only_sums_up || is_ruled_out || !has_only_call_events(request) {
@@ -104,7 +105,7 @@ pub(super) fn task_pid_offset(follows: bool) -> Result<Option<u16>, Error> {
     Ok(Some(pid))
 }
 
-/// The sum of the durations, in nanoseconds, of one thread's calls of one system call, and the sum of their squares.
+/// The sum of the durations, in nanoseconds, of a thread's (or cgroup's) calls of one system call, and the sum of their squares.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
     total: u64,
@@ -114,7 +115,7 @@ struct Sums {
 /// The tables of a summary by cgroup, by cgroup id.
 struct CgroupTables(BTreeMap<u64, CgroupTable>);
 
-/// What takes the place of the id and the name of a thread in the table of a cgroup.
+/// The key and the heading of a cgroup's table, in place of a thread's id and name.
 struct CgroupTable {
     /// The number that replaces the thread id: 0 for the first path, and so on.
     number: u32,
@@ -145,7 +146,8 @@ pub(super) fn read(
     context: &Context,
 ) -> Result<CallSummary, Error> {
     let calls = summary.read()?;
-    // With `SummaryMode::Cgroup`, `birth_or_cgroup` is the id of the cgroup; otherwise, threads of the same id become one below.
+    // With `SummaryMode::Cgroup`, `birth_or_cgroup` is the id of the cgroup. Otherwise, the loop below ignores it and so merges
+    // threads that had the same id one after the other.
     let tables = (mode == SummaryMode::Cgroup).then(|| {
         let ids = calls.keys().filter(|key| !key.is_compat);
         CgroupTables::new(ids.map(|key| key.birth_or_cgroup).collect())
@@ -199,7 +201,7 @@ pub(super) fn read(
     Ok(result)
 }
 
-/// Reports calls and threads that did not fit into the maps.
+/// Reports calls and threads that did not fit into the maps. A thread counts once per failed attempt to add it.
 fn warn_of_losses(summary: &SyscallSummary, context: &Context) -> Result<(), Error> {
     let losses = summary.losses()?;
     if losses.tasks + losses.calls > 0 {
