@@ -110,7 +110,7 @@ fn a_closed_reader_ends_the_recording() {
 }
 
 #[test]
-fn a_pipe_with_a_name_is_a_stream_too() {
+fn a_named_pipe_is_written_as_a_stream() {
     let scratch = Scratch::new();
     let mkfifo_status = Command::new("mkfifo")
         .arg(scratch.path().join("fifo"))

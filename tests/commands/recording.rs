@@ -69,7 +69,7 @@ impl Recording {
         self.push(PerfFile::COMM, misc, body.u32(pid).u32(tid).u64(time));
     }
 
-    /// Adds a FORK record.
+    /// Adds a FORK record; `parent` and `child` are (process, thread).
     pub(super) fn fork(&mut self, parent: (u32, u32), child: (u32, u32), time: u64) {
         let body = Bytes::new()
             .u32(child.0)

@@ -41,9 +41,9 @@ pub fn bind_memory(node: Option<u32>) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Memory can be used after it was bound to node 0; on which node it lies is not checked.
+    /// Checks that memory can be used afterwards, but not on which node it is.
     #[test]
-    fn memory_is_bound_to_a_node_of_the_machine() {
+    fn memory_can_be_bound_to_existing_nodes_only() {
         std::thread::spawn(|| match bind_memory(Some(0)) {
             Ok(()) => {
                 assert_eq!(

@@ -109,7 +109,7 @@ pub(crate) fn push_two_decimals(out: &mut String, value: f64) {
         return;
     };
     push_decimal(out, hundredths / 100);
-    // `text` omits the padding, so its byte has no effect; a leading zero is written with the decimal point.
+    // `text` omits the padding, so the fill byte has no effect; a leading zero is written with the decimal point.
     let digits = Digits::decimal(hundredths % 100, b'0');
     out.push_str(if hundredths % 100 < 10 { ".0" } else { "." });
     out.push_str(digits.text());

@@ -17,33 +17,33 @@ fn contention(test: &str, options: &str) -> Option<Outcome> {
     let mut words = vec!["lock", "contention"];
     words.extend(options.split(' '));
     words.extend(["--", "sh", "-c", &load]);
-    let made = rperf(&words).within(scratch.path()).finish();
-    let made = made.expect("rperf starts");
-    if made.status == 255 && made.stderr.contains("BPF") {
-        skip(test, &made.stderr);
+    let outcome = rperf(&words).within(scratch.path()).finish();
+    let outcome = outcome.expect("rperf starts");
+    if outcome.status == 255 && outcome.stderr.contains("BPF") {
+        skip(test, &outcome.stderr);
         return None;
     }
-    assert_eq!(made.status, 0, "{options}: {made:?}");
-    Some(made)
+    assert_eq!(outcome.status, 0, "{options}: {outcome:?}");
+    Some(outcome)
 }
 
-/// Like [`contention`], repeated up to nine times while there is no wait: a load that has a processor for itself may not contend.
+/// Like [`contention`], repeated up to nine times while there is no wait: some runs of the load have no contention.
 fn contention_with_waits(test: &str, options: &str) -> Option<Outcome> {
-    let mut made = contention(test, options)?;
+    let mut outcome = contention(test, options)?;
     for _ in 0..9 {
         // A row in JSON has a name; rows of a table follow its titles and an empty line.
-        if made.stdout.contains("\"name\"") || made.stderr.lines().count() > 2 {
+        if outcome.stdout.contains("\"name\"") || outcome.stderr.lines().count() > 2 {
             break;
         }
-        made = contention(test, options)?;
+        outcome = contention(test, options)?;
     }
-    Some(made)
+    Some(outcome)
 }
 
 /// Returns the rows of the printed JSON; checks that no records were lost.
-fn rows(made: &Outcome) -> Vec<serde_json::Value> {
-    let json: serde_json::Value = serde_json::from_str(&made.stdout).expect("JSON");
-    assert_eq!(json["lost_records"], 0, "{made:?}");
+fn rows(outcome: &Outcome) -> Vec<serde_json::Value> {
+    let json: serde_json::Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    assert_eq!(json["lost_records"], 0, "{outcome:?}");
     json["rows"].as_array().expect("rows").clone()
 }
 
@@ -60,21 +60,21 @@ fn waits_of_the_running_system_have_rows_of_every_kind() {
         ("-ab -G /", "type   caller"),
         ("-b", "type   caller"),
     ] {
-        let Some(made) = contention_with_waits(NAME, options) else {
+        let Some(outcome) = contention_with_waits(NAME, options) else {
             return;
         };
-        let mut lines = made.stderr.lines();
+        let mut lines = outcome.stderr.lines();
         let titles = lines.next().unwrap_or_default();
         assert!(
             titles.starts_with(" contended   total wait     max wait     avg wait"),
-            "{made:?}"
+            "{outcome:?}"
         );
-        assert!(titles.ends_with(title), "{options}: {made:?}");
+        assert!(titles.ends_with(title), "{options}: {outcome:?}");
         let row = lines.nth(1).unwrap_or_default();
         let first = row.split_whitespace().next().unwrap_or_default();
         assert!(
             first.parse::<u64>().is_ok_and(|count| count > 0),
-            "{options}: {made:?}"
+            "{options}: {outcome:?}"
         );
     }
 }
@@ -83,16 +83,16 @@ fn waits_of_the_running_system_have_rows_of_every_kind() {
 #[test]
 fn sums_of_the_kernel_are_consistent_and_named() {
     const NAME: &str = "commands::lock::live::sums_of_the_kernel_are_consistent_and_named";
-    let Some(made) = contention_with_waits(NAME, "-ab --json") else {
+    let Some(outcome) = contention_with_waits(NAME, "-ab --json") else {
         return;
     };
-    let all = rows(&made);
+    let all = rows(&outcome);
     let number = |row: &serde_json::Value, key: &str| row[key].as_u64().expect("a number");
     for row in &all {
         let [count, total] = ["acquired", "total_ns"].map(|key| number(row, key));
         assert!(number(row, "min_ns") <= number(row, "max_ns"), "{row}");
         assert!(number(row, "max_ns") <= total && count > 0, "{row}");
-        // A bucket is its begin, its end and its number of waits.
+        // A bucket is its start, its end and its number of waits.
         let histogram = row["histogram"].as_array().expect("buckets");
         let waits = histogram
             .iter()
@@ -164,16 +164,16 @@ fn row_names(test: &str, options: &str) -> Option<Vec<String>> {
         skip(test, "there is no C compiler");
         return None;
     }
-    let made = run(
+    let outcome = run(
         &scratch,
         &format!("lock contention -b --json {options} -- ./maps"),
     );
-    if made.status == 255 && made.stderr.contains("BPF") {
-        skip(test, &made.stderr);
+    if outcome.status == 255 && outcome.stderr.contains("BPF") {
+        skip(test, &outcome.stderr);
         return None;
     }
-    assert_eq!(made.status, 0, "{made:?}");
-    let rows = rows(&made);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    let rows = rows(&outcome);
     let names = rows.iter().filter_map(|row| row["name"].as_str());
     Some(names.map(str::to_owned).collect())
 }

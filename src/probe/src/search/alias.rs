@@ -21,7 +21,7 @@ const CPU_FEATURES: [&str; 6] = ["sse", "avx", "evex", "erms", "asimd", "sve"];
 /// another name at the symbol's address, that function is probed, otherwise the symbol.
 ///
 /// The result is empty if the definition is not about a function, if there is no such symbol, or if the definition needs debug
-/// information, which has no probe point for it.
+/// information and no probe point is found in it.
 pub(super) fn find(
     object: &ProbeObject<'_>,
     definition: &Definition,
@@ -47,7 +47,7 @@ pub(super) fn find(
         };
         let mut points = in_debug_info(object, &renamed, options)?;
         // Unrelated functions may have the name from the debug information, too. So only probe points inside the symbol are kept,
-        // and none in inlined instances; but those of a source line are all kept.
+        // and none in inlined instances. Those of a source line are all kept: its code may also be outside the symbol.
         let is_in_symbol = |probe: &Probe| {
             let distance = probe.file_offset.checked_sub(symbol.offset);
             distance.is_some_and(|distance| distance < symbol.size.max(1)) && !probe.is_inlined

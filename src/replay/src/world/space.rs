@@ -11,7 +11,7 @@ use std::ops::Range;
 use super::thread_cache::OrderRange;
 use crate::{MappingId, Order};
 
-/// Index of an address space in the World, the processes and mappings by time.
+/// Index of an address space in the [`World`](super::World).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct SpaceId(pub(crate) u32);
 

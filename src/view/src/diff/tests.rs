@@ -103,7 +103,7 @@ fn separated_cells_are_trimmed_and_separators_replaced() {
 }
 
 #[test]
-fn json_has_null_where_there_is_no_row() {
+fn json_has_null_for_missing_periods_and_values() {
     let comparison = comparison(ComparisonMethod::Ratio);
     let files = ["old.data", "new.data"].map(str::to_owned);
     let event = DiffEvent {
