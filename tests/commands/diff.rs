@@ -10,7 +10,7 @@ use super::rperf;
 /// `PERF_SAMPLE_IP | TID | TIME | IDENTIFIER`.
 const SAMPLE_TYPE: u64 = 1 | 2 | 4 | 1 << 16;
 
-/// A recording with this many samples of each thread: pairs of a thread id and a number.
+/// A recording of several threads: `hits` has the id and the number of samples of each.
 fn recording(hits: &[(u32, usize)]) -> Vec<u8> {
     let attr = Attr {
         sample_type: SAMPLE_TYPE,

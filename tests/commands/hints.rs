@@ -1,10 +1,12 @@
 //! The hints of `report`: at the end on a terminal, and about lost records.
 
-use rperf_testkit::{Bytes, Outcome, Run, Scratch, skip};
+use rperf_testkit::{Bytes, Outcome, PerfFile, Run, Scratch, skip};
 
 use super::generated_files::{Attr, ID, file, record};
 use super::rperf;
 
+/// `PERF_RECORD_LOST`.
+const LOST: u32 = 2;
 /// `PERF_RECORD_MISC_KERNEL` and `_USER`.
 const KERNEL: u16 = 1;
 const USER: u16 = 2;
@@ -18,14 +20,14 @@ fn sample(mode: u16, chain: &[u64]) -> Vec<u8> {
     let body = chain
         .iter()
         .fold(body.u64(chain.len() as u64), |body, word| body.u64(*word));
-    record(9, mode, body)
+    record(PerfFile::SAMPLE, mode, body)
 }
 
 /// A mapping at 0x1000 of a program whose file is missing.
 fn mapping() -> Vec<u8> {
     let body = Bytes::new().u32(7).u32(7).u64(0x1000).u64(0x1000).u64(0);
     let body = body.raw("/nonexistent/app").raw([0; 8]);
-    record(1, USER, body.u32(7).u32(7).u64(10).u64(ID))
+    record(PerfFile::MMAP, USER, body.u32(7).u32(7).u64(10).u64(ID))
 }
 
 /// A recording of the mapping and of these records.
@@ -161,7 +163,7 @@ for all callers";
 fn lost_records_have_a_hint() {
     let scratch = Scratch::new();
     let lost = Bytes::new().u64(ID).u64(3);
-    let lost = record(2, 0, lost.u32(7).u32(7).u64(15).u64(ID));
+    let lost = record(LOST, 0, lost.u32(7).u32(7).u64(15).u64(ID));
     let data = recording(&[lost, sample(USER, &[USER_CHAIN, 0x1010])]);
     scratch.write("perf.data", data).expect("a recording");
     let report = rperf(&["report", "--stdio"]).within(scratch.path());

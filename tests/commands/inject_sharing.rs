@@ -1,4 +1,4 @@
-//! `rperf inject` before a recording is shared: without stack copies, at other addresses, without names.
+//! `rperf inject` options that prepare a recording for sharing: move addresses, replace stack copies by callchains, redact names.
 
 use std::collections::HashSet;
 use std::fs;

@@ -170,9 +170,9 @@ impl LogHistogram {
         }
     }
 
-    /// Returns the smallest value that at least `per_mille` thousandths of all values do not exceed: 500 for the median, 999 for
-    /// p99.9. The result is within [`LogHistogram::MAX_ERROR`] of the exact value, and not outside minimum and maximum. `None` if
-    /// there are no values.
+    /// Returns the nearest-rank percentile: the smallest value `v` such that at least `per_mille` thousandths of all values are
+    /// at most `v`. 500 is the median, 999 is p99.9. The result is within [`LogHistogram::MAX_ERROR`] of the exact value, and
+    /// between minimum and maximum. `None` if there are no values.
     #[must_use]
     pub fn percentile(&self, per_mille: u32) -> Option<u64> {
         let rank = (u128::from(self.count) * u128::from(per_mille)).div_ceil(1000);

@@ -157,7 +157,7 @@ impl KworkRuns<KworkTotals> {
     /// Returns the table. Rows that are equal by all `keys` are in order of `classes`, of descending CPUs and ids, and of names.
     #[must_use]
     pub fn into_table(mut self, keys: &[KworkSortKey], classes: &[KworkClass]) -> KworkTable {
-        // Counts raises and entries still without a counterpart in `skipped`.
+        // Adds the raises and entries that are still without a counterpart to `skipped`.
         self.skip_open();
         let mut rows = self.sink.rows;
         rows.retain(|row| row.times.count > 0);

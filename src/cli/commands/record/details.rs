@@ -1,4 +1,4 @@
-//! Options that apply to all events, except those for call graphs, rates and ring buffers.
+//! Options that apply to all events, except the call-graph mode, sampling rates and ring sizes.
 
 use clap::ArgMatches;
 use rperf_events::{CounterReads, RecordDetails, SampleFields, SideBand, TaskScope};

@@ -18,7 +18,7 @@ impl Key {
     /// The key of the field `name` of the tracepoint with index `event`. `number` is the index of the key among all keys of
     /// fields. `full_name` is the key's unique name, `name` its title. [`PayloadText::fields`] returns the values.
     ///
-    /// The key is never freed: a command line names only a handful of fields.
+    /// The key is never freed: a command selects few fields, at most all those of the recorded tracepoints.
     ///
     /// [`PayloadText::fields`]: crate::PayloadText::fields
     #[must_use]

@@ -63,7 +63,8 @@ fn parts(text: &str) -> (&str, &str, &str) {
     (before, core, after)
 }
 
-/// Checks the text for a probe in the kernel, and returns it unchanged: the kernel knows its own symbols and parameters.
+/// Checks `text`, the value of a kernel probe's argument, and returns it unchanged: the kernel knows its own symbols and
+/// parameters.
 pub(crate) fn kernel_text(
     architecture: Architecture,
     text: &str,
@@ -92,8 +93,8 @@ fn checked(architecture: Architecture, core: &str, is_return: bool) -> Result<&s
     Ok(core)
 }
 
-/// Checks the innermost base for a probe in a program, and translates what the kernel knows only in kernel probes: `$argN` and
-/// `@SYMBOL`.
+/// Checks the innermost base of a uprobe's argument, and translates what the kernel supports only in kernel probes: `$argN`
+/// and `@SYMBOL`.
 fn translate(object: &ProbeObject<'_>, core: &str, fetch: FetchAddress) -> Result<String, Error> {
     let core = checked(object.architecture(), core, fetch.is_return)?;
     if let Some(number) = core.strip_prefix("$arg") {
@@ -127,7 +128,7 @@ fn parameter(
     }
 }
 
-/// Converts `@SYMBOL[+OFFSET|-OFFSET]` to `@+OFFSET`, the kernel's syntax for memory of the probed file.
+/// Converts `@SYMBOL[+OFFSET|-OFFSET]` to `@+FILE_OFFSET`, the kernel's syntax for memory of the probed file.
 fn memory(object: &ProbeObject<'_>, text: &str, fetch: FetchAddress) -> Result<String, Error> {
     let end = text.find(['+', '-']).unwrap_or(text.len());
     let (symbol, offset) = text.split_at(end);

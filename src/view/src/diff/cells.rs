@@ -28,7 +28,7 @@ impl DiffCell {
     }
 
     /// The text in a line of separated values: as in perf, without the percent sign of the baseline's share, but with that of
-    /// deltas, which begin with a sign.
+    /// deltas, which begin with `+` or `-`.
     pub(super) fn bare(&self) -> &str {
         let text = self.text.trim();
         match text.starts_with(['+', '-']) {

@@ -9,7 +9,7 @@ const NAME: usize = 64;
 /// `PERF_RECORD_HEADER_EVENT_TYPE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventTypeName<'a> {
-    /// `perf_event_attr::config` of the event, a tracepoint. Not an event id as in [`IdIndexEntry::id`].
+    /// `perf_event_attr::config` of a tracepoint; not an event id as in [`IdIndexEntry::id`].
     pub event_id: u64,
     /// Name of the event type.
     pub name: &'a [u8],
