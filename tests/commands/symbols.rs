@@ -66,7 +66,7 @@ fn a_replaced_program_is_reported() {
 }
 
 #[test]
-fn files_without_symbols_are_reported() {
+fn invalid_symbol_files_are_reported() {
     const KERNEL_START: u64 = 0xffff_ffff_8100_0000;
     const JIT_CODE: u64 = 0x7f00_0000_0000;
     let scratch = Scratch::new();
@@ -198,7 +198,7 @@ fn kernel_code_is_read_from_a_cached_copy_of_its_memory() {
         fs::write(tools.path().join(&file), poked).expect("scratch");
         let now = match has_old_code {
             true => tools.assert_same(&script),
-            // perf takes the code in the copy for the old code, which it is not here.
+            // perf assumes that the copy has the code before the poke, which is wrong here.
             false => tools.outcome(Tool::Rperf, &script).stdout,
         };
         assert_ne!(now, text);
@@ -235,6 +235,7 @@ fn with_poked_instruction(recording: &[u8], has_old_code: bool) -> Vec<u8> {
     let addr = addresses
         .max_by_key(samples_in_each_half)
         .expect("a sample");
+    // 0xf5 is none of the opcodes of `code`.
     let (in_copy, other) = (&code(addr, addr + 1)[..], &[0xf5][..]);
     let (old, new) = match has_old_code {
         true => (in_copy, other),
@@ -290,7 +291,7 @@ fn the_32_bit_vdso_is_unwound_to_its_caller() {
     let (calls, all) = (frames.windows(2).filter(called).count(), in_vdso.count());
     // At least 80% of the frames in the vDSO must be those of __vdso_clock_gettime with its caller `ask`.
     // Without unwind tables, `ask` would be found by frame pointers, but not from the prologue of __vdso_clock_gettime, nor from
-    // the function without a symbol that it calls. One frame more may lack its caller: a loaded virtual machine can lose most
+    // the function without a symbol that it calls. One more frame may lack its caller: a loaded virtual machine can lose most
     // samples, and then one frame is a large share.
     assert!(calls > 0 && 10 * calls + 10 >= 8 * all, "{calls} of {all}");
 }

@@ -1,4 +1,4 @@
-//! `rperf test -w`: profiles show the functions and behaviour for which the workloads are made.
+//! `rperf test -w`: profiles show each workload's functions and behaviour.
 
 use std::collections::BTreeSet;
 use std::fs;

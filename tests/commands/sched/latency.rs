@@ -15,7 +15,7 @@ const PERCENTILES: &str = "\
 fn percentiles_of_waits_are_printed() -> std::io::Result<()> {
     let scratch = Scratch::new();
     let mut file = SchedFile::new();
-    // Task 7 waits for 10 us, and for 100 us while task 8 runs; task 8 does not wait.
+    // Task 7 waits for 10 us, and for 100 us while task 8 runs; the only wait of task 8 takes no time.
     waits(&mut file);
     scratch.write("perf.data", file.finish())?;
     let text = run(&scratch, &["sched", "latency", "--percentiles"]);

@@ -116,11 +116,11 @@ fn packets_are_followed_to_their_end() {
 /// Switches on two CPUs. Thread 33 is renamed to `cc2` during its first run; its second run starts on one CPU and ends on the
 /// other, so it is not shown.
 fn switches() -> String {
-    let switch = |time: &str, cpu: u32, from: (&str, u32), to: (&str, u32)| {
-        let ((from, previous), (to, next)) = (from, to);
+    let switch = |time: &str, cpu: u32, prev: (&str, u32), next: (&str, u32)| {
+        let ((prev_comm, prev_pid), (next_comm, next_pid)) = (prev, next);
         format!(
-            "{from} {previous} [00{cpu}] {time}: sched:sched_switch: prev_comm={from} prev_pid={previous} prev_prio=120 \
-             prev_state=S ==> next_comm={to} next_pid={next} next_prio=120\n"
+            "{prev_comm} {prev_pid} [00{cpu}] {time}: sched:sched_switch: prev_comm={prev_comm} prev_pid={prev_pid} \
+             prev_prio=120 prev_state=S ==> next_comm={next_comm} next_pid={next_pid} next_prio=120\n"
         )
     };
     let (idle, a, b, c) = (("swapper", 0), ("aa", 11), ("bb", 22), ("cc", 33));

@@ -11,7 +11,7 @@ pub(super) struct SlabAllocation {
     pub(super) call_site: u64,
     pub(super) requested: u64,
     pub(super) allocated: u64,
-    /// The requested node; negative for any.
+    /// The requested node; negative for any, `None` if the event has no such field.
     pub(super) node: Option<i32>,
 }
 
@@ -141,26 +141,26 @@ struct AddressState {
     cpu: u32,
 }
 
-/// The different pairs of requested and allocated bytes, each with a number.
+/// The different pairs of requested and allocated bytes.
 #[derive(Debug, Default)]
 struct SizePairs {
     /// For each pair, its index in `pairs`.
-    numbers: FxHashMap<[u64; 2], u32>,
+    indexes: FxHashMap<[u64; 2], u32>,
     pairs: Vec<[u64; 2]>,
 }
 
 impl SizePairs {
-    /// Returns the number of a pair, which is added if it is new.
-    fn number(&mut self, sizes: [u64; 2]) -> u32 {
+    /// Returns the index of a pair, which is added if it is new.
+    fn index_of(&mut self, sizes: [u64; 2]) -> u32 {
         let pairs = &mut self.pairs;
-        *self.numbers.entry(sizes).or_insert_with(|| {
+        *self.indexes.entry(sizes).or_insert_with(|| {
             pairs.push(sizes);
             u32::try_from(pairs.len() - 1).unwrap_or(u32::MAX)
         })
     }
 
-    fn get(&self, number: u32) -> [u64; 2] {
-        self.pairs.get(number as usize).copied().unwrap_or_default()
+    fn get(&self, index: u32) -> [u64; 2] {
+        self.pairs.get(index as usize).copied().unwrap_or_default()
     }
 }
 
@@ -223,7 +223,7 @@ impl SlabStatistics {
         let sizes = [allocation.requested, allocation.allocated];
         let state = AddressState {
             caller,
-            sizes: self.sizes.number(sizes),
+            sizes: self.sizes.index_of(sizes),
             cpu,
         };
         self.addresses.insert(pointer, state);

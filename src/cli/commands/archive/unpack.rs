@@ -173,7 +173,7 @@ impl ArchiveUnpacker<'_> {
                     // a kernel's kallsyms, stays private.
                     self.object(&object, entry, mode & 0o755 | 0o400)
                 }
-                // The list is created from the object when needed.
+                // Never unpacked: the list determines where the kernel places probes.
                 ArchiveMember::Probes => Ok(()),
                 ArchiveMember::Recording(name) => self.recording(&name, entry, done),
             },
@@ -223,6 +223,7 @@ impl ArchiveUnpacker<'_> {
         let written = folder.write_atomic(name, mode, |out| {
             io::copy(entry, out)?;
             io::Write::flush(out)?;
+            // Also the permissions that the umask removed.
             out.get_ref()
                 .set_permissions(Permissions::from_mode(mode))?;
             is_matching =

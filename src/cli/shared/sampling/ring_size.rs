@@ -65,7 +65,7 @@ pub(crate) fn flush(matches: &ArgMatches) -> Result<u64, CliError> {
     })
 }
 
-/// Parses a number of pages, or of bytes with the suffix `B`, `K`, `M` or `G` in either case, rounded up to pages.
+/// Parses a number of pages, or of bytes with the suffix `B`, `K`, `M` or `G` (upper or lower case), rounded up to pages.
 fn parse(word: &str) -> Option<usize> {
     match size::scaled(word) {
         // Without a suffix: pages.

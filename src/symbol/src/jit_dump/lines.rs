@@ -54,7 +54,8 @@ impl<'a> Iterator for LineEntries<'a> {
     }
 }
 
-/// The entry for the instruction at `address`: that with the highest address up to it; of several at the same address, the last.
+/// The entry for the instruction at `address`: the one with the highest address that is not above `address`; if several have
+/// it, the last.
 pub(super) fn entry_at(entries: LineEntries<'_>, address: u64) -> Option<LineEntry<'_>> {
     let before = entries.filter(|entry| entry.address <= address);
     before.max_by_key(|entry| entry.address)
