@@ -167,7 +167,7 @@ fn source_lines_match_the_file() {
         for (number, text) in printed {
             assert_eq!(lines[number - 1], text, "{number}");
         }
-        // With -l, an instruction with a large share has its source line at its end.
+        // With -l, the line of an instruction with a large share ends with its source line.
         let hot = ours
             .stdout
             .lines()

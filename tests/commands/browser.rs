@@ -110,7 +110,7 @@ fn rows_unfold_and_fold() {
 }
 
 #[test]
-fn zooms_are_nested_escape_undoes_the_last_and_rows_are_filtered() {
+fn escape_undoes_the_last_zoom_and_rows_are_filtered() {
     let scratch = recording();
     let Some(tmux) = browser((120, 24), &scratch, "--no-children") else {
         return;
@@ -214,7 +214,7 @@ fn a_large_terminal_shows_menu_help_header_and_flames() {
     assert!(text.is_ok_and(|text| text.contains("% middle") && text.contains("] idle")));
     tmux.press(&["q", "a"]);
     tmux.wait_for("no samples in 'outer'");
-    // The menu's entry 5 below the first shows the symbols of the DSO with their addresses.
+    // The sixth entry of the menu shows the symbols of the DSO with their addresses.
     tmux.press(&[
         "q", "Enter", "Down", "Down", "Down", "Down", "Down", "Enter",
     ]);

@@ -163,7 +163,7 @@ pub(crate) fn value(
     }
 }
 
-/// Returns the names of the fields' parameters, each an identifier of its own that is not taken. `_` is appended to make it so.
+/// Returns a parameter name for each field: its identifier, with `_` appended until the name is unique and not taken.
 pub(crate) fn parameters(fields: &[Field], is_taken: impl Fn(&str) -> bool) -> Vec<String> {
     let mut names: Vec<String> = Vec::with_capacity(fields.len());
     for field in fields {
@@ -205,7 +205,7 @@ mod tests {
         print fmt: \"%s\", __print_symbolic(REC->vec, { 0, \"HI\" }, { 1, \"TIMER\" })\n";
 
     #[test]
-    fn parameters_have_names_of_their_own() {
+    fn parameter_names_are_unique() {
         let format = String::from_utf8_lossy(FORMAT).into_owned();
         let fields = "\tfield:int in_;\toffset:32;\tsize:4;\tsigned:1;\n\nprint fmt:";
         let format = format.replace("\nprint fmt:", fields);

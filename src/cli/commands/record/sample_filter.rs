@@ -49,7 +49,7 @@ impl SampleFilters {
         }
         let is_trace = |event: &&EventSpec| event.trace_pmu().is_some();
         if let Some(trace) = request.observe.events.iter().find(is_trace) {
-            return Err(with_trace(trace));
+            return Err(hardware_trace_error(trace));
         }
         let (programs, filters) = load_programs(filters)?;
         request.observe.sample_filters = programs.clone();
@@ -146,7 +146,7 @@ fn load_programs(
 }
 
 /// The error for filters in a recording with this hardware trace.
-fn with_trace(trace: &EventSpec) -> CliError {
+fn hardware_trace_error(trace: &EventSpec) -> CliError {
     let name = &trace.name;
     CliError::usage(match trace.sample_filter.is_some() {
         true => format!("event {name} is a hardware trace: it has no samples to filter"),
@@ -218,7 +218,8 @@ impl BuildRewriter for SampleFilters {
     }
 }
 
-/// Returns the period of an event's samples, for samples without a recorded period; 1 if the period varies (`-F`).
+/// Returns the period of an event's samples, for samples without a recorded period; 1 if the period varies (`-F`), as it is
+/// recorded then if a filter compares it.
 fn fixed_period(event: &EventDesc) -> u64 {
     match event.attr.flags.contains(AttrFlags::FREQ) {
         true => 1,

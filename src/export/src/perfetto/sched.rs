@@ -325,7 +325,7 @@ fn track(tid: i32) -> u64 {
     u64::from(tid.cast_unsigned()) + 1
 }
 
-/// Returns the event data of an idle state or of a frequency in kHz, which has the same fields.
+/// Returns the data of an idle or frequency event, which have the same fields; `value` is the idle state or the frequency in kHz.
 fn cpu_state(cpu: u32, value: u32) -> CpuState {
     CpuState {
         state: Some(value),

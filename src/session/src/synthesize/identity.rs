@@ -43,7 +43,7 @@ const LIST: u16 = 0;
 /// `PERF_CPU_MAP__RANGE_CPUS`: first and last.
 const RANGE: u16 = 2;
 
-/// Appends CPU_MAP: the observed CPUs, -1 for any.
+/// Appends CPU_MAP: the observed CPUs; -1 (any) is 0xffff in the record.
 pub(crate) fn cpu_map(to: &mut RecordBuffer, cpu_tasks: &CpuTasks) {
     let number = |cpu: i32| u16::try_from(cpu).unwrap_or(u16::MAX);
     let cpus = &cpu_tasks.cpus;
@@ -106,14 +106,14 @@ pub(crate) fn name(to: &mut RecordBuffer, id: u64, name: &str) {
 }
 
 /// Appends unit and scale of the counts of an event, if it has them. The software clocks count nanoseconds and are shown in
-/// milliseconds; clocks that the user did not type have neither unit nor scale.
+/// milliseconds. A clock that was not parsed from a selector (the fallback of the default event) has neither, as in perf.
 pub(crate) fn unit_and_scale(to: &mut RecordBuffer, id: u64, spec: &EventSpec) {
     let is_clock = spec.attr.is_clock();
-    // The position is the byte range in the text that the user typed.
-    let is_typed = !spec.position.is_empty();
+    // The position is the byte range in the selector.
+    let is_parsed = !spec.position.is_empty();
     let (unit, scale) = match &spec.scale {
         Some(scale) => (scale.unit.as_str(), scale.factor),
-        None if is_clock && is_typed => ("msec", 1e-6),
+        None if is_clock && is_parsed => ("msec", 1e-6),
         None => return,
     };
     if !unit.is_empty() {
@@ -144,7 +144,7 @@ pub(crate) fn event_cpus(to: &mut RecordBuffer, id: u64, cpus: &[u32]) {
         to.u64(CPUS);
         to.u64(id);
         map.encode(to);
-        // As in `cpu_map`. The type of the update and the id have 16 bytes.
+        // Padding as in `cpu_map`: the type of the update and the id, 16 bytes, need not be counted.
         let written = 4 + 2 * map.cpus().len();
         to.zeros(written.next_multiple_of(8) - written);
     });
