@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! calls.txt --> SyscallTable --> Syscall --+
-//! numbers, captured memory ----------------+--> write_arguments, write_result --> text
+//! arguments, results, captured memory -----+--> write_arguments, write_result --> text
 //! TaskNames: paths of fds, names of tasks -+
 //! ```
 //!

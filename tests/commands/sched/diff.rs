@@ -33,7 +33,7 @@ fn rows(scratch: &Scratch, task: &str) -> Vec<serde_json::Value> {
     rows.filter(|row| row["comm"] == task).cloned().collect()
 }
 
-/// Mean and half the width of its 95 % interval, with the quantile of Student's t for 4 degrees of freedom.
+/// Mean and half the width of its 95 % confidence interval, with the quantile of Student's t for 4 degrees of freedom.
 fn mean_and_margin(waits: [u64; 5]) -> (f64, f64) {
     let mean = waits.iter().sum::<u64>() as f64 / 5.0;
     let squares: f64 = waits.iter().map(|wait| (*wait as f64 - mean).powi(2)).sum();
@@ -56,8 +56,8 @@ fn longer_waits_are_significant() -> std::io::Result<()> {
         let (expected, margin) = mean_and_margin(waits);
         let [value, low, high] = ["ns", "low_ns", "high_ns"]
             .map(|key| mean[file][key].as_f64().expect("a number") / 1e3);
-        // rperf computes the variance from a histogram of the waits, with the middle of each bucket. The interval may therefore
-        // differ by 2 % or 2 us.
+        // rperf computes the variance from a histogram, as if each wait were in the middle of its bucket. The interval may
+        // therefore differ by 2 % or 2 us.
         let is_near = |one: f64, other: f64| (one - other).abs() < 0.02 * other;
         assert!(is_near(value, expected), "{mean}");
         assert!(
@@ -116,7 +116,7 @@ fn medians_have_intervals() -> std::io::Result<()> {
     // up, plus 1: 16.
     for (key, expected) in [("low_ns", 104_000.0), ("high_ns", 115_000.0)] {
         let bound = disjoint["baseline"][key].as_f64().expect("a number");
-        // The bounds come from a histogram, with at least 64 buckets per power of two.
+        // The bounds come from a histogram with 64 buckets per power of two.
         assert!((bound - expected).abs() < expected / 64.0, "{disjoint}");
     }
     assert_eq!(disjoint["significant"], true, "{disjoint}");

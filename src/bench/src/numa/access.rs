@@ -43,7 +43,7 @@ impl Default for MemoryAccess {
 }
 
 impl MemoryAccess {
-    /// Passes over the words once. `round` is the number of earlier passes of the task.
+    /// Passes over the words once. `round` counts, from 0, the task's passes over all its memory.
     pub(super) fn pass(self, words: &[AtomicU64], round: u64) {
         match self.order {
             PassOrder::Alternating if round % 2 == 1 => self.visit(words.iter().rev()),

@@ -25,8 +25,8 @@ const PAGE: AllocatorEvents = AllocatorEvents {
     events: &PAGE_EVENTS,
 };
 
-/// Returns the events of each selected allocator, after checking that the recording has at least one of them, and that the
-/// samples of the recorded ones have time, CPU and raw data.
+/// Returns the events of each selected allocator, after checking that at least one event of each was recorded, and that the
+/// samples of the recorded events have time, CPU and raw data.
 ///
 /// # Errors
 ///

@@ -34,7 +34,7 @@ pub(super) struct ChartBuilder<'c> {
     shown: ShownTasks,
     /// CPUs from top to bottom.
     cpus: Vec<u32>,
-    /// Whether tasks are drawn with their system calls instead of their states, and no CPUs.
+    /// Whether tasks are drawn with their system calls instead of their states; then CPUs are not drawn.
     draws_calls: bool,
     /// The reason if reading ended early.
     damage: Option<String>,
@@ -219,8 +219,8 @@ impl<'c> ChartBuilder<'c> {
         heights.collect()
     }
 
-    /// Returns the stretches with lost records. Those of the same CPU, or of no CPU, are merged if the time between them is at
-    /// most a cell, the length below which states are merged, too.
+    /// Returns the stretches with lost records. Those of the same CPU, or those without a recorded CPU, are merged if they are at
+    /// most one grid cell apart: states shorter than a cell are merged, too.
     fn gaps(&self) -> Vec<ChartGap> {
         let rows: BTreeMap<u32, usize> = self.cpus.iter().copied().zip(0..).collect();
         let mut merged: Vec<LostStretch> = Vec::new();
@@ -256,7 +256,7 @@ impl<'c> ChartBuilder<'c> {
         let gaps = merged.iter().map(|stretch| ChartGap {
             from: stretch.from,
             to: stretch.to,
-            // `None` marks all rows: also if the CPU is known, but not drawn.
+            // `None`: all rows are marked, even if the CPU is known but not drawn.
             row: stretch.cpu.and_then(|cpu| rows.get(&cpu).copied()),
             name: {
                 let (count, verb) = (

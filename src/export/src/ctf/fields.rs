@@ -140,6 +140,7 @@ impl CtfField {
         Self {
             name: name.to_owned(),
             count_name: match name {
+                // perf's names of the counts.
                 "perf_callchain" => "perf_callchain_size".to_owned(),
                 "raw_data" => "raw_len".to_owned(),
                 _ => format!("{name}_length"),
