@@ -26,8 +26,8 @@ impl Sandbox {
         }
         symlink("loop", root.join("special/loop")).expect("a link can be made");
         let fifo = root.join("special/fifo");
-        let made = Command::new("mkfifo").arg(&fifo).status();
-        assert!(made.expect("mkfifo starts").success());
+        let status = Command::new("mkfifo").arg(&fifo).status();
+        assert!(status.expect("mkfifo starts").success());
         restore_outside(&root);
         let before = list_around(&root);
         Self { root, before }
@@ -63,7 +63,7 @@ impl Sandbox {
         fs::write(path, bytes).expect("a file can be written");
     }
 
-    /// The changes outside of the working directory since the last call, or since the sandbox was made. If there are any,
+    /// The changes outside of the working directory since the last call, or since the sandbox was created. If there are any,
     /// `outside` is restored.
     pub(crate) fn changes(&mut self) -> Vec<String> {
         let now = list_around(&self.root);

@@ -82,7 +82,7 @@ impl<'a> Btf<'a> {
         Ok(btf)
     }
 
-    /// Adds the types of a module, `/sys/kernel/btf/MODULE`. Only one can be added: the ids of two would be equal.
+    /// Adds the types of a module, `/sys/kernel/btf/MODULE`. Only one can be added: the ids of two would overlap.
     ///
     /// # Errors
     ///
@@ -214,12 +214,13 @@ impl<'a> Btf<'a> {
             let word = |at: usize| record.detail(index * 3 + at);
             Some((self.text(word(0)?), word(1)?, word(2)?))
         });
-        members.into_iter().find_map(|(name, id, place)| {
-            let (width, bit) = match record.kind_flag {
-                true => (place >> 24, place & 0xff_ffff),
-                false => (0, place),
+        members.into_iter().find_map(|(name, id, offset_word)| {
+            // With `kind_flag`, the upper 8 bits are the width of a bit field; 0 for other members.
+            let (bit_width, bit_offset) = match record.kind_flag {
+                true => (offset_word >> 24, offset_word & 0xff_ffff),
+                false => (0, offset_word),
             };
-            let offset = (width == 0 && bit % 8 == 0).then_some(bit / 8);
+            let offset = (bit_width == 0 && bit_offset % 8 == 0).then_some(bit_offset / 8);
             match name {
                 "" if depth > 0 => {
                     let inner = self.type_with_id(id)?;

@@ -44,7 +44,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
 pub(super) fn record(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     option_conflicts::check(matches)?;
     stat_record::check(matches, context)?;
-    // The counts are printed without a path: the value of `-o` is the path of the recording, which is part of the plan.
+    // No path is passed to `StatOutput`: `-o` names the recording, which is part of the plan.
     let plan = stat_record::with_output(StatPlan::new(matches, context)?, matches, context)?;
     count(
         &plan,

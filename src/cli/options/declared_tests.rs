@@ -34,7 +34,7 @@ fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// The command whose files are at this path below `src/cli/commands`, if any.
+/// The command that the source file `path` belongs to; `None` for code that commands share.
 fn owner(path: &Path) -> Option<&'static str> {
     let below = path.strip_prefix(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli/commands"));
     let first = below.ok()?.iter().next()?.to_str()?;

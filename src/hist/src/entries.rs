@@ -144,13 +144,13 @@ impl StackLabels<'_> {
     }
 
     #[inline]
-    fn is_of(&self, shard: u64, label: u64) -> bool {
+    fn shard_has(&self, shard: u64, label: u64) -> bool {
         self.shards == 1 || (label.wrapping_mul(HASH_MULTIPLIER) >> 32) % self.shards == shard
     }
 
     /// Calls `each(label, from)` once for each of the stack's labels that belong to `shard`. `from` is the index of the frame at
-    /// which the chain of the label's entry starts; `None` for the leaf, which has the whole chain. The leaf is
-    /// usually also one of the frames; there its label is not repeated. `seen` is a buffer.
+    /// which the chain of the label's entry starts; `None` for the leaf, which has the whole chain, although it is usually one of
+    /// the frames, too. `seen` is a buffer.
     #[inline]
     fn walk(
         &self,
@@ -161,7 +161,7 @@ impl StackLabels<'_> {
     ) {
         let leaf = self.label(stack, stack.leaf);
         seen.clear();
-        if self.is_of(shard, leaf) {
+        if self.shard_has(shard, leaf) {
             seen.push(leaf);
             each(leaf, None);
         }
@@ -170,7 +170,7 @@ impl StackLabels<'_> {
         }
         for (from, site) in (0..).zip(self.merged.frames(stack)) {
             let label = self.label(stack, *site);
-            if self.is_of(shard, label) && !seen.contains(&label) {
+            if self.shard_has(shard, label) && !seen.contains(&label) {
                 seen.push(label);
                 each(label, Some(from));
             }
@@ -278,14 +278,13 @@ impl Entry {
         self.depth = self.depth.max(depth);
     }
 
-    /// The input of keys that are no tracepoint fields.
+    /// The input of keys. For a tracepoint field, the caller sets `field_number`.
     pub(crate) fn key_input<'s>(&self, merged: &'s MergedStacks) -> KeyInput<'s> {
         KeyInput {
             context: &merged.contexts[self.first.context as usize],
             site: &merged.sites[self.first.site as usize],
             level: self.first.level,
             samples: self.weights.samples,
-            // Not used by these keys.
             field_number: 0,
         }
     }

@@ -40,9 +40,8 @@ fn compare(tools: &Tools, file: &str, program: &str, words: &[&str]) -> usize {
     // perf omits functions without samples of the group's leader.
     let names: Vec<Option<String>> = perf.iter().map(name).collect();
     ours.retain(|text| names.contains(&name(text)));
-    // The C library's startup code and the PLT are not compared. Code with a stray sample there may access a slot of the
-    // global offset table, which only objdump names. The sample may also be of one event only, and then one of the tools
-    // omits the function.
+    // Functions of the C library's startup code and the PLT, which are listed if they have a stray sample, are not compared:
+    // their code may access a slot of the global offset table, and only objdump, which perf runs, names such slots.
     let is_startup_or_plt = |name: &String| name.starts_with('_') || name.contains("@plt");
     let is_compared = |text: &String| !name(text).as_ref().is_some_and(is_startup_or_plt);
     let perf: Vec<String> = perf.into_iter().filter(is_compared).collect();

@@ -117,13 +117,13 @@ fn live(test: &str, options: &str) -> Option<Outcome> {
     let scratch = Scratch::new();
     let program = env!("CARGO_BIN_EXE_rperf");
     let words = format!("lock contention -ab {options} -- {program} bench sched messaging -g 2");
-    let made = run(&scratch, &words);
-    if made.status == 255 && made.stderr.contains("BPF") {
-        skip(test, &made.stderr);
+    let outcome = run(&scratch, &words);
+    if outcome.status == 255 && outcome.stderr.contains("BPF") {
+        skip(test, &outcome.stderr);
         return None;
     }
-    assert_eq!(made.status, 0, "{made:?}");
-    Some(made)
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    Some(outcome)
 }
 
 #[test]
@@ -131,11 +131,11 @@ fn sums_of_the_running_system_have_distributions() {
     const NAME: &str = "commands::lock::histograms::sums_of_the_running_system_have_distributions";
     // Each wait is in one bucket of the row's histogram, so the counts add up to the waits in the row's first column.
     for options in ["-l --histogram", "--lock-cgroup --histogram"] {
-        let Some(made) = live(NAME, options) else {
+        let Some(outcome) = live(NAME, options) else {
             return;
         };
-        let blocks = blocks(&made.stderr);
-        assert!(!blocks.is_empty(), "{made:?}");
+        let blocks = blocks(&outcome.stderr);
+        assert!(!blocks.is_empty(), "{outcome:?}");
         for block in blocks {
             let contended = block.row.split_whitespace().next();
             let contended: u64 = contended.and_then(|word| word.parse().ok()).expect("waits");

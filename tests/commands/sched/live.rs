@@ -81,7 +81,7 @@ fn the_waits_are_those_of_a_recording() {
     for (tid, live) in rows.filter(|(_, waits)| waits.comm == "live-sleep") {
         let from_recording = &recorded_threads[tid];
         assert_eq!(from_recording.comm, "live-sleep", "{tid}");
-        // If a task is woken on its way to sleep, the recording has the wakeup before the switch, and no wait.
+        // If a task is woken on its way to sleep, the recording has the wakeup before the switch; only `--live` counts a wait.
         assert!(from_recording.count <= live.count, "{tid}");
         compared += 1;
         if from_recording.count == live.count {

@@ -160,7 +160,7 @@ fn entries(inputs: &CaseInputs<'_>) -> Vec<Entry> {
     ]
 }
 
-/// A path that leads out of the working directory, or that names another entry or a file that rperf reads, or any hostile name.
+/// A path out of the working directory, below the regular file `perf.data`, or of a file that rperf reads; or any hostile name.
 /// [`names::TAG`] is the name of files that no run may create.
 fn replacement_path(inputs: &mut CaseInputs<'_>) -> Vec<u8> {
     let outside = inputs.sandbox.working_directory().with_file_name("outside");

@@ -163,16 +163,16 @@ pub(super) struct UsageNames<'n> {
 }
 
 impl UsageNames<'_> {
-    /// Returns the first `most` rows with their names.
-    pub(super) fn named(&self, report: &UsageReport, most: usize) -> Vec<NamedUsage> {
-        let rows = report.rows.iter().take(most);
+    /// Returns the first `limit` rows with their names.
+    pub(super) fn named(&self, report: &UsageReport, limit: usize) -> Vec<NamedUsage> {
+        let rows = report.rows.iter().take(limit);
         rows.map(|row| self.row(row)).collect()
     }
 
     /// Names a row, whose key has the numbers that `UsageDetails::key` puts together: those of the stack are at the end, the
     /// cache has none.
     fn row(&self, row: &UsageRow) -> NamedUsage {
-        let mut parts = row.key.iter().copied();
+        let mut numbers = row.key.iter().copied();
         let mut names = Vec::new();
         for part in self.keys.parts() {
             names.push(match part {
@@ -180,11 +180,11 @@ impl UsageNames<'_> {
                 KeyPart::Cache => {
                     rperf_view::kmem::usage::cache_or_order(row.cache_or_order.as_ref())
                 }
-                part => self.name(part, parts.next().unwrap_or_default()),
+                part => self.name(part, numbers.next().unwrap_or_default()),
             });
         }
         // The rest is the stack.
-        let frames = parts.map(|address| self.address(address)).collect();
+        let frames = numbers.map(|address| self.address(address)).collect();
         NamedUsage {
             row: row.clone(),
             names,
