@@ -81,14 +81,14 @@ fn names_that_are_not_utf_8_are_printed_as_perf_prints_them() {
     ] {
         let [ours, theirs] = [rperf, &perf].map(|program| {
             let text = printed(program, &scratch, words);
-            // perf's heading lists the options used.
+            // perf's last lines are a random tip, which begins with `#`, like the heading.
             let lines = text
                 .split(|byte| *byte == b'\n')
                 .filter(|line| !line.starts_with(b"#"));
             lines.map(<[u8]>::to_vec).collect::<Vec<_>>()
         });
         match words[0] {
-            // rperf lists all mapped objects, perf only those of samples.
+            // Each of perf's lines must be among rperf's, in any order.
             "buildid-list" => assert!(theirs.iter().all(|line| ours.contains(line))),
             _ => assert_eq!(ours, theirs, "{words:?}"),
         }

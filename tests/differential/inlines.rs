@@ -1,4 +1,5 @@
-//! Inlined functions and source lines in stacks that both tools unwind, and in frame-pointer stacks of a Go program.
+//! Inlined functions and source lines in stacks that both tools unwind; symbols and source lines in frame-pointer stacks of a Go
+//! program.
 
 use std::process::Command;
 

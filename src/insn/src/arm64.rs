@@ -6,7 +6,7 @@ use crate::Insn;
 struct Branch {
     mask: u32,
     value: u32,
-    /// Where a direct branch has the offset of its target; `None` for other branches: the instruction does not have the target.
+    /// Where a direct branch has the offset of its target; `None` for other branches, which do not encode a target.
     offset: Option<BitField>,
 }
 

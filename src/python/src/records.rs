@@ -8,7 +8,7 @@ use rperf_wire::{
 };
 
 /// The attributes of all events: their type, and the fields of the sample or of the trailer (`sample_id_all`). A field that
-/// is not recorded is -1 for processes, threads and CPUs, the largest number for times and ids, the fixed period of the sampled
+/// is not recorded is -1 for processes, threads and CPUs, 2^64 - 1 for times and event ids, the fixed period of the sampled
 /// event for the period of a sample, and otherwise 0.
 #[pyclass(subclass, frozen, name = "event", module = "perf")]
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! Which numbers are shown before instructions, and the order of the instructions by these: hottest first.
+//! Which numbers are shown before instructions, and the instructions sorted by percentage, hottest first.
 
 use rperf_disasm::{FunctionCode, HitCount};
 use rperf_view::annotate::{AnnotateColumn, percent};
