@@ -15,8 +15,8 @@ pub(crate) fn option() -> Arg {
         .help("samples to synthesize from a hardware trace (intel_bts): b for branches (default); e (errors) has no effect")
 }
 
-/// Returns a copy of the recording with a sample for each branch of its hardware trace; `None` if there is no trace of intel_bts,
-/// or if the samples are not requested. If the option is not given, `by_default` tells whether they are requested.
+/// Returns a copy of the recording with a sample for each branch of its intel_bts trace; `None` if it has no such trace that can
+/// be decoded, or if the samples are not requested. If the option is not given, `by_default` is whether they are requested.
 ///
 /// # Errors
 ///

@@ -96,10 +96,10 @@ impl Workloads {
             let name = entry.file_name();
             let name = name.to_string_lossy();
             let is_map = name.starts_with("perf-") && name.ends_with(".map");
-            let is_ours = || {
+            let is_of_jit = || {
                 fs::read_to_string(entry.path()).is_ok_and(|text| text.contains(" jitted first\n"))
             };
-            if is_map && is_ours() {
+            if is_map && is_of_jit() {
                 // A leftover map does no harm.
                 let _ = fs::remove_file(entry.path());
             }

@@ -33,7 +33,9 @@ impl RegisterLayout {
         if cfg!(target_arch = "x86_64") {
             Ok(Self {
                 size: 144,
+                // di, si, dx, r10, r8, r9.
                 arguments: [112, 104, 96, 56, 72, 64],
+                // orig_ax.
                 number: 120,
                 compat: CompatMark {
                     offset: 136,

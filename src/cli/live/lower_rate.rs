@@ -3,7 +3,7 @@
 use rperf_events::split_modifiers;
 use rperf_session::SampledRate;
 
-/// The shortest period of a clock in nanoseconds (`perf_swevent_start_hrtimer` of the kernel).
+/// The shortest period of a clock event in nanoseconds (`perf_swevent_start_hrtimer` of the kernel).
 const MIN_NANOSECONDS: u64 = 10_000;
 
 /// An event with too many samples.

@@ -6,12 +6,13 @@ use clap::{Arg, ArgMatches};
 
 use crate::cli::error::CliError;
 
-/// The operands: files.
+/// The operands: recordings; [`earlier_and_later`] checks their number.
 pub(crate) fn operands() -> Arg {
     Arg::new("files").num_args(0..).value_name("file")
 }
 
-/// Returns the earlier and the later recording: by default `perf.data.old` and `perf.data`; one operand is the later one.
+/// Returns the earlier and the later recording: by default `perf.data.old` and `perf.data`; a single operand replaces
+/// `perf.data`.
 ///
 /// # Errors
 ///

@@ -97,9 +97,9 @@ pub enum SymbolFinding {
     /// Split DWARF whose `.dwo` files are missing, damaged, or of another build.
     #[error("{}: not found, so inlined functions of {count} units are unknown", path.display())]
     MissingSplit {
-        /// Path of the first missing file, as in the object.
+        /// Path of the first such file, as named in the object.
         path: PathBuf,
-        /// Number of units without their file.
+        /// Number of compile units without their `.dwo` file.
         count: usize,
     },
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::build_id::BuildId;
 use crate::files::{FileBytes, FileRequest, Files, Servers};
 
-/// Type of an object, which determines the source of its symbols and their address space.
+/// Type of an object, which determines the source of its symbols and the kind of their addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ObjectKind {

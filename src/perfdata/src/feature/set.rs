@@ -238,7 +238,7 @@ impl FeatureSet {
         self.set(FeatureId::E_MACHINE, |to| machine.encode(to))
     }
 
-    /// Bytes of a cache line.
+    /// Size of a cache line in bytes.
     pub fn cache_line(&mut self, bytes: u32) -> &mut Self {
         self.set(FeatureId::CLN_SIZE, |to| to.u32(bytes))
     }
@@ -250,7 +250,7 @@ impl FeatureSet {
         })
     }
 
-    /// Sets the section of any feature, known or not, to `bytes`, which are copied from a file of the same byte order.
+    /// Sets the section of any feature, known or not, to `bytes`, which must be in the byte order of this set.
     pub fn opaque(&mut self, feature: FeatureId, bytes: &[u8]) -> &mut Self {
         self.set(feature, |to| to.bytes(bytes))
     }

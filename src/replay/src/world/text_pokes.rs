@@ -42,8 +42,8 @@ impl TextPokes {
     }
 
     /// Removes modifications that a later one at the same address replaces completely; one that is longer than all later ones
-    /// stays. [`TextPokes::code_at`] is then only valid for orders after all modifications so far: earlier ones are not queried
-    /// in live sessions, the only ones that call this.
+    /// stays. [`TextPokes::code_at`] is then only valid for orders after all modifications so far: only live sessions call this,
+    /// and they do not query earlier orders.
     pub(super) fn keep_last(&mut self) {
         for pokes in self.by_address.values_mut() {
             let mut longest_later = None;
@@ -134,7 +134,7 @@ mod tests {
             // These overlap the start and the end of the code.
             (50, 98, b"!!A", b"!!a"),
             (60, 107, b"H!!", b"h!!"),
-            // No old code: a byte is added.
+            // Without old code, the byte at earlier times is the one read: `b`.
             (70, 101, b"", b"b"),
         ] {
             pokes.add(order(time), &TextPoke { addr, old, new });

@@ -39,12 +39,12 @@ pub(super) trait CounterKernel {
     /// An open event.
     type Counter;
 
-    /// Opens an event; if `group` is given, as a member of the group that it leads.
+    /// Opens an event, as a member of the group of `leader` if given.
     fn open(
         &self,
         attr: &Attr,
         target: CounterTarget<'_>,
-        group: Option<&Self::Counter>,
+        leader: Option<&Self::Counter>,
     ) -> io::Result<Self::Counter>;
 
     /// Reads an event, or with `GROUP` the group that it leads.
@@ -65,13 +65,13 @@ impl CounterKernel for RunningKernel {
         &self,
         attr: &Attr,
         target: CounterTarget<'_>,
-        group: Option<&Counter>,
+        leader: Option<&Counter>,
     ) -> io::Result<Counter> {
         match target.cgroup {
             Some(cgroup) => {
-                Counter::open_in_cgroup(attr, cgroup.as_fd(), target.observed.cpu, group)
+                Counter::open_in_cgroup(attr, cgroup.as_fd(), target.observed.cpu, leader)
             }
-            None => Counter::open(attr, target.observed, group),
+            None => Counter::open(attr, target.observed, leader),
         }
     }
 

@@ -28,8 +28,8 @@ pub(crate) enum SynthesizedMappings {
     Nothing,
     /// Executable mappings.
     Code,
-    /// Executable mappings, and other readable ones with the flag by which the kernel marks the records of `mmap_data`
-    /// (`PERF_RECORD_MISC_MMAP_DATA`).
+    /// Executable mappings, and other readable ones, flagged with `PERF_RECORD_MISC_MMAP_DATA` as by the kernel with
+    /// `attr.mmap_data`.
     Data,
 }
 
@@ -129,14 +129,14 @@ fn in_threads<T: Sync>(
 ) {
     let batches: Vec<&[T]> = items.chunks(BATCH_SIZE).collect();
     let (next, buffers) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let trailer = to.trailer;
+    let trailer_size = to.trailer;
     let work = || {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(batch) = batches.get(index) else {
                 return;
             };
-            let mut records = RecordBuffer::new(trailer);
+            let mut records = RecordBuffer::new(trailer_size);
             for item in *batch {
                 make(&mut records, item);
             }
@@ -277,7 +277,7 @@ mod tests {
     use super::*;
     use rperf_wire::Endian;
 
-    /// Returns a process with two threads, two mappings of code and one of data.
+    /// Creates a `/proc` with one process (two threads, two mappings of code and one of data); also returns its directory.
     fn fake_proc() -> (Proc, std::path::PathBuf) {
         let root = std::env::temp_dir().join(format!(
             "rperf-tasks-{}-{:?}",
@@ -390,10 +390,10 @@ mod tests {
             fs::write(directory.join("maps"), map.repeat(pid as usize % 3)).unwrap();
         }
         let proc = Proc::new(&root);
-        let records_with = |threads, within| {
+        let records_with = |threads, maps_timeout| {
             let options = TaskRecordOptions {
                 threads,
-                maps_timeout: within,
+                maps_timeout,
                 ..options(SynthesizedMappings::Code)
             };
             let sample_id_size = 8;

@@ -47,7 +47,7 @@ impl CounterKernel for FakeKernel {
         &self,
         attr: &Attr,
         target: CounterTarget<'_>,
-        group: Option<&FakeCounter>,
+        leader: Option<&FakeCounter>,
     ) -> io::Result<FakeCounter> {
         let refused = |number| Err(io::Error::from_raw_os_error(number));
         let counter = FakeCounter {
@@ -56,7 +56,7 @@ impl CounterKernel for FakeKernel {
             members: Vec::new().into(),
         };
         if attr.kind == EventType::TRACEPOINT {
-            match group {
+            match leader {
                 Some(_) if self.refuses_members => return refused(libc::EINVAL),
                 Some(leader) => leader.members.borrow_mut().push(attr.config),
                 None => {}
@@ -75,7 +75,7 @@ impl CounterKernel for FakeKernel {
         if self.lacks_config1 && attr.config1 != 0 {
             return refused(libc::EINVAL);
         }
-        if let Some(leader) = group {
+        if let Some(leader) = leader {
             let mut members = leader.members.borrow_mut();
             if members.len() + 1 == SLOTS {
                 return refused(libc::EINVAL);
