@@ -65,7 +65,7 @@ fn every_file_is_below_the_prefix() -> std::io::Result<()> {
 }
 
 #[test]
-fn packages_have_a_staging_directory_and_no_debug_information() -> std::io::Result<()> {
+fn destdir_is_prepended_and_strip_removes_debug_information() -> std::io::Result<()> {
     let scratch = Scratch::new();
     let staged = scratch.path().join("stage");
     let stage = staged.display().to_string();

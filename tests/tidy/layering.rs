@@ -17,7 +17,7 @@ const WORKLOADS: &[&str] = &[
     "src/symbol/tests/workloads",
 ];
 
-/// The crate that is no default member: it is a shared library (cdylib), which targets for static binaries (musl) cannot build.
+/// The crate that is not a default member: it is a shared library (cdylib), which static targets (musl) cannot build.
 const SHARED_LIBRARY: &str = "python";
 
 /// The packages of the workspace, from cargo.

@@ -23,8 +23,8 @@ pub trait Observer<Detail = ()> {
     fn switch(&mut self, _at: &EventContext, _switch: ContextSwitch) {}
 
     /// Handles a record that reports a loss: records were lost some time before it on the CPU of `at`, so spans (the times
-    /// between two events) across the loss may be wrong. If `at` has no CPU, the loss can be on any. This is so for the totals
-    /// at the end of a recording ([`Loss`]): their losses can also be at any time.
+    /// between two events) across the loss may be wrong. If `at` has no CPU, the loss can be on any. The totals at the end of a
+    /// recording ([`Loss`]) have no CPU, and their losses can be at any time.
     fn lost(&mut self, _at: &EventContext, _loss: Loss) {}
 
     /// Whether to continue. Checked occasionally: some events may still arrive after [`FoldControl::Stop`].

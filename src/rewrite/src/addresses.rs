@@ -47,7 +47,7 @@ const KERNEL_STEPS: u64 = 255;
 struct AddressMap {
     /// The World (the processes and mappings at each time) of the records so far.
     live: LiveWorld,
-    /// Differs in each run, so that addresses can't be computed back.
+    /// Random in each run, so that the original addresses can't be computed from the new ones.
     key: RandomState,
     /// New starts of mappings.
     starts: FxHashMap<MappingId, u64>,
@@ -139,7 +139,7 @@ impl AddressMap {
     }
 }
 
-/// Moves the addresses of a recording, and drops the fields of samples that cannot be moved.
+/// Moves the addresses of a recording, and drops sample fields that cannot be moved, hardware traces, and changes of kernel code.
 pub struct AddressShifter {
     map: AddressMap,
     endian: Endian,

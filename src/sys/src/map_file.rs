@@ -48,8 +48,8 @@ pub fn map_open_file(file: &File) -> io::Result<MappedFile> {
         return Ok(MappedFile { map: None });
     }
     // SAFETY: the mapping is read-only, and its bytes are only accessible as a shared slice that lives
-    // as long as the mapping. No program that maps files can rule out that another
-    // process modifies the file; the readers treat every byte as untrusted.
+    // as long as the mapping. Another process may modify the file, which a program that maps files
+    // cannot prevent; the readers treat every byte as untrusted.
     let map = unsafe { Mmap::map(file) };
     let map = map.map_err(|error| match error.raw_os_error() {
         Some(libc::ENOMEM) => out_of_memory(metadata.len()),

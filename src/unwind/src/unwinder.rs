@@ -16,8 +16,7 @@ use crate::step::Step;
 /// Number of entries of a cache above which all caches are cleared.
 const MAX_CACHED: usize = 1 << 20;
 
-/// A stack may have one frame for each word of its copy in the sample, and this many more: a function without a frame takes no
-/// stack.
+/// A stack may have one frame for each word of its copy in the sample, and this many more, because some functions use no stack.
 const FRAMES_WITHOUT_WORDS: usize = 128;
 
 /// Inputs for unwinding a sample's stack.
@@ -232,7 +231,7 @@ impl Unwinder {
         };
         match step.apply(frame) {
             Ok(registers) => Ok(registers.map(Caller::certain)),
-            // Only invalid frame information is in the object; the other causes are in the sample.
+            // Of the causes, only invalid frame information is in the object; the others are in the sample.
             Err(cause) => Err(UnwindStop {
                 cause,
                 module: (cause == TruncationCause::BadFrameInfo).then_some(*module),
@@ -309,16 +308,16 @@ fn is_address(ip: u64) -> bool {
     ip != 0 && ip < PERF_CONTEXT_MAX
 }
 
-/// The maximum number of frames in a copy of a stack. Without this limit, unwinding might never end, as a damaged object may
-/// describe an endless chain of frames: signal frames that return to themselves, or frames of which each increases the stack
-/// pointer, but reads nothing from the stack.
+/// The maximum number of frames in a copy of a stack. Without it, unwinding might only end at the caller's limit, as a damaged
+/// object may describe an endless chain of frames: signal frames that return to themselves, or frames of which each increases
+/// the stack pointer, but reads nothing from the stack.
 fn max_frames(stack: &StackBytes<'_>) -> usize {
     const SMALLEST_WORD: usize = 4;
     (stack.bytes.len() / SMALLEST_WORD).saturating_add(FRAMES_WITHOUT_WORDS)
 }
 
 /// Whether the caller's frame is further out than `frame`. A signal handler may have a separate stack, so any caller that was
-/// interrupted by a signal is accepted. A function without a frame doesn't move the stack pointer: its caller is accepted if
+/// interrupted by a signal is accepted. A function that uses no stack doesn't move the stack pointer: its caller is accepted if
 /// only the address differs.
 fn advances(
     arch: Arch,

@@ -1,8 +1,8 @@
 //! `.eh_frame` of all functions of a dump as one section with its index, `.eh_frame_hdr`.
 //!
-//! The tables of a function are its CIEs and FDEs. An FDE has the address of the code relative to its own field. The run-time
-//! compiler computed it for a file with this function alone ([`super::image`]): the code, then the tables at the next multiple
-//! of eight. In the merged section the distance between code and tables differs, so these addresses are changed.
+//! The tables of a function are its CIEs and FDEs. In an FDE, the address of the code is relative to the field that holds it. The
+//! run-time compiler computed it for a file with this function alone ([`super::image`]): the code, then the tables at the next
+//! multiple of eight. In the merged section the distance between code and tables differs, so these addresses are changed.
 
 use std::ops::Range;
 
@@ -100,7 +100,7 @@ impl MergedFrames {
         self.index.append(&mut index);
     }
 
-    /// Replaces an address in `tables` by `value`; `false` if that does not fit.
+    /// Replaces an address in `tables` by `value`; `false` if `value` does not fit.
     fn replace_address(&self, tables: &mut [u8], address: &CodeAddress, value: i64) -> bool {
         let mut number = Writer::new(self.reader.big);
         match (address.size, i32::try_from(value)) {
@@ -142,7 +142,7 @@ impl MergedFrames {
 /// tables are damaged, or the encoding of their addresses is not supported.
 fn code_addresses(reader: DumpReader, tables: &[u8]) -> Option<(usize, Vec<CodeAddress>)> {
     let mut addresses = Vec::new();
-    // Offset of each CIE (below: `place`), and the encoding of addresses in its FDEs.
+    // The offset of each CIE, and the encoding of addresses in its FDEs.
     let mut encodings: Vec<(usize, u8)> = Vec::new();
     let mut at = 0;
     while let Some(length) = reader.word(tables, at).filter(|length| *length != 0) {
@@ -154,7 +154,7 @@ fn code_addresses(reader: DumpReader, tables: &[u8]) -> Option<(usize, Vec<CodeA
             encodings.push((at, encoding(entry.get(4..)?)?));
         } else {
             let cie = id_place.checked_sub(usize::try_from(id).ok()?)?;
-            let (_, encoding) = encodings.iter().find(|(place, _)| *place == cie)?;
+            let (_, encoding) = encodings.iter().find(|(offset, _)| *offset == cie)?;
             let size = match encoding & FORMAT_BITS {
                 format if DATA4.contains(&format) => 4,
                 format if DATA8.contains(&format) => 8,

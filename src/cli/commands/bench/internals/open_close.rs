@@ -24,7 +24,7 @@ const TARGETS: [&str; 4] = ["all-cpus", "pid", "tid", "uid"];
 const NO_LEADER: Option<&Counter> = None;
 
 pub(super) fn command() -> Command {
-    // An option with an id as its value, which the help calls like the option: `--pid <pid>`.
+    // An option with an id as its value. In the help, the value has the name of the option: `--pid <pid>`.
     let id = |name: &'static str, letter: char| -> Arg {
         value(name, name).short(letter).value_parser(number)
     };
