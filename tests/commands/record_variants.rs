@@ -191,7 +191,7 @@ impl Variant<'_> {
         let report_of_file = [&report[..], &["-i", file]].concat();
         let ours = self.run(env!("CARGO_BIN_EXE_rperf"), &report_of_file, stream);
         // One of several files may have no samples: the workload may have been blocked all the time.
-        if script.is_empty() && self.has_none(&report_of_file, &ours, stream) {
+        if script.is_empty() && self.both_find_no_samples(&report_of_file, &ours, stream) {
             return (faults, 0);
         }
         let theirs = quiet(&report);
@@ -203,7 +203,7 @@ impl Variant<'_> {
     }
 
     /// Whether both tools report that there are no samples. `report` has the arguments for perf, `ours` is rperf's outcome.
-    fn has_none(&self, report: &[&str], ours: &Outcome, stream: &[u8]) -> bool {
+    fn both_find_no_samples(&self, report: &[&str], ours: &Outcome, stream: &[u8]) -> bool {
         let theirs = self.run(self.perf, report, stream);
         let mut tools = [&theirs, ours].into_iter();
         tools.all(|outcome| outcome.stderr.contains("data has no samples!"))

@@ -176,6 +176,7 @@ impl Sysfs {
             let directory = self.root.join(format!("devices/system/node/node{number}"));
             let memory = fs::read_to_string(directory.join("meminfo")).unwrap_or_default();
             let kilobytes = |key: &str| {
+                // A line is `Node 0 MemTotal:  100 kB`.
                 let line = memory.lines().find(|line| line.contains(key))?;
                 line.split_whitespace().nth(3)?.parse().ok()
             };

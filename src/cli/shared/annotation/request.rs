@@ -221,8 +221,8 @@ fn refuse(matches: &ArgMatches) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Returns what the column before the code shows. Periods take precedence over numbers of samples, but `-n` over both
-/// `--show-total-period` (with which `annotate` refuses it) and the setting `annotate.show_total_period`.
+/// Returns what the column before the code shows. `-n` takes precedence over periods, and periods over the setting
+/// `annotate.show_nr_samples`. `annotate` refuses `-n` with `--show-total-period`; `report` and `top` do not.
 fn column(matches: &ArgMatches, context: &Context) -> AnnotateColumn {
     let is_set = |id, setting| {
         let configured = || context.config.flag(setting);

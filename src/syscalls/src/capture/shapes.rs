@@ -75,7 +75,7 @@ fn signal_action_size(abi: Abi) -> u32 {
 }
 
 /// Structures, arrays and numbers. The fixed sizes are those of 64-bit programs, also for [`Abi::I386`], where some structures
-/// are smaller. Of some long structures (`siginfo`, `sigevent`, the masks of NUMA nodes), only the beginning that is shown.
+/// are smaller. Of `siginfo`, `sigevent` and the masks of NUMA nodes, only the beginning is captured: the part that is shown.
 pub(super) const SHAPES: &[Shape] = &[
     shape(&["connect"], None, "sockaddr", In, Counted("addrlen", 1)),
     shape(

@@ -15,8 +15,8 @@ use crate::value::read_number;
 pub(super) const STACK: usize = 24;
 
 impl PrintFmt {
-    /// Appends the text that Linux perf 6.1 prints for the record `raw` (the bytes of
-    /// `PERF_SAMPLE_RAW`, including padding). Values beyond the end of `raw` are 0 or empty.
+    /// Appends the text for the record `raw` (the bytes of `PERF_SAMPLE_RAW`, including padding), as in Linux perf 6.1 except
+    /// for the sign of 8- and 16-bit numbers. Values beyond the end of `raw` are 0 or empty.
     pub fn write(&self, raw: &[u8], context: &PrintContext<'_>, out: &mut Vec<u8>) {
         if self.warning.is_some() {
             out.extend_from_slice(b"[FAILED TO PARSE]");
@@ -150,8 +150,8 @@ fn run(instructions: &[Instruction], raw: &[u8], endian: Endian) -> u64 {
     stack.pop()
 }
 
-/// Numbers that instructions operate on. Pushing to a full stack has no effect; popping from an empty stack returns any number.
-/// Compiled programs do neither.
+/// Numbers that instructions operate on. Pushing to a full stack has no effect; popping from an empty stack returns an
+/// unspecified number. Compiled programs do neither.
 struct Stack {
     values: [u64; STACK],
     len: usize,
@@ -174,7 +174,7 @@ impl Stack {
 }
 
 impl Binary {
-    /// The result for unsigned numbers; quotient and remainder of a division by zero are 0; shifts are modulo 64.
+    /// The result for unsigned numbers; quotient and remainder of a division by zero are 0; shift counts are modulo 64.
     #[inline]
     pub(super) fn apply(self, left: u64, right: u64) -> u64 {
         match self {
