@@ -336,7 +336,8 @@ impl Observer<Option<StackChain>> for TimechartObserver {
 
     fn task(&mut self, at: &EventContext, change: TaskChange<'_>) {
         self.tasks.change(&change);
-        // If `sched_switch` is recorded, FORK and EXIT records end no states; otherwise the states that they end are not drawn.
+        // FORK records end no states, and EXIT records only before the first `sched_switch`. Such a state is not drawn, since the
+        // task must have run after it.
         self.states.task(at, &change, |_| {});
         if let TaskChange::Comm { task, name, .. } = change {
             let (pid, tid) = (task.pid.cast_signed(), task.tid.cast_signed());

@@ -225,7 +225,8 @@ fn totals_of_losses_are_delivered_only_without_lost_records() {
         // The second round delivers the records above, so that they precede the next record.
         recording.round();
         recording.round();
-        // With time 0, the record has the total that the recorder read at the end. It counts only in a file without LOST records.
+        // Time 0: the total that the recorder read at the end, for which the CPU has no meaning. It counts only in a file without
+        // LOST records.
         recording.lost_samples(0, 0, 5);
         let file = recording.finish();
         for thread_count in [1, 3] {

@@ -240,7 +240,7 @@ fn options(
     let failed = |error: Error| CliError::message(255, format!("lock contention: {error}"));
     let table = query.table;
     let needs_names = table == ContentionTable::Addresses || !query.lock_names.is_empty();
-    // Where the BPF programs find the kernel's locks.
+    // The offsets by which BPF programs recognize the kernel's locks that have names.
     let lock_layout = needs_names.then(lock_layout).flatten();
     let key = match table {
         ContentionTable::Callers => ContentionKey::Stack,

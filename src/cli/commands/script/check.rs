@@ -6,7 +6,7 @@ use crate::cli::context::Context;
 
 /// Reports each sample that is older than the preceding one, and the number of these samples.
 ///
-/// The samples are already sorted, but only as far as the FINISHED_ROUND records allow: a sample that comes too late in the file
+/// `ordered_records` sorts, as perf does, only as far as FINISHED_ROUND records allow: a sample that comes too late in the file
 /// follows samples that are newer.
 pub(super) fn order(context: &Context, replay: &Replay<'_>) {
     let mut previous = 0;
