@@ -82,7 +82,7 @@ fn records() -> RecordRows {
     RecordRows {
         mappings: vec![MappingRow {
             time: None,
-            // The kernel's, so that the row has no process.
+            // `u32::MAX`: a mapping of the kernel, so that the row has no process.
             pid: u32::MAX,
             start: 0xffff_ffff_8000_0000,
             size: 4096,
@@ -146,7 +146,7 @@ fn ndjson_has_a_line_per_row() {
 }
 
 /// Returns the rows of a Parquet file, each as a map from column name to value in JSON, without nulls: the members of the row's
-/// NDJSON object.
+/// NDJSON object, except `table`.
 fn rows_of(bytes: Vec<u8>) -> Vec<BTreeMap<String, String>> {
     let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
     let rows = reader.get_row_iter(None).unwrap().map(Result::unwrap);

@@ -72,7 +72,7 @@ impl Unwinder {
             stack: StackBytes {
                 start: START,
                 bytes: &SYNTHETIC_STACK,
-                // Reads beyond its end fail as beyond a truncated copy, not as on another stack.
+                // Determines only the error of reads beyond the end, which is not used here.
                 may_continue: true,
                 endian: Endian::Little,
             },

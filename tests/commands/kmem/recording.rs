@@ -233,8 +233,8 @@ impl KmemFile {
     }
 
     fn sample(&mut self, time: u64, event: u64, pid: u32, chain: &[u64], raw: Bytes) {
-        // 4 bytes of padding, as the kernel adds them to data whose size is a multiple of 8: with the size field of 4 bytes
-        // before the data, they are 8 bytes.
+        // The kernel pads the size field (4 bytes) and the data together to a multiple of 8. If the size of the data is a
+        // multiple of 8, as in most of these events, that takes 4 bytes.
         let raw = raw.raw([0; 4]).done();
         let size = u32::try_from(raw.len()).expect("a short event");
         let body = self.bytes().u64(event).u32(pid).u32(pid);

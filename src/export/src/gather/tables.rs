@@ -65,7 +65,7 @@ impl Tables<'_, '_> {
         let kind = kind(key.level, dso);
         let name = match (key.symbol, dso) {
             (Some(symbol), _) => self.resolver.symbol_name(symbol).to_owned(),
-            // Kernel code and DSOs without a file already have names in brackets.
+            // The short names of the kernel, its modules and most DSOs without a file are already in brackets.
             (None, Some(dso)) if dso.short_name.starts_with('[') => dso.short_name.clone(),
             (None, Some(dso)) => format!("[{}]", dso.short_name),
             (None, None) => "[unknown]".to_owned(),
@@ -146,7 +146,7 @@ impl Tables<'_, '_> {
 
 fn kind(level: Level, dso: Option<&Dso>) -> CodeKind {
     match (level, dso.map(|dso| dso.kind)) {
-        // Unknown code, even if its address is one of a kernel.
+        // `User` also means unknown code, even at a kernel address.
         (_, None) => CodeKind::User,
         (Level::Kernel | Level::GuestKernel, _) => CodeKind::Kernel,
         (_, Some(DsoKind::PerfMap(_))) => CodeKind::Jit,

@@ -53,7 +53,7 @@ impl FetchPoint<'_, '_> {
             match &argument.value {
                 ArgumentValue::Raw(text) => fields.push(self.raw(argument, text)?),
                 ArgumentValue::Variable { name, .. } => fields.push(self.variable(argument, name)?),
-                // BTF has no local variables: `$vars` has the parameters, too.
+                // BTF has no local variables, so `$vars` is the same as `$params`.
                 ArgumentValue::Parameters | ArgumentValue::Variables => {
                     fields.extend(self.all(argument)?)
                 }

@@ -45,8 +45,8 @@ pub struct ReportLayout {
     pub hierarchy: bool,
     /// The colour sequences of percentages; `None` without colours.
     pub colors: Option<Csi>,
-    /// Whether the control characters in cells are escaped before column widths are determined. Output to a terminal is escaped
-    /// in any case, but without this only after that, so the columns may be misaligned.
+    /// Whether the control characters in cells are escaped before column widths are determined. If not, output to a terminal is
+    /// escaped only after the widths are determined, so the columns may be misaligned.
     pub escapes: bool,
     /// Whether the stem of a call graph starts with its second frame: perf treats the first as the
     /// row's own symbol if `--sort` starts with the symbol.
