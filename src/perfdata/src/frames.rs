@@ -84,7 +84,7 @@ mod tests {
         let mut out = Vec::new();
         assert!(!decoder.decode(&frames(240), &mut out));
         // The input has 240 times 262 bytes, so that 1024 times this size and 1 MiB, 62.4 MiB in all, are plausible. A frame
-        // decodes to 8 MiB: decoding stops after the eighth, which exceeds this.
+        // decodes to 8 MiB: decoding stops after the eighth, at 64 MiB.
         assert!(out.len() < 80 << 20, "{}", out.len());
     }
 }

@@ -44,7 +44,7 @@ pub struct Dump<'a> {
     scratch: Vec<u8>,
     /// Whether file order was requested. Records that cannot be sorted are printed in file order in any case.
     unsorted: bool,
-    /// Whether the thread and the object of samples are not printed. [`Self::write`] never prints them: this is for the caller.
+    /// Whether the caller omits the lines with the thread and the object of samples; [`Self::write`] never writes them.
     without_threads: bool,
 }
 

@@ -104,7 +104,8 @@ pub struct PhysicalCounts<'m, 'r, 'w> {
     counts: Vec<u64>,
     /// Samples whose address is in no region.
     pub unknown: u64,
-    /// The position by time and the event of the earliest counted sample. Samples come in the order of the file.
+    /// The position by time and the event of the earliest counted sample; not of the first that is added, since samples are
+    /// added in file order.
     first: Option<(Order, EventIndex)>,
 }
 
@@ -126,7 +127,7 @@ impl<'m, 'r, 'w> PhysicalCounts<'m, 'r, 'w> {
         }
     }
 
-    /// The event of the first counted sample.
+    /// The event of the earliest counted sample.
     #[must_use]
     pub fn first_event(&self) -> Option<EventIndex> {
         self.first.map(|(_, event)| event)

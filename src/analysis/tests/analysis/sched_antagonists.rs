@@ -118,7 +118,8 @@ fn beginning(events: &[Event], at: usize, tid: u32, ended: &[bool]) -> Option<us
     for before in (0..at).rev() {
         let Event { task, action, .. } = events[before];
         match action {
-            // Already running. Switches that ended no wait are ignored: their task was asleep and its wakeup lost.
+            // Already running. Switches that ended no wait are ignored: their task was running already, or its wakeup is missing
+            // and it still counts as asleep.
             Action::Switch(_, next) if next == tid && ended[before] => return None,
             Action::Switch(ASLEEP, _) if task == tid => return woken,
             Action::Switch(..) if task == tid => return Some(before),

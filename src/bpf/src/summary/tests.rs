@@ -85,7 +85,7 @@ proptest! {
 
 #[test]
 fn errors_of_programs() {
-    // The number in each error is the instruction.
+    // The number in each error is the index of the instruction.
     let mut b = ProgramBuilder::new();
     let label = b.label();
     b.jump(label);
@@ -162,7 +162,7 @@ fn calls_of_a_thread_are_counted() {
 }
 
 #[test]
-fn full_maps_and_selected_calls_and_left_out_processes() {
+fn full_maps_and_selected_calls_and_excluded_processes() {
     // The call of `effective_user` below.
     let user = rperf_sys::syscall_number("geteuid").unwrap();
     let selected = SummaryOptions {

@@ -121,7 +121,7 @@ pub(super) struct LockDetails<'r> {
     world: &'r World,
     query: &'r LockQuery,
     functions: LockFunctions<'r, 'r>,
-    /// The details of stacks of the host's kernel, if no names of functions are needed.
+    /// A cache of the details of stacks of the host's kernel, used if no names of functions are needed.
     known_stacks: KnownStacks,
     /// The event of captured waits for futexes; `None` if [`capture_event`] finds none.
     futex_waits: Option<EventIndex>,
@@ -227,8 +227,8 @@ impl<'r> LockDetails<'r> {
         sample.wire.cgroup.filter(|_| is_needed)
     }
 
-    /// Computes details for `--holders`: also the stacks of context switches and of samples of clocks, but not those of waits for
-    /// futexes. Captured waits for locks of the kernel are skipped.
+    /// Computes details for `--holders`, which shows stacks of holders of futexes: those of context switches and of samples of
+    /// clocks, not those of waits for futexes. Captured waits for locks of the kernel are skipped.
     pub(super) fn with_holders(mut self, analysis: &Analysis<'_>) -> Self {
         let events = (0..).map(EventIndex).zip(analysis.metadata().events);
         let clocks = events.filter(|(_, event)| event.attr.is_clock());

@@ -114,7 +114,7 @@ fn assign_names(
     } = defined;
     for (index, (mut event, place)) in events.into_iter().enumerate() {
         let taken = names.entry(event.group.clone()).or_default();
-        // A definition with several locations creates several events, whose names are made distinct.
+        // A definition with several locations creates several events: even without `force`, the later ones get distinct names.
         if taken.contains(&event.name) && !force && index == 0 {
             return Err(exists(&event.name));
         }

@@ -219,9 +219,9 @@ impl TopSession {
         events.map(EventIndex).collect()
     }
 
-    /// Returns the event of this index; in the functions above, `number` is that of a table.
-    fn event(&self, number: usize) -> Option<&EventDesc> {
-        self.observation.events().get(number)
+    /// Returns the event with this index.
+    fn event(&self, index: usize) -> Option<&EventDesc> {
+        self.observation.events().get(index)
     }
 
     /// Calls `with` with the status of a table in the last interval.
@@ -248,8 +248,8 @@ impl TopSession {
         })
     }
 
-    /// The frequency of the only event, or its period if `-c` gave it. `None` for a period that was not given, such as that of
-    /// tracepoints, if there are several events, and if `number` is not that event's table.
+    /// The frequency of the only event, or its period if `-c` is given. `None` if there are several events, if `number` is not
+    /// that event's table, or for an event's own period, such as that of tracepoints.
     pub(super) fn rate(&self, number: usize) -> Option<DisplayedRate> {
         let [events] = &self.groups[..] else {
             return None;

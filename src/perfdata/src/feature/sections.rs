@@ -73,7 +73,7 @@ impl<'a> Features<'a> {
     /// Adds a section, replacing an earlier one of the same feature.
     pub(crate) fn put(&mut self, feature: FeatureId, section: Section, bytes: Cow<'a, [u8]>) {
         if feature == FeatureId::TRACING_DATA {
-            // Keeps the formats so far, with those of the section that is replaced; if that is damaged, it has none.
+            // Keeps the formats so far: those of earlier sections, and those of the replaced section unless it is damaged.
             if let Ok(formats) = self.formats() {
                 self.earlier_formats = formats;
             }
@@ -346,8 +346,8 @@ impl<'a> Features<'a> {
         self.get(FeatureId::SIMPLEPERF_META_INFO, text::take_pairs)
     }
 
-    /// The features that cannot be decoded, except those with an empty section, and `TRACING_DATA`, whose error
-    /// [`Features::formats`] returns.
+    /// The features that cannot be decoded, except `TRACING_DATA`, whose error [`Features::formats`] returns, and those with
+    /// an empty section.
     #[must_use]
     pub fn malformed(&self) -> Vec<FileFinding> {
         // Recorders write an empty section if they have no data.

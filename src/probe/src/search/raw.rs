@@ -75,7 +75,7 @@ pub(crate) fn kernel_text(
     Ok(text.to_owned())
 }
 
-/// Rejects registers that the kernel doesn't know, and `$retval` without a return probe. Returns other `core` unchanged.
+/// Rejects registers that the kernel doesn't know, and `$retval` without a return probe. Returns any other `core` unchanged.
 fn checked(architecture: Architecture, core: &str, is_return: bool) -> Result<&str, Error> {
     if core.starts_with('%') && !register::is_known(architecture, core) {
         return Err(Error::NoRegister {

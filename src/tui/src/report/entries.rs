@@ -303,9 +303,9 @@ pub(super) fn items(
     if has_levels {
         let mut columns = histogram.columns.clone();
         if let Some(column) = order.column.filter(|column| *column < columns.len()) {
-            // `Histogram::hierarchy` orders the levels above the last by the first column with numbers: this column becomes it.
-            // The last level keeps the order of `rows`, which are sorted already. In a hierarchy, `order.column` is never the
-            // column of a key: moving one would change the order of the levels.
+            // `Histogram::hierarchy` orders the levels above the last by the first column with numbers, so `order.column` is
+            // moved to the front. The last level keeps the order of `rows`, which are sorted already. In a hierarchy,
+            // `order.column` is never the column of a key: moving one would change the order of the levels.
             let field = columns.remove(column);
             columns.insert(0, field);
         }
