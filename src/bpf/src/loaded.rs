@@ -287,7 +287,8 @@ impl LossCounts {
     }
 }
 
-/// Returns the number of the last possible CPU, plus 1. A key of a per-CPU map has a value for each of these CPUs.
+/// Returns the number of the last possible CPU, plus 1. A key of a per-CPU map has at most this many values: one for
+/// each possible CPU.
 pub(crate) fn possible_cpus() -> Result<usize, Error> {
     let cpus = Sysfs::new("/sys").cpus(CpuState::Possible);
     let cpus = cpus.map_err(|error| Error::KernelFile {

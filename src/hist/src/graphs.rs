@@ -71,7 +71,7 @@ impl<'a> GraphBuilder<'a> {
             symbol: site.symbol.filter(|_| inlined.is_none()),
             inlined: inlined.map(|symbol| self.names.symbol(symbol)),
             address: site.address,
-            // Lines that are shown are distinguished, even if calls are separate only by address.
+            // `by_address` without `by_line` shows lines, too: calls whose lines differ are then distinguished as well.
             line: match site.line {
                 line @ LocationText::Known(_) if self.options.shows_positions() => line,
                 _ => LocationText::None,

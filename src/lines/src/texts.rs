@@ -51,10 +51,9 @@ impl TextKey<'_> {
             (wide as u64) ^ ((wide >> 64) as u64)
         };
         let hash = self.words.iter().fold(ODD, |hash, word| mix(hash, *word));
-        // Here `words` are 8 bytes each of `bytes`, not the words of the key, and `rest` are the last bytes.
-        let (words, rest) = self.bytes.as_chunks::<8>();
-        let words = words.iter().map(|word| u64::from_le_bytes(*word));
-        let hash = words.fold(hash, mix);
+        let (chunks, rest) = self.bytes.as_chunks::<8>();
+        let chunks = chunks.iter().map(|chunk| u64::from_le_bytes(*chunk));
+        let hash = chunks.fold(hash, mix);
         let hash = rest
             .iter()
             .fold(hash, |hash, byte| mix(hash, u64::from(*byte)));

@@ -23,7 +23,7 @@ pub struct FutexDeadlocks {
     uncaptured: FxHashSet<u32>,
     waits: u64,
     unknown_holders: u64,
-    /// The time of the last event.
+    /// The time of the last event, in ns.
     end: u64,
     /// Where records were lost.
     pub losses: LostStretches,
@@ -38,7 +38,7 @@ pub struct FoundWaits {
     pub chains: Vec<WaitChain>,
     /// The number of calls that wait, including those that returned at once since the futex had changed (`EAGAIN`).
     pub waits: u64,
-    /// The number of these calls whose holder was unknown when they began.
+    /// The number of these calls for futexes without a known holder when the call began.
     pub unknown_holders: u64,
     /// How often a chain was not counted, since there were too many different ones.
     pub skipped_chains: u64,
@@ -116,6 +116,7 @@ impl Observer<Option<Arc<LockDetail>>> for FutexDeadlocks {
                         pid: at.task.pid,
                         address: event.uaddr(),
                     };
+                    // From now on, another thread may hold the futex.
                     self.graph.forget_holder(lock, at.time());
                 }
                 FutexAction::Other => {}

@@ -54,8 +54,8 @@ pub(super) fn print(
     ));
 }
 
-/// Prints which files have the symbols of JIT-compiled code. Jitdumps use the monotonic clock: if there is one and the recording
-/// uses another clock, also prints a hint.
+/// Prints which files have the symbols of JIT-compiled code. Jitdumps use the monotonic clock: if there is a jitdump and the
+/// recording uses another clock, also prints a hint.
 fn print_jit_notes(context: &Context, request: &RecordRequest, recorded: &Summary) {
     for pid in &recorded.jit_processes {
         let map = PathBuf::from(format!("/tmp/perf-{pid}.map"));
@@ -75,7 +75,8 @@ fn print_jit_notes(context: &Context, request: &RecordRequest, recorded: &Summar
     }
 }
 
-/// Returns the name of the output; with timestamps, a placeholder, since each name was printed when its file was complete.
+/// Returns the name of the output; if a timestamp is appended to it, with a placeholder for the timestamp, since each full name
+/// was printed when its file was complete.
 fn output_name(request: &RecordRequest) -> String {
     let name = request.output.path.display();
     match request.output.timestamped || request.output.rotation.is_some() {

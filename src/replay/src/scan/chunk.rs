@@ -58,7 +58,7 @@ pub(super) struct Chunk<'a> {
     pub(super) deferred: Vec<(RecordPosition, DeferredKey)>,
 }
 
-/// A range of records within a round, the records between two FINISHED_ROUND records.
+/// The part of a round (the records between two FINISHED_ROUND records) that is in one chunk.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Segment {
     pub(super) start: u64,
