@@ -45,7 +45,7 @@ const TRIES: usize = 3;
 /// the last attempt.
 ///
 /// No two recordings are alike. Occasionally one contains something described in docs/compatibility.md that a
-/// comparison cannot tell from a bug: equal rows in the order of perf's rb-tree, a thread without mappings in perf.
+/// comparison cannot tell from a bug, such as equal rows that perf sorts differently, or a thread for which perf has no mappings.
 pub(crate) fn settled(mut attempt: impl FnMut() -> Vec<String>) -> Vec<String> {
     let mut differences = Vec::new();
     for _ in 0..TRIES {

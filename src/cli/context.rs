@@ -100,7 +100,7 @@ impl Context {
         self.output.warn(line);
     }
 
-    /// Sends stdout through the user's pager if stdout is a terminal and a pager is enabled. For text output only.
+    /// Sends stdout through the user's pager if stdout is a terminal and a pager is enabled for `command`. For text output only.
     pub(crate) fn paginate(&self, command: &str) -> Result<(), CliError> {
         self.pager.start(self, command)
     }

@@ -94,8 +94,8 @@ fn branches(mappings: &[CodeMapping], sample_ips: &[u64], number: usize) -> Vec<
             continue;
         }
         let to = to.filter(|to| code_at(*to).is_some()).unwrap_or(fallback);
-        // Of four branches, one is mispredicted (1) and three are predicted (2), one of these in a transaction (4). The cycles
-        // begin at bit 4.
+        // Of four branches, one is mispredicted (1) and three are predicted (2), one of these in a transaction (4). The number
+        // of cycles, which is arbitrary, begins at bit 4.
         let cycles = (number + path.len()) as u64 * 5 % 23;
         path.push([from, to, [1, 2, 2, 6][path.len() % 4] | cycles << 4]);
         at = to;
@@ -121,8 +121,10 @@ fn corrupt(branches: &mut [Branch], number: usize) -> u64 {
         6 => *to = KERNEL,
         7 => branches[4][0] += 1,
         8 => branches[4][0] -= 1,
+        // A branch into the kernel, and the next one out of it.
         9 => (branches[4][1], branches[3][0]) = (KERNEL, KERNEL + 16),
         10 => branches[5] = [0, 0, 0],
+        // A block of more than 16 KiB, which is too long to be printed.
         11 => branches[3][0] += 0x10_0000,
         _ => {}
     }

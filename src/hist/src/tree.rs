@@ -78,7 +78,8 @@ pub(crate) struct TreeBuilder<'a, F> {
 }
 
 impl<K: Ord, F: Fn(u32) -> K> TreeBuilder<'_, F> {
-    /// Returns the branches of `chains`, which fork before the first frame of each, and the sum of the chains without a frame.
+    /// Groups `chains` by their next sites. Returns a branch for each group of at least the minimum weight, and the sum of the
+    /// chains without a next frame.
     pub(crate) fn split(&self, chains: &[ChainTail]) -> (Vec<TreeNode>, ColumnSum) {
         // The frames of different stacks are far apart in memory, so each is read only once.
         let sites: Vec<Option<u32>> = chains.iter().map(|chain| self.site(*chain)).collect();

@@ -83,7 +83,7 @@ impl Format {
     }
 }
 
-/// Returns the text after `key:` in the first line that begins so.
+/// Returns the text after `key:` in the first line that begins with `key:`.
 fn value_of<'a>(head: &'a str, key: &'static str) -> Result<&'a str, Error> {
     let mut lines = head.lines();
     lines
@@ -125,7 +125,7 @@ fn parse_field(declaration: &str, long_size: usize) -> Option<Field> {
     let has_byte_type = ["char", "u8", "s8"]
         .iter()
         .any(|byte_type| field.type_name.contains(byte_type));
-    // In very old kernels, the only dynamic fields were strings, whose location was an offset of two bytes.
+    // In very old kernels, the only dynamic fields were strings, located by a two-byte offset.
     let is_old_string = field.is_dynamic && field.size == 2;
     field.is_array |= is_old_string;
     field.is_string = field.is_array && (has_byte_type || is_old_string);

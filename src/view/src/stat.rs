@@ -123,9 +123,9 @@ impl StatLine<'_> {
         }
     }
 
-    /// Returns the number of counters summed up in the row of a part of the machine, such as a core or a socket. `None` for rows
-    /// that do not show it: of the whole system, a CPU or a thread, and all rows of a table by CPU (there, an event counted per
-    /// core has rows of cores).
+    /// Returns the number of counters that the row sums up; only rows of a part of the machine, such as a core or a socket, show
+    /// it. `None` for rows of the whole system, a CPU or a thread, and for all rows of a table by CPU, including the rows of
+    /// cores (of events that are counted per core).
     fn merged(&self) -> Option<usize> {
         let is_part = !matches!(
             self.row.unit,

@@ -38,7 +38,7 @@ fuzz_target!(|bytes: &[u8]| {
 fn file(features: &FeatureSet, endian: Endian) -> Vec<u8> {
     let events = [EventDesc::new(Attr::default(), vec![1])];
     let mut writer = Writer::with_endian(Cursor::new(Vec::new()), &events, endian).expect("memory");
-    // A file needs a record: with an empty data section, the reader takes it as one whose recorder was killed, without features.
+    // A file needs a record: the reader takes an empty data section to mean that the recorder was killed, and reads no features.
     let mut round = Vec::new();
     let raw = RawRecord {
         kind: RecordKind::FINISHED_ROUND,
@@ -109,7 +109,7 @@ fn check(decoded: &Features<'_>, endian: Endian) {
         meta_info(pairs => &pairs);
     }
     if let Ok(formats) = decoded.formats() {
-        // Tracepoint ids, which are below 2,000 in most kernels.
+        // Tracepoint ids; those in the seeds are below 2,000.
         for config in 0..2_000 {
             let attr = Attr {
                 kind: EventType::TRACEPOINT,

@@ -30,8 +30,8 @@ pub(super) fn run(
     }
     let lists = EventLists::find(context);
     let existing = lists.existing()?;
-    // By name, so that an event that several patterns match is removed once; with the line that removes it, and its list
-    // (`kprobe_events` or `uprobe_events`).
+    // Keyed by name, so that an event that several patterns match is removed once. The values are the line that removes the
+    // event, and its list (`kprobe_events` or `uprobe_events`).
     let mut matching = BTreeMap::new();
     for pattern in patterns {
         let full_pattern_text = full_pattern(pattern);

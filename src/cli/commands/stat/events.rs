@@ -112,7 +112,7 @@ pub(super) fn events_to_count(
     }
     let original_count = row_events.len();
     let row_events = in_cgroups(matches, target, row_events)?;
-    // With `--for-each-cgroup`, the events are there once for each cgroup, and so are the metrics.
+    // With `--for-each-cgroup`, the events were repeated for each cgroup: the metrics are repeated accordingly.
     metrics.repeat(original_count, row_events.len());
     Ok((row_events, metrics))
 }

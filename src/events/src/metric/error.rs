@@ -15,7 +15,7 @@ pub enum MetricError {
         metric: String,
         /// The formula.
         formula: String,
-        /// Byte range of the error in the formula; an empty range at its end if it ends too early.
+        /// Byte range of the error in the formula; if the formula is incomplete, an empty range at its end.
         position: Range<usize>,
         /// Description in one line.
         reason: String,

@@ -165,9 +165,9 @@ pub struct CompressionInfo {
     pub kind: u32,
     /// Compression level of zstd.
     pub level: u32,
-    /// Compression ratio, rounded.
+    /// Compression ratio, rounded; 0 if unknown, as in pipe mode.
     pub ratio: u32,
-    /// Size of a ring in bytes, and of the buffer into which perf decompresses one record.
+    /// Size in bytes of the buffer into which readers decompress one record; perf writes the size of its rings.
     pub mmap_len: u32,
 }
 
