@@ -30,7 +30,7 @@ fn libraries_are_found_by_name() {
 }
 
 #[test]
-fn offsets_and_addresses_are_spelled_in_either_way() {
+fn addresses_and_hexadecimal_offsets_are_accepted() {
     let entry = stdout_of(&["-x", "./nodebug", "-D", "leaf"]);
     let (_, offset) = entry.trim_end().rsplit_once(":0x").expect("an offset");
     let by_address = stdout_of(&["-x", "./nodebug", "-D", &format!("0x{offset}")]);

@@ -18,8 +18,7 @@ use crate::{BadRecord, FoldControl, Order, Render, Sample, Take, World};
 
 /// Access to samples and other records of a file or a stream by their position.
 pub(crate) trait OrderedSamples: Sync {
-    /// The processes and mappings that the samples refer to. For a stream, the World grows from batch to batch: the samples that
-    /// are ready at a time.
+    /// The processes and mappings that the samples refer to. For a stream, the World grows with each batch of ready samples.
     fn world(&self) -> &World;
 
     /// Returns the bytes of the recording from a position on.
@@ -63,7 +62,7 @@ struct RenderQueue<Out> {
 /// Blocks in flight per worker: enough to keep it busy, few enough to limit memory.
 const BLOCKS_PER_WORKER: usize = 4;
 
-/// Renders the blocks until they end or `take` stops, with at most one worker per scratch, the worker's [`Render::Scratch`]. The
+/// Renders the blocks until they end or `take` stops, with at most one worker per [`Render::Scratch`] in `scratches`. The
 /// calling thread passes the outputs to `take` in the order of the blocks. With one scratch, the calling thread also renders;
 /// without a scratch, nothing is rendered.
 ///
@@ -163,7 +162,7 @@ impl<Out> Feeder<'_, Out> {
 struct BlockRenderer<'s, S, R> {
     recorded: &'s S,
     render: &'s R,
-    /// The events; only those fields of their samples are decoded that `render` reads.
+    /// The events, limited to the fields of samples that are needed.
     events: EventTable,
 }
 

@@ -35,7 +35,8 @@ pending before (delay), in milliseconds. With -g and callchains, the row ends wi
 /// The default of `--max-stack`.
 const MAX_STACK: u64 = 5;
 
-/// Functions that are not shown in stacks: they call the handlers of softirqs.
+/// Symbols that are not shown in stacks: the function that calls the handlers of softirqs, and the label at the start of its
+/// section, to which its addresses may resolve.
 const HIDDEN: &[&str] = &["__do_softirq", "__softirqentry_text_start"];
 
 /// Returns the command with its options.

@@ -1,4 +1,5 @@
-//! Where the tables of `lock` are written: on stderr, as perf does, to the file of `--output`, or on stdout for a pager.
+//! Where the tables of `lock` are written: to the file of `--output`; on stdout, which a pager needs, if stdout and stderr are
+//! terminals; otherwise on stderr, as in perf.
 
 use std::io::{self, Write};
 use std::path::Path;

@@ -77,7 +77,7 @@ pub(super) fn run(
     let known = known_events(RECORDER, &machine, "lock")?;
     let mut events = events(&known, with_owners);
     if events.is_empty() {
-        return Err(without_events(&machine, with_owners));
+        return Err(no_lock_events(&machine, with_owners));
     }
     if with_user {
         require_futex_events(&machine)?;
@@ -133,8 +133,8 @@ fn refuse_output_options(matches: &ArgMatches) -> Result<(), CliError> {
     }
 }
 
-/// Returns the error for a kernel without the events to record. (Unlike `without_switch`, it removes nothing.)
-fn without_events(machine: &MachineTracepoints, with_owners: bool) -> CliError {
+/// Returns the error for a kernel without the events to record.
+fn no_lock_events(machine: &MachineTracepoints, with_owners: bool) -> CliError {
     let folder = machine.folder().join("lock");
     let folder = folder.display();
     match with_owners {

@@ -55,7 +55,7 @@ impl StatPlan {
         let target = in_kernel::target(matches, target)?;
         let (mut row_events, metrics) = events::events_to_count(matches, context, &target, &pmus)?;
         let bpf = in_kernel::set_up_counting(matches, context, &target, &mut row_events)?;
-        // Also with -A, the term `percore` needs to know the cores of the CPUs.
+        // With -A, the topology is only needed for events with the term `percore`.
         let aggregation = grouping::with_cores(aggregation, &row_events, &pmus.sysfs);
         let found = workload::find(matches, context);
         let workload = found.map_err(|(word, cause)| workload_failed(&word, &cause))?;

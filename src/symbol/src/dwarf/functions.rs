@@ -40,7 +40,7 @@ struct FunctionRange {
     end: u64,
     /// Number of enclosing functions: not the depth in the tree of entries, where lexical blocks count, too.
     depth: u32,
-    /// Index of the function, also called its number below.
+    /// Index of the function.
     function: u32,
 }
 
@@ -75,8 +75,8 @@ impl UnitFunctions {
     }
 
     /// The function with this index; `None` for [`NONE`]. Callers precede their inlined functions, so following them terminates.
-    fn function(&self, number: u32) -> Option<&UnitFunction> {
-        self.functions.get(number as usize)
+    fn function(&self, index: u32) -> Option<&UnitFunction> {
+        self.functions.get(index as usize)
     }
 
     /// Size in memory, in bytes.
@@ -110,17 +110,17 @@ impl<'a> EntryReader<'_, 'a> {
             gimli::DW_TAG_inlined_subroutine => true,
             _ => return entries.skip_attributes(abbreviation.attributes()),
         };
-        let number = u32::try_from(self.functions.len()).unwrap_or(NONE);
-        let around = self.open.last().map(|&(_, function)| function);
+        let index = u32::try_from(self.functions.len()).unwrap_or(NONE);
+        let enclosing = self.open.last().map(|&(_, function)| function);
         let function = UnitFunction {
             entry: offset,
-            caller: around.filter(|_| inlined).unwrap_or(NONE),
+            caller: enclosing.filter(|_| inlined).unwrap_or(NONE),
             call_file: NONE,
             call_line: 0,
         };
-        self.read_attributes(entries, abbreviation, function, number)?;
+        self.read_attributes(entries, abbreviation, function, index)?;
         if abbreviation.has_children() {
-            self.open.push((depth, number));
+            self.open.push((depth, index));
         }
         Ok(())
     }
@@ -131,7 +131,7 @@ impl<'a> EntryReader<'_, 'a> {
         entries: &mut EntriesRaw<'_, Slice<'a>>,
         abbreviation: &Abbreviation,
         mut function: UnitFunction,
-        number: u32,
+        index: u32,
     ) -> gimli::Result<()> {
         let mut attributes = RangeAttributes::default();
         for &spec in abbreviation.attributes() {
@@ -156,7 +156,7 @@ impl<'a> EntryReader<'_, 'a> {
                 start,
                 end,
                 depth,
-                function: number,
+                function: index,
             });
         })
     }
@@ -166,24 +166,23 @@ impl<'a> EntryReader<'_, 'a> {
 /// because of damage or folded code, the shorter range takes precedence, then the function whose entry is later.
 fn flatten(mut covers: Vec<FunctionRange>) -> Vec<(u64, u32)> {
     covers.sort_unstable_by_key(|cover| (cover.start, cover.depth, cover.function));
-    // Its `done` becomes the ranges.
-    let mut ranges = AddressSweep::default();
+    let mut sweep = AddressSweep::default();
     for cover in covers {
-        ranges.advance(cover.start);
+        sweep.advance(cover.start);
         let rank = (
             cover.depth,
             Reverse(cover.end - cover.start),
             cover.function,
         );
-        ranges.active.push((rank, cover.end));
-        ranges.mark(cover.start);
+        sweep.active.push((rank, cover.end));
+        sweep.mark(cover.start);
     }
-    ranges.advance(u64::MAX);
-    ranges.done.shrink_to_fit();
-    ranges.done
+    sweep.advance(u64::MAX);
+    sweep.done.shrink_to_fit();
+    sweep.done
 }
 
-/// Precedence of functions at the same address: depth, length, number.
+/// Precedence of functions at the same address: greatest depth, then shortest range, then greatest index.
 type RangePrecedence = (u32, Reverse<u64>, u32);
 
 /// A sweep over addresses.
@@ -244,11 +243,11 @@ mod tests {
             let covers: Vec<FunctionRange> = raw
                 .iter()
                 .enumerate()
-                .map(|(number, &(start, len, depth))| FunctionRange {
+                .map(|(index, &(start, len, depth))| FunctionRange {
                     start,
                     end: start + len,
                     depth,
-                    function: number as u32,
+                    function: index as u32,
                 })
                 .collect();
             let ranges = flatten(covers.clone());
