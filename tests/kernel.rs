@@ -95,13 +95,13 @@ pub(crate) fn can_trace(test: &str) -> bool {
     may_trace(test)
 }
 
-/// An unprivileged user with a copy of rperf in a world-writable directory. Each `Stranger` has a uid of its own.
-pub(crate) struct Stranger<'s> {
+/// An unprivileged user with a copy of rperf in a world-writable directory. Each has a uid of its own.
+pub(crate) struct UnprivilegedUser<'s> {
     scratch: &'s Scratch,
-    user: String,
+    uid: String,
 }
 
-impl<'s> Stranger<'s> {
+impl<'s> UnprivilegedUser<'s> {
     /// If programs cannot be run as another user, prints that the test is skipped and returns `None`.
     pub(crate) fn new(test: &str, scratch: &'s Scratch) -> Option<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -114,14 +114,14 @@ impl<'s> Stranger<'s> {
         let binary = scratch.path().join("rperf");
         copy_program(env!("CARGO_BIN_EXE_rperf"), binary);
         // 16 uids for each test process, so that concurrent test processes do not share them.
-        let user = 5_000_000 + std::process::id() * 16 + NEXT.fetch_add(1, Ordering::Relaxed);
-        let user = user.to_string();
-        Some(Self { scratch, user })
+        let uid = 5_000_000 + std::process::id() * 16 + NEXT.fetch_add(1, Ordering::Relaxed);
+        let uid = uid.to_string();
+        Some(Self { scratch, uid })
     }
 
     /// Runs a program as this user in the world-writable directory: `./rperf` is the copy.
     pub(crate) fn run(&self, words: &[&str]) -> Outcome {
-        let run = Run::new(SETPRIV).args(["--reuid", &self.user, "--regid", &self.user]);
+        let run = Run::new(SETPRIV).args(["--reuid", &self.uid, "--regid", &self.uid]);
         let run = run.args(["--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]);
         let run = run.args(words).within(self.scratch.path());
         let run = run.env("HOME", self.scratch.path());

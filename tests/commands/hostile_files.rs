@@ -10,7 +10,7 @@ use std::path::Path;
 use rperf_testkit::{Bytes, Outcome, Run, Scratch, skip};
 
 use super::generated_files::{Attr, file, record};
-use crate::kernel::Stranger;
+use crate::kernel::UnprivilegedUser;
 
 /// Debian's user `nobody`, who prepares the files.
 const OTHER: u32 = 65534;
@@ -441,7 +441,7 @@ fn an_unprivileged_user_can_write_to_shared_folders() {
     const TEST: &str = "commands::hostile_files::an_unprivileged_user_can_write_to_shared_folders";
     let scratch = Scratch::new();
     // A user who is neither root nor `OTHER`.
-    let Some(user) = Stranger::new(TEST, &scratch) else {
+    let Some(user) = UnprivilegedUser::new(TEST, &scratch) else {
         return;
     };
     let shared = scratch.path().join("shared");

@@ -143,10 +143,10 @@ fn exclude_perf_excludes_the_recorder() {
 fn the_kernel_filters_by_user_and_with_threads() {
     let test = "commands::record_filter::the_kernel_filters_by_user_and_with_threads";
     let scratch = Scratch::new();
-    let Some(stranger) = crate::kernel::Stranger::new(test, &scratch) else {
+    let Some(unprivileged) = crate::kernel::UnprivilegedUser::new(test, &scratch) else {
         return;
     };
-    let user = stranger.run(&["id", "-u"]).stdout.trim().to_owned();
+    let user = unprivileged.run(&["id", "-u"]).stdout.trim().to_owned();
     let events = ["-a", "-e", "cpu-clock", "-c", "1000000", "--filter"];
     let filter = format!("uid == {user}, gid == {user}");
     let child_command = format!(

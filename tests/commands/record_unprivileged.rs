@@ -4,7 +4,7 @@ use std::fs;
 
 use rperf_testkit::{Outcome, Scratch, skip};
 
-use crate::kernel::{BUSY, Stranger};
+use crate::kernel::{BUSY, UnprivilegedUser};
 
 /// The kernel's `perf_event_paranoid`; `None` if unknown.
 fn paranoid() -> Option<i32> {
@@ -20,31 +20,31 @@ fn unprivileged_users_can_delay_events_and_overwrite_rings() {
         return skip(NAME, "needs perf_event_paranoid 2");
     }
     let scratch = Scratch::new();
-    let Some(stranger) = Stranger::new(NAME, &scratch) else {
+    let Some(user) = UnprivilegedUser::new(NAME, &scratch) else {
         return;
     };
     // With these options a separate side-band event, `dummy`, is added, which is restricted to user space without a message.
     for options in [&["-D", "10"][..], &["--overwrite"]] {
         let record = ["./rperf", "record", "-o", "perf.data", "-e", "faults:u"];
         let words = [&record[..], options, &["sleep", "0.1"]].concat();
-        let outcome = stranger.run(&words);
+        let outcome = user.run(&words);
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         assert!(!outcome.stderr.contains("dummy"), "{}", outcome.stderr);
     }
 }
 
 #[test]
-fn unprivileged_users_get_a_user_only_profile_and_a_message() {
+fn unprivileged_users_record_user_space_only_or_get_an_error() {
     const NAME: &str =
-        "commands::record_unprivileged::unprivileged_users_get_a_user_only_profile_and_a_message";
+        "commands::record_unprivileged::unprivileged_users_record_user_space_only_or_get_an_error";
     if paranoid() != Some(2) {
         return skip(NAME, "needs perf_event_paranoid 2");
     }
     let scratch = Scratch::new();
-    let Some(stranger) = Stranger::new(NAME, &scratch) else {
+    let Some(user) = UnprivilegedUser::new(NAME, &scratch) else {
         return;
     };
-    let outcome = stranger.run(&[
+    let outcome = user.run(&[
         "./rperf",
         "record",
         "-o",
@@ -58,14 +58,14 @@ fn unprivileged_users_get_a_user_only_profile_and_a_message() {
         Warning: cs:u never counts: cs happens in the kernel, ";
     assert!(outcome.stderr.starts_with(messages), "{}", outcome.stderr);
     assert_eq!(outcome.status, 0);
-    let counted = stranger.run(&["./rperf", "stat", "-e", "page-faults,cs", "true"]);
+    let counted = user.run(&["./rperf", "stat", "-e", "page-faults,cs", "true"]);
     // The note is printed once, with the first event; the warning is printed for each event that never counts.
     let messages = messages
         .replace("recording", "counting")
         .replace("as cs:u", "as page-faults:u");
     assert!(counted.stderr.starts_with(&messages), "{}", counted.stderr);
     // For the default event, the note does not name an event.
-    let outcome = stranger.run(&["./rperf", "record", "-o", "perf.data", "sh", "-c", BUSY]);
+    let outcome = user.run(&["./rperf", "record", "-o", "perf.data", "sh", "-c", BUSY]);
     assert!(
         outcome.stderr.contains("recording user space only\n"),
         "{}",
@@ -80,7 +80,7 @@ fn unprivileged_users_get_a_user_only_profile_and_a_message() {
         (&["./rperf", "record", "-a", "true"][..], "at 0 or less"),
         (&["./rperf", "record", "-e", "cs:k", "true"], "at 1 or less"),
     ] {
-        let outcome = stranger.run(words);
+        let outcome = user.run(words);
         assert_eq!(outcome.status, 255, "{}", outcome.stderr);
         for part in [
             "No permission to open event",
@@ -91,7 +91,7 @@ fn unprivileged_users_get_a_user_only_profile_and_a_message() {
             assert!(outcome.stderr.contains(part), "{part}: {}", outcome.stderr);
         }
     }
-    let outcome = stranger.run(&["./rperf", "record", "-o", "perf.data", "-p", "1", "true"]);
+    let outcome = user.run(&["./rperf", "record", "-o", "perf.data", "-p", "1", "true"]);
     assert!(
         outcome
             .stderr
@@ -120,7 +120,7 @@ fn rings_are_halved_until_their_memory_may_be_locked() {
         return skip(NAME, "needs perf_event_paranoid 0 to 2");
     }
     let scratch = Scratch::new();
-    let Some(stranger) = Stranger::new(NAME, &scratch) else {
+    let Some(user) = UnprivilegedUser::new(NAME, &scratch) else {
         return;
     };
     // With RLIMIT_MEMLOCK 0 users may still lock perf_event_mlock_kb per CPU, which rings of the default size fit into.
@@ -128,7 +128,7 @@ fn rings_are_halved_until_their_memory_may_be_locked() {
         let command =
             "ulimit -l 0; exec ./rperf record -o perf.data -e cpu-clock:u \"$@\" sh -c \"$BUSY\"";
         let words = ["env", &format!("BUSY={BUSY}"), "sh", "-c", command, "sh"];
-        let outcome = stranger.run(&[&words, ring_options].concat());
+        let outcome = user.run(&[&words, ring_options].concat());
         assert_eq!(outcome.status, 0, "{}", outcome.stderr);
         let recorded = outcome.stderr.ends_with(" samples) ]\n");
         assert!(recorded, "{}", outcome.stderr);

@@ -5,7 +5,7 @@ use std::fs;
 
 use rperf_testkit::{Outcome, Run, Scratch, skip};
 
-use crate::kernel::{Stranger, rperf_in};
+use crate::kernel::{UnprivilegedUser, rperf_in};
 
 /// Runs rperf with the words of `line`, separated by blanks.
 fn rperf(scratch: &Scratch, line: &str) -> Outcome {
@@ -101,12 +101,12 @@ fn missing_permissions_are_named_for_an_unprivileged_user() {
         return skip(NAME, "needs perf_event_paranoid 2");
     }
     let scratch = Scratch::new();
-    let Some(stranger) = Stranger::new(NAME, &scratch) else {
+    let Some(user) = UnprivilegedUser::new(NAME, &scratch) else {
         return;
     };
     let words = "./rperf test events tracepoints BPF probe report off symbols";
     let words: Vec<&str> = words.split(' ').collect();
-    let outcome = stranger.run(&words);
+    let outcome = user.run(&words);
     assert_eq!(outcome.status, 0, "{}{}", outcome.stdout, outcome.stderr);
     let results = results(&outcome.stdout);
     for (name, result) in [

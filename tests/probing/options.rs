@@ -7,7 +7,7 @@ use std::process::{Command, id};
 use rperf_testkit::{Run, Scratch, may_trace, real_perf, skip};
 
 use super::programs::{probe, programs, rperf};
-use crate::kernel::Stranger;
+use crate::kernel::UnprivilegedUser;
 
 /// The status and the standard output of `rperf probe` with these arguments.
 fn defined(words: &[&str]) -> (i32, String) {
@@ -196,11 +196,11 @@ fn unprivileged_users_get_a_hint() {
         return skip(test, "everyone may write tracefs");
     }
     let scratch = Scratch::new();
-    let Some(stranger) = Stranger::new(test, &scratch) else {
+    let Some(user) = UnprivilegedUser::new(test, &scratch) else {
         return;
     };
     fs::copy(programs().join("plain"), scratch.path().join("plain")).expect("readable");
-    let listed = stranger.run(&["./rperf", "probe", "-l"]);
+    let listed = user.run(&["./rperf", "probe", "-l"]);
     let expected =
         "No permission to read tracefs.\nPlease try 'sudo mount -o remount,mode=755 /sys/kernel/";
     assert_eq!(listed.status, 243);
@@ -211,7 +211,7 @@ fn unprivileged_users_get_a_hint() {
         &["record", "--probe", "./plain:leaf", "true"],
         &["stat", "--probe", "./plain:leaf", "true"],
     ] {
-        let outcome = stranger.run(&[&["./rperf"], words].concat());
+        let outcome = user.run(&[&["./rperf"], words].concat());
         assert_eq!(outcome.status, 243, "{words:?}: {}", outcome.stderr);
         let lines = [
             "No permission to write tracefs.\n",

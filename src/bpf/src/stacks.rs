@@ -88,7 +88,7 @@ mod tests {
     /// Runs a program that stores the number of each stack with which the current thread is switched out. Each map of stacks has
     /// one bucket.
     fn observe_this_thread() -> Result<LoadedPrograms, Error> {
-        // Each with the size of keys, the size of values, and the maximum number of entries.
+        // The last argument of `shape`: size of keys and of values in bytes, maximum number of entries.
         let shape = NamedShape::new;
         let mut loaded = LoadedPrograms::new(&[
             shape("tasks", Hash, [4, tasks::slot::SIZE as u32, 8]),

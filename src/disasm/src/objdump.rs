@@ -1,4 +1,4 @@
-//! Disassembly by objdump, if the user selects one.
+//! Disassembly by an objdump that the user selects.
 
 use std::collections::BTreeMap;
 

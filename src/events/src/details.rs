@@ -4,7 +4,7 @@ use rperf_wire::{Attr, AttrFlags, BranchSampleType, ReadFormat, SampleType};
 
 use crate::EventSpec;
 
-/// User registers required for unwinding (`uapi/asm/perf_regs.h`): on x86 the general ones, the
+/// User registers recorded for unwinding (`uapi/asm/perf_regs.h`): on x86 the general ones, the
 /// instruction pointer, flags, `cs` and `ss`; on other architectures all. `None` if the registers
 /// of the architecture are unknown.
 pub const USER_REGISTERS: Option<u64> = if cfg!(target_arch = "x86_64") {
@@ -61,7 +61,7 @@ pub enum CallGraph {
     BranchRecords,
 }
 
-/// Size of a stack copy in bytes: a multiple of 8 in 8..=65528, so that it fits into a record.
+/// Size of a stack copy in bytes: a multiple of 8 in 8..=65528. The kernel rejects larger sizes, as record sizes have 16 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StackSize(u32);
 
@@ -69,7 +69,7 @@ impl StackSize {
     /// The maximum size.
     pub const MAX: Self = Self(65528);
 
-    /// Rounds `bytes` up to a multiple of 8; `None` for 0, or more than fits into a record.
+    /// Rounds `bytes` up to a multiple of 8; `None` for 0, or if the result exceeds [`StackSize::MAX`].
     #[must_use]
     pub fn new(bytes: u64) -> Option<Self> {
         let rounded = u32::try_from(bytes.checked_next_multiple_of(8)?).ok()?;
@@ -240,7 +240,7 @@ impl RecordDetails {
         }
         attr.branch_sample_type = self.samples.branches;
         self.add_callchains(call_graph, attr);
-        // The attr already has the time. A counter of a single thread has its records in order: perf omits the time.
+        // `attr` already has TIME. With `--per-thread` perf omits it: the records of a single thread's counter are in order.
         let time = self.samples.time.unwrap_or(!self.scope.per_thread);
         for (field, without) in [
             (SampleType::TIME, !time),
@@ -348,7 +348,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_of_stack_copies_fit_into_a_record() {
+    fn sizes_of_stack_copies_are_rounded_up_and_limited() {
         let size = |bytes| StackSize::new(bytes).map(StackSize::bytes);
         assert_eq!(
             [1, 8, 100, 8192, 65521, 65528].map(size),

@@ -94,8 +94,8 @@ pub(crate) struct RawStacks {
 }
 
 impl<'n, 'w> SampleFold<'n, 'w> {
-    /// Creates an empty fold of the samples that `select` accepts (all if `None`), for a report with these options. Stacks are
-    /// resolved when they exceed `max_bytes` bytes.
+    /// Creates an empty fold of the samples that `select` does not ignore (all if `None`), for a report with these options.
+    /// Stacks are resolved when they exceed `max_bytes` bytes.
     pub(crate) fn new(
         options: &HistogramOptions,
         namer: FrameNamer<'n, 'w>,
@@ -168,6 +168,7 @@ impl<'n, 'w> SampleFold<'n, 'w> {
             CountedItems::Branches => {
                 let branches = sample.wire.branch_stack;
                 let count = branches.map_or(0, |branches| branches.len() as u64);
+                // Each branch has the latency of the sample, as in `count`.
                 ColumnSum {
                     period: count,
                     samples: count,
@@ -215,8 +216,8 @@ impl<'n, 'w> SampleFold<'n, 'w> {
     fn count_again(&mut self, world: &World, sample: &Sample<'_>) -> bool {
         let ip = sample.wire.ip.unwrap_or_default();
         if let Some(last) = &self.last[slot_of(sample)]
-            && let Some((same, index)) = last.flat
-            && same == ip
+            && let Some((last_ip, index)) = last.flat
+            && last_ip == ip
             && last.matches(self.used_parts, world, sample)
             && let Some(sum) = self.own.raw.weights.at_mut(index)
         {

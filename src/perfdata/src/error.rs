@@ -145,7 +145,7 @@ pub enum Error {
         /// The limit in bytes.
         most: u64,
     },
-    /// The last of the compressed records is incomplete.
+    /// The last of the decompressed records is incomplete.
     #[error("the compressed records are truncated: the last record has only {left} bytes")]
     CompressedTruncated {
         /// Available bytes of the record.

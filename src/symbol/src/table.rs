@@ -96,6 +96,7 @@ impl SymbolTable {
         let last = self.symbols.count_up_to(address).checked_sub(1)?;
         let position = u32::try_from(last).ok()?;
         let symbol = self.at(position)?;
+        // As in Linux perf, a symbol of size 0 covers its start.
         let inside = address < symbol.end || address == symbol.start;
         inside.then_some(SymbolIndex(position))
     }

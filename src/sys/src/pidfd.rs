@@ -62,8 +62,8 @@ mod tests {
     use super::*;
     use crate::poll;
 
-    fn is_over(pidfd: &Pidfd, timeout: i32) -> bool {
-        poll(&[pidfd.as_fd()], timeout).unwrap()[0].readable
+    fn is_over(pidfd: &Pidfd, timeout_millis: i32) -> bool {
+        poll(&[pidfd.as_fd()], timeout_millis).unwrap()[0].readable
     }
 
     #[test]

@@ -99,8 +99,8 @@ impl ChartFile {
         Self { file }
     }
 
-    /// [`FIELDS`] without the CPU, only for recordings that are refused for it: the samples and records added here have a CPU, so
-    /// they do not match these fields.
+    /// [`FIELDS`] without the CPU, only for recordings that rperf refuses: the samples and records added here have a CPU, so they
+    /// do not match these fields.
     pub(super) const WITHOUT_CPU: u64 = FIELDS & !(1 << 7);
 
     /// An empty byte string in the file's byte order.

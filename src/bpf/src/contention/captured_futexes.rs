@@ -22,7 +22,7 @@ use super::{MAX_WAITS, lock_names};
 
 /// One buffer per CPU, for the record.
 const BUFFERS: MapId = MapId(2);
-/// Open waits for futexes, which have begun and not ended, by thread.
+/// Open waits (begun but not ended) for futexes, by thread.
 const OPEN: MapId = MapId(4);
 
 /// The maximum number of waits in a record.
@@ -37,7 +37,7 @@ mod record {
     /// The size of the header.
     pub(super) const HEADER: i16 = 8;
 
-    // A wait: offsets from its begin.
+    // A wait: offsets from its start.
     /// The waiting thread.
     pub(super) const THREAD: i16 = 0;
     /// The id of the thread as its program sees it.
@@ -51,8 +51,8 @@ mod record {
     /// The memory from [`super::PTHREAD_TID`] bytes before the futex on: the beginning of `struct pthread`, if the futex is its
     /// `tid`, which pthread_join(3) waits for.
     pub(super) const PTHREAD_START: i16 = 88;
-    /// Up to the end of the second of two pointers to the structure itself (offsets 0 and 16), by which `rperf_analysis`
-    /// recognizes it.
+    /// In bytes: up to the end of the second of two pointers to the structure itself (offsets 0 and 16), by which
+    /// `rperf_analysis` recognizes it.
     pub(super) const PTHREAD_START_SIZE: i16 = 24;
     /// The size of a wait.
     pub(super) const WAIT_SIZE: i16 = PTHREAD_START + PTHREAD_START_SIZE;
@@ -142,14 +142,14 @@ fn enter(options: &FutexCaptureOptions, number: u32) -> Result<ProgramBuilder, E
     programs::select_task(&mut b, &options.tasks, options.excluded_process, out);
     own_thread(&mut b, options.layout, out);
     add_open(&mut b);
-    // First the index of the only buffer of this CPU; below, the id of a thread.
+    // `INDEX` has first the index of this CPU's only buffer; below, the id of a thread.
     b.store(Word, R10, INDEX, 0);
     look_up(&mut b, BUFFERS, INDEX);
     b.jump_if(Equal, R0, 0, out);
     b.set(R8, R0);
     b.load(Word, R1, R10, WAIT + open::PROCESS);
     b.store(Word, R8, record::PROCESS, R1);
-    // Each turn copies the wait at `R0` of the thread at `INDEX`, beginning with the new wait of the current thread.
+    // Each iteration copies the wait at `R0` of the thread at `INDEX`, beginning with the new wait of the current thread.
     b.load(Word, R1, R10, TASK);
     b.store(Word, R10, INDEX, R1);
     b.address(R0, R10, i32::from(WAIT));

@@ -41,7 +41,7 @@ pub(super) struct TableFormat {
     json: bool,
     /// The separator of thousands; empty for none.
     thousands: String,
-    /// Whether final tables with [`TableSubject::may_be_summary`] are marked (no `--no-csv-summary`).
+    /// Whether final tables with [`TableSubject::may_be_summary`] are marked (unless `--no-csv-summary` is given).
     marks_summary: bool,
     /// Whether each interval is shown on a cleared screen (`--interval-clear`).
     clear: bool,

@@ -8,7 +8,7 @@ use rperf_perfdata::PerfData;
 use rperf_testkit::{Outcome, Scratch};
 
 use crate::commands::rperf;
-use crate::kernel::Stranger;
+use crate::kernel::UnprivilegedUser;
 
 /// The supported versions of `/proc/schedstat`.
 const VERSIONS: [u16; 3] = [15, 16, 17];
@@ -203,13 +203,13 @@ fn statistics_that_only_root_may_enable_are_refused_with_a_hint() -> std::io::Re
     const TEST: &str = "commands::sched::stats::live::statistics_that_only_root_may_enable_are_refused_with_a_hint";
     let proc = proc_of(16);
     // An unprivileged user, with a copy of rperf in `proc`.
-    let Some(stranger) = Stranger::new(TEST, &proc) else {
+    let Some(user) = UnprivilegedUser::new(TEST, &proc) else {
         return Ok(());
     };
     let run = |value: &str| {
         proc.write("sys/kernel/sched_schedstats", value)?;
         let line = "PROCFS_PATH=$PWD exec ./rperf sched stats record -- true";
-        Ok::<_, std::io::Error>(stranger.run(&["sh", "-c", line]))
+        Ok::<_, std::io::Error>(user.run(&["sh", "-c", line]))
     };
     let refused = run("0\n")?;
     assert_eq!(refused.status, 255, "{refused:?}");

@@ -16,7 +16,7 @@ use crate::typed::{
 use Content::{Number, Text, Words};
 
 #[test]
-fn system_calls_have_longs_of_their_kernel() {
+fn args_and_ret_of_system_calls_are_longs_of_the_kernel() {
     for tracepoint in variants("raw_syscalls:sys_enter") {
         let args = [1, 2, 3, 4, 5, 0xffff_fffe];
         let raw = raw(&tracepoint, &[("id", Number(257)), ("args", Words(&args))]);
