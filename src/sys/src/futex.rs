@@ -62,7 +62,7 @@ impl FutexScope {
     /// Acquires a lock with priority inheritance (`FUTEX_LOCK_PI`). The word must be used for nothing else.
     ///
     /// # Errors
-    /// What futex(2) reports: `EDEADLK` if this thread has the lock already, `EINTR`.
+    /// What futex(2) reports: `EDEADLK` if this thread has the lock already. After a signal, the kernel restarts the call.
     pub fn lock_pi(self, word: &AtomicU32) -> io::Result<()> {
         self.call(libc::FUTEX_LOCK_PI, &Arguments::of(word, 0))
             .map(drop)
@@ -81,7 +81,7 @@ impl FutexScope {
     /// (`FUTEX_WAIT_REQUEUE_PI`).
     ///
     /// # Errors
-    /// What futex(2) reports: `EAGAIN` if `word` has another value or the thread was woken otherwise, `EINTR`.
+    /// What futex(2) reports: `EAGAIN` if `word` has another value, or if the wait ends without the lock, such as by a signal.
     pub fn wait_requeue_pi(
         self,
         word: &AtomicU32,

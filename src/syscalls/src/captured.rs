@@ -13,11 +13,11 @@ pub struct CapturedBytes<'a> {
     pub bytes: &'a [u8],
     /// Whether `bytes` is only the first part of the text, buffer or array.
     pub is_truncated: bool,
-    /// Whether it could not be read.
+    /// Whether the memory could not be read.
     pub is_unreadable: bool,
     /// Whether this has no bytes, but marks that the list has more items than were captured.
     pub marks_more_items: bool,
-    /// Whether it was read after the call had begun: it may have changed.
+    /// Whether the memory was read from outside the process after the call had begun: its content may have changed since.
     pub is_late: bool,
 }
 

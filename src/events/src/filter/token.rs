@@ -80,8 +80,7 @@ fn first_token(rest: &str) -> (Token<'_>, usize) {
         let after = rest.get(1..).unwrap_or_default();
         return match after.find(character) {
             Some(end) => (Token::Text, end + 2),
-            // The closing quote is missing. Such a word is rejected as a value, except of fields whose values only the kernel
-            // checks.
+            // The closing quote is missing. As a value, such a word is valid only for fields that the kernel alone checks.
             None => (Token::Word(rest), rest.len()),
         };
     }

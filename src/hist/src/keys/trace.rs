@@ -6,7 +6,7 @@ use crate::names::RecordingNames;
 pub(super) static TRACE: Key = Key {
     name: "trace",
     title: "Trace output",
-    // No wider column for rows whose function is not known.
+    // No minimum width if a function is unknown: this column shows no functions.
     unresolved_width: 0,
     pads: CellPadding::UnlessLast,
     reads: KeyDependency::Payload,

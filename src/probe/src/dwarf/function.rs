@@ -74,7 +74,7 @@ impl<'w, 'u> Functions<'w, 'u> {
     pub(crate) fn with_code(&self) -> impl Iterator<Item = Die<'w, 'u>> {
         let defined = self.entries.with_code.iter();
         let dies = defined.filter_map(|offset| self.compile_unit.at(*offset));
-        // Without functions that the linker dropped (address 0), or whose ranges are empty.
+        // Omits functions that the linker dropped (address 0), and those that only have a `DW_AT_ranges` without ranges.
         dies.filter(|die| die.entry_address().is_some())
     }
 

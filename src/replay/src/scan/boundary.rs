@@ -14,7 +14,7 @@ const CHAIN: usize = 16;
 
 impl ChunkScanner<'_, '_> {
     /// Guesses the file offset of the first record at or after `from`; `None` if no record is found. Stack copies and trace data
-    /// may contain anything, so the guess has to be verified: by the end of the records before it (see [`super::join`]).
+    /// may contain anything, so the guess has to be verified: the records before it must end there (see [`super::join`]).
     pub(super) fn first_record(&self, from: u64) -> Option<u64> {
         let start = self.data.data_offset();
         if from == start {

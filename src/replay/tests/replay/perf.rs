@@ -86,12 +86,12 @@ fn line((_, comm, place): &Seen, (tid, ip): (u32, u64)) -> String {
     format!("{comm} {tid} {ip:x} ({dso})")
 }
 
-/// The same lines from rperf. `samples` are the positions of the samples, each with its thread id and address.
+/// The same lines from rperf. `samples` has each sample's position in the file, with its thread id and address.
 fn rperf_lines(file: &[u8], samples: &[(u64, (u32, u64))]) -> Vec<String> {
     let data = PerfData::parse(file).expect("a valid file");
     let replay = Replay::open(&data).expect("a valid recording");
     let mut lines = Vec::new();
-    // `ordered` delivers the samples in blocks: `Look` makes of each sample what is seen, with its position in the file.
+    // `ordered` delivers blocks of samples, which `Look` renders as their position in the file, comm and object.
     let mut take = |block: &mut Vec<Seen>| {
         for seen in block {
             let seen_at = seen.0;

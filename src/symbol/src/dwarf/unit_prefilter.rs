@@ -161,7 +161,7 @@ impl PrefilterState<'_> {
             return Some(false);
         };
         let mut is_kept = false;
-        // The cache that `visit` finds in the unit is for the caller's own search; here, `known` was used instead.
+        // [`DebugUnit::cached_names`] is for the caller's own search; this one used `known`.
         let no_cached_names = None;
         let visited =
             self.info
