@@ -290,6 +290,7 @@ fn invalid_options_and_missing_programs_are_refused() {
         (&["--interval-count", "2", "true"], "interval-print"),
         (&["--timeout", "5", "true"], ">= 10ms"),
         (&["--table", "true"], "-r"),
+        (&["--table", "-r", "1", "true"], "-r"),
         (&["-x,", "-j", "true"], "-x and -j"),
         (&["-o", "f", "--log-fd", "2", "true"], "--log-fd"),
         (&["--append", "true"], "-o"),

@@ -134,6 +134,8 @@ fn metric_only_prints_columns() {
     let processor = Processor::new();
     let csv = processor.stat(&["-x,", "--metric-only", "-M", "Mine", "true"]);
     assert_eq!(csv.stderr, "minor_share,%  percent,\n1.00,100.0,\n");
+    let of_one_run = processor.stat(&["-r", "1", "-x,", "--metric-only", "-M", "Mine", "true"]);
+    assert_eq!(of_one_run.stderr, csv.stderr);
     let json = processor.stat(&["-j", "--metric-only", "-M", "Mine", "true"]);
     let object = r#"{"minor_share" : "1.00", "%  percent" : "100.0"}"#;
     assert_eq!(json.stderr.trim_end(), object);

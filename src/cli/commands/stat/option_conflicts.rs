@@ -21,14 +21,12 @@ pub(super) fn check(matches: &ArgMatches) -> Result<(), CliError> {
     if is_given("timeout") && is_given("interval-count") {
         return usage("timeout option is not supported with interval-count.");
     }
-    if is_set("table")
-        && matches
-            .get_one::<u64>("repeat")
-            .is_none_or(|runs| *runs == 1)
-    {
+    // -r 1 is a single run; -r 0 repeats until it is interrupted.
+    let runs = matches.get_one::<u64>("repeat").copied().unwrap_or(1);
+    if is_set("table") && runs == 1 {
         return usage("--table is only supported with -r");
     }
-    if is_set("metric-only") && is_given("repeat") {
+    if is_set("metric-only") && runs != 1 {
         return usage("--metric-only is not supported with -r");
     }
     if is_set("metric-only") && is_set("per-thread") {
