@@ -295,3 +295,59 @@ fn the_32_bit_vdso_is_unwound_to_its_caller() {
     // samples, and then one frame is a large share.
     assert!(calls > 0 && 10 * calls + 10 >= 8 * all, "{calls} of {all}");
 }
+
+/// A jitdump with two functions of 64 bytes at `code`, the second one in the place of the first: 5 and 200 nanoseconds after
+/// 1000. `start_time` and `flags` are fields of the header.
+fn dump_with_replaced_function(code: u64, start_time: u64, flags: u64) -> Vec<u8> {
+    const LOAD: u32 = 0;
+    let header = Bytes::new().raw(b"DTiJ").u32(1).u32(40).u32(0).u32(0);
+    let mut dump = header.u32(7).u64(start_time).u64(flags);
+    for (time, name) in [(1005, "first\0"), (1200, "second\0")] {
+        let size = 56 + u32::try_from(name.len()).expect("short") + 64;
+        let load = dump.u32(LOAD).u32(size).u64(time).u32(7).u32(7);
+        let place = load.u64(code).u64(code).u64(64).u64(0);
+        dump = place.raw(name.as_bytes()).raw(&[0x90; 64]);
+    }
+    dump.done()
+}
+
+#[test]
+fn functions_of_a_jitdump_are_used_from_their_times_on_if_the_clocks_can_be_related() {
+    const CODE: u64 = 0x7f00_0000_0000;
+    // Greater than any pid: the kernel's limit is 1 << 22.
+    const PID: u32 = 4_200_001;
+    let scratch = Scratch::new();
+    let dump = scratch.path().join("jit-7.dump");
+    let attr = Attr {
+        // IP, TID and TIME.
+        sample_type: 7,
+        ..Attr::default()
+    };
+    let map = |name: &str| {
+        let body = Bytes::new().u32(PID).u32(PID).u64(CODE).u64(0x1000).u64(0);
+        // The trailer: pid, tid and time.
+        let body = body.text(name, 8).u32(PID).u32(PID).u64(500);
+        record(PerfFile::MMAP, PerfFile::USER, body)
+    };
+    let sample = Bytes::new().u64(CODE + 16).u32(PID).u32(PID).u64(600);
+    let records = [
+        map(dump.to_str().expect("a printable path")),
+        map("//anon"),
+        record(PerfFile::SAMPLE, PerfFile::USER, sample),
+    ];
+    let recording = file(&attr, "x86_64", &records.concat());
+    scratch.write("perf.data", recording).expect("a file");
+    for (start_time, flags, function) in [
+        // The sample is 100 nanoseconds after the mapping of the dump, so after its start.
+        (1000, 0, "first"),
+        // Without a start time, and with times of a CPU counter, the last function is used.
+        (0, 0, "second"),
+        (1000, 1, "second"),
+    ] {
+        let bytes = dump_with_replaced_function(CODE, start_time, flags);
+        fs::write(&dump, bytes).expect("a file");
+        let outcome = elsewhere(&scratch, &["script", "-F", "ip,sym"]);
+        let shown = outcome.stdout.trim().strip_prefix("7f0000000010 ");
+        assert_eq!(shown, Some(function), "{outcome:?}");
+    }
+}

@@ -16,8 +16,8 @@ use crate::object::{perf_map_path, pid};
 ///
 /// Most dumps have times of `CLOCK_MONOTONIC`. `is_monotonic` means that the recording has them, too (`record -k
 /// CLOCK_MONOTONIC`). Otherwise the start of a dump and its recorded mapping are treated as simultaneous, which is accurate to
-/// some microseconds; if the process mapped its dump before the recording started, the dump's functions are not added. Functions
-/// of a dump without a start time are never added.
+/// some microseconds; if the process mapped its dump before the recording started, or the dump has no start time, the dump's
+/// functions are not added. Functions with times of a CPU counter are never added.
 pub fn add_jit_functions(world: &mut World, files: &dyn Files, is_monotonic: bool) {
     let perf_maps: Vec<DsoId> = (0u32..)
         .zip(world.dsos())
@@ -49,9 +49,12 @@ fn functions(
         ..ObjectRequest::new(&map_path, ObjectKind::PerfMap)
     };
     let dump = jit_dump_of(files, &request)?;
+    if dump.has_counter_times {
+        return None;
+    }
     let ahead = match is_monotonic {
-        // Both clocks are taken to be `CLOCK_MONOTONIC`. A dump without a start time is not used.
-        true => dump.started.map(|_| 0)?,
+        // Both clocks are taken to be `CLOCK_MONOTONIC`.
+        true => 0,
         false => ahead_of_recording(world, &dump, process, dump_dso)?,
     };
     // A moved function keeps the symbol of its first address.
