@@ -97,14 +97,18 @@ impl CodeLayout {
         self.converted(address, |segment| (segment.address, segment.offset))
     }
 
-    /// Converts `value` between file offset and address in the first segment that contains it. A segment's size is its memory
-    /// size in both spaces. `starts` returns its start in the space of `value` and in the other one.
+    /// Converts `value` between file offset and address in the segment with these bytes of the file or, if there is none, in the
+    /// first one with this zero-filled data, which is counted on after the bytes of the segment in the file, too. `starts`
+    /// returns the start of a segment in the space of `value` and in the other one.
     fn converted(&self, value: u64, starts: impl Fn(&Segment) -> (u64, u64)) -> Option<u64> {
-        self.segments.iter().find_map(|segment| {
-            let (from, to) = starts(segment);
-            let distance = value.checked_sub(from)?;
-            (distance < segment.memory_size).then(|| to.wrapping_add(distance))
-        })
+        let within = |size: fn(&Segment) -> u64| {
+            self.segments.iter().find_map(|segment| {
+                let (from, to) = starts(segment);
+                let distance = value.checked_sub(from)?;
+                (distance < size(segment)).then(|| to.wrapping_add(distance))
+            })
+        };
+        within(|segment| segment.file_size).or_else(|| within(|segment| segment.memory_size))
     }
 
     /// The code sections as file ranges, by ascending offset.
@@ -244,5 +248,41 @@ impl<'a> ElfImage<'a> {
     pub(crate) fn text(strings: &'a [u8], offset: u32) -> Option<&'a [u8]> {
         let rest = strings.get(usize::try_from(offset).ok()?..)?;
         Some(CStr::from_bytes_until_nul(rest).ok()?.to_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zero_filled_data_does_not_hide_the_next_segment() {
+        let segment = |offset, address, file_size, memory_size| Segment {
+            address,
+            offset,
+            file_size,
+            memory_size,
+        };
+        let layout = CodeLayout {
+            segments: vec![
+                segment(0x1000, 0x40_1000, 0x800, 0x3000),
+                segment(0x1800, 0x40_4800, 0x400, 0x400),
+            ],
+            sections: Vec::new(),
+        };
+        for (offset, address) in [
+            (0x1000, 0x40_1000),
+            (0x17ff, 0x40_17ff),
+            (0x1800, 0x40_4800),
+            (0x1bff, 0x40_4bff),
+        ] {
+            assert_eq!(layout.address(offset), Some(address));
+            assert_eq!(layout.offset(address), Some(offset));
+        }
+        // Zero-filled data of the first segment, after the bytes of both.
+        assert_eq!(layout.address(0x1c00), Some(0x40_1c00));
+        assert_eq!(layout.offset(0x40_1800), Some(0x1800));
+        assert_eq!(layout.address(0x4000), None);
+        assert_eq!(layout.offset(0x40_4000), None);
     }
 }
