@@ -5,7 +5,7 @@ mod tests;
 
 use rperf_btf::{Btf, BtfType, TypeKind};
 
-use crate::shape::{MAX_LAYERS, MAX_RECORDS, RecordMember, TypeCategory, TypeShape};
+use crate::shape::{BitField, MAX_LAYERS, MAX_RECORDS, RecordMember, TypeCategory, TypeShape};
 
 /// `BTF_INT_SIGNED`, in the word that follows an integer type.
 const SIGNED: u32 = 1 << 24;
@@ -125,13 +125,12 @@ impl<'b> BtfShape<'b> {
                 bits: None,
             });
         }
-        let size = self.real_type()?.byte_size().filter(|size| *size > 0)?;
-        let container_bits = size.checked_mul(8)?;
+        let size = self.real_type()?.byte_size()?;
+        let (field, offset) = BitField::at_bit(bit, width, size)?;
         Some(RecordMember {
-            offset: i64::try_from(bit / container_bits * size).ok()?,
+            offset,
             member: self,
-            // The width and the offset are in bits, the size of the containing number in bytes.
-            bits: Some((width, bit % container_bits, size)),
+            bits: Some(field),
         })
     }
 }

@@ -24,9 +24,41 @@ pub(crate) struct RecordMember<T> {
     /// Its offset in the record in bytes; for a bit field, that of the number that contains it.
     pub(crate) offset: i64,
     pub(crate) member: T,
-    /// For a bit field, its width and its offset from the lowest bit, in bits, and the size of the number that contains
-    /// it, in bytes.
-    pub(crate) bits: Option<(u64, u64, u64)>,
+    pub(crate) bits: Option<BitField>,
+}
+
+/// A bit field, as the kernel reads it: as a part of a number (the container).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BitField {
+    /// In bits.
+    pub(crate) width: u64,
+    /// The distance of its lowest bit from that of the container, in bits.
+    pub(crate) low: u64,
+    /// The size of the container in bytes.
+    pub(crate) container_size: u64,
+}
+
+impl BitField {
+    /// Returns the field of `width` bits that begins at bit `bit` of a record, and the offset of its container in the record, in
+    /// bytes; `None` if it does not fit into a container. Little-endian.
+    ///
+    /// A container of `container_size` bytes begins at a multiple of its size, unless the field continues after it (in packed
+    /// records): then it begins at the byte with the first bit of the field.
+    pub(crate) fn at_bit(bit: u64, width: u64, container_size: u64) -> Option<(Self, i64)> {
+        let container = container_size.checked_mul(8).filter(|bits| *bits > 0)?;
+        let alignments = [container, 8];
+        let starts = alignments.map(|bits| bit / bits * bits);
+        let start = starts.into_iter().find(|start| {
+            let end = (bit - start).checked_add(width);
+            end.is_some_and(|end| end <= container)
+        })?;
+        let field = Self {
+            width,
+            low: bit - start,
+            container_size,
+        };
+        Some((field, i64::try_from(start / 8).ok()?))
+    }
 }
 
 /// A type, or an entity with a type: a variable, a member. `name` and `real_type` are for both; the other methods are meant for
@@ -81,5 +113,28 @@ pub(crate) trait TypeShape: Clone {
             shape = shape.real_type()?;
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bit_field_is_in_a_single_container() {
+        let at = |bit, width, container_size| {
+            let (field, offset) = BitField::at_bit(bit, width, container_size)?;
+            Some((offset, field.low, field.container_size))
+        };
+        assert_eq!(at(5, 3, 4), Some((0, 5, 4)));
+        assert_eq!(at(30, 2, 4), Some((0, 30, 4)));
+        assert_eq!(at(32, 32, 4), Some((4, 0, 4)));
+        // Of a packed record: bits 30 to 39 are in bytes 3 and 4.
+        assert_eq!(at(30, 10, 4), Some((3, 6, 4)));
+        assert_eq!(at(30, 32, 4), None, "in five bytes");
+        assert_eq!(at(0, 33, 4), None);
+        assert_eq!(at(0, u64::MAX, 4), None);
+        assert_eq!(at(0, 1, 0), None);
+        assert_eq!(at(u64::MAX, 1, 1), Some((i64::MAX >> 2, 7, 1)));
     }
 }

@@ -3,7 +3,7 @@
 use gimli::{AttributeValue, DwTag, Operation};
 
 use super::die::Die;
-use crate::shape::{MAX_LAYERS, MAX_RECORDS, RecordMember, TypeCategory, TypeShape};
+use crate::shape::{BitField, MAX_LAYERS, MAX_RECORDS, RecordMember, TypeCategory, TypeShape};
 
 impl TypeShape for Die<'_, '_> {
     fn name(&self) -> Option<String> {
@@ -147,21 +147,21 @@ impl Die<'_, '_> {
         // With `DW_AT_bit_offset`, a bit field itself states the size of its container; otherwise it is that of the field's type.
         let size = self.byte_size();
         let size = size.or_else(|| self.real_type()?.byte_size())?;
-        let container = size.checked_mul(8).filter(|bits| *bits > 0)?;
-        // The byte offset of the container, and the distance in bits from its lowest bit to the lowest bit of the field.
-        let (start, low) = match self.number(gimli::DW_AT_data_bit_offset) {
-            Some(distance) => (distance / container * size, distance % container),
+        let (field, offset) = match self.number(gimli::DW_AT_data_bit_offset) {
+            Some(bit) => BitField::at_bit(bit, width, size)?,
             // DWARF 2 and 3, GCC also later: the distance from the container's highest bit to that of the field.
             None => {
                 let high = self.number(gimli::DW_AT_bit_offset).unwrap_or(0);
-                let start = u64::try_from(offset).ok()?;
-                (start, container.checked_sub(high.checked_add(width)?)?)
+                let container = size.checked_mul(8)?;
+                let low = container.checked_sub(high.checked_add(width)?)?;
+                let (field, _) = BitField::at_bit(low, width, size)?;
+                (field, offset)
             }
         };
         Some(RecordMember {
-            offset: i64::try_from(start).ok()?,
+            offset,
             member: self.clone(),
-            bits: Some((width, low, size)),
+            bits: Some(field),
         })
     }
 
@@ -207,7 +207,8 @@ impl Die<'_, '_> {
             gimli::DW_TAG_const_type
             | gimli::DW_TAG_volatile_type
             | gimli::DW_TAG_restrict_type
-            | gimli::DW_TAG_atomic_type => below(),
+            | gimli::DW_TAG_atomic_type
+            | gimli::DW_TAG_shared_type => below(),
             tag => {
                 let word = match tag {
                     gimli::DW_TAG_structure_type => "struct ",

@@ -3,7 +3,7 @@ use rperf_btf::Btf;
 use rperf_testkit::btf::{ARRAY, Blob, FUNCTION, PROTOTYPE, STRUCT, kernel};
 
 use super::BtfShape;
-use crate::shape::{TypeCategory, TypeShape as _};
+use crate::shape::{BitField, TypeCategory, TypeShape as _};
 
 /// The size of a pointer in bytes.
 const POINTER_SIZE: u64 = 8;
@@ -43,7 +43,12 @@ fn functions_have_parameters_with_members() {
     assert_eq!(table.whole_size(), Some(48));
     let flag = file.member("flag").unwrap();
     // 3 bits from bit 5 of a number of 4 bytes.
-    assert_eq!((flag.offset, flag.bits), (0, Some((3, 5, 4))));
+    let bits = BitField {
+        width: 3,
+        low: 5,
+        container_size: 4,
+    };
+    assert_eq!((flag.offset, flag.bits), (0, Some(bits)));
     assert!(file.member("nosuch").is_none());
     // `flag` is a member of an anonymous structure, and not listed.
     assert_eq!(file.member_names(), ["name", "table"]);

@@ -4,7 +4,7 @@ use crate::definition::Member;
 use crate::error::Error;
 use crate::field::Dereference;
 use crate::object::nearest;
-use crate::shape::{RecordMember, TypeCategory, TypeShape};
+use crate::shape::{BitField, RecordMember, TypeCategory, TypeShape};
 
 /// The maximum width of a recorded number in bits.
 const MAX_BITS: u64 = 64;
@@ -18,8 +18,8 @@ pub(crate) struct PathValue<T> {
     shape: T,
     /// The number of indices applied so far to a multi-dimensional array; 0 again when all its dimensions are indexed.
     depth: usize,
-    /// If the value is a bit field: its width and lowest bit, and the bytes of the number around it ([`RecordMember::bits`]).
-    bits: Option<(u64, u64, u64)>,
+    /// If the value is a bit field.
+    bits: Option<BitField>,
     /// The name of the variable or of the last member.
     name: String,
     /// Whether dereferences of the access path read user memory. As in perf, this includes the last dereference of the variable's
@@ -184,9 +184,11 @@ impl<T: TypeShape> PathValue<T> {
             Some(letter @ ("u" | "s" | "x")) => (Some(letter), false),
             Some(other) => return Ok((Some(other.to_owned()), false)),
         };
-        if let Some((width, low, bytes)) = self.bits.filter(|_| !is_text) {
+        if let Some(field) = self.bits.filter(|_| !is_text) {
             // The kernel has a single type for bit fields: a letter has no effect.
-            return Ok((Some(format!("b{width}@{low}/{}", bytes * 8)), false));
+            let container = field.container_size * 8;
+            let bit_type = format!("b{}@{}/{container}", field.width, field.low);
+            return Ok((Some(bit_type), false));
         }
         let Some(real) = self.shape.real_type() else {
             return Ok((cast.map(str::to_owned), false));
