@@ -314,6 +314,11 @@ fn recordings_without_events_or_cpus_are_refused() -> std::io::Result<()> {
     ] {
         assert_fails(&scratch, words, message);
     }
+    // The range is not the reason if the recording has no events to draw.
+    let words = ["-i", "tasks.data", "-P", "--time", "1,2"];
+    let refused = run(&scratch, &words);
+    let hint = "hint: -P needs power:cpu_idle or power:cpu_frequency\n";
+    assert!(refused.stderr.ends_with(hint), "{refused:?}");
     assert!(!scratch.path().join("output.svg").exists());
     Ok(())
 }

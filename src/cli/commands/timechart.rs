@@ -22,7 +22,7 @@ use rperf_flame::TimeChart;
 
 pub(super) use self::args::command;
 use self::args::{ChartFormat, ChartParts, OutputFormat, TimechartRequest};
-use self::input::TimechartRecording;
+use self::input::{TimechartRecording, no_samples};
 use self::picture::ChartBuilder;
 pub(super) use self::record::{command as record_command, run as record};
 use crate::cli::context::Context;
@@ -67,7 +67,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     // Counts of the samples that the observer got and of those with truncated raw data, for warnings.
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut observer)?;
     let Some(chart) = observer.finish() else {
-        return Err(recording.no_samples(&analysis, &request));
+        return Err(no_samples(&analysis, request.options.range));
     };
     analysis.end_progress();
     let builder = ChartBuilder::new(&chart, &request, &resolver, &analysis)?;
@@ -119,7 +119,7 @@ fn write_events(
     };
     let summary = write_trace(&request.output, analysis, &recording.layouts, content)?;
     let Some((first, last)) = summary.times else {
-        return Err(recording.no_samples(analysis, request));
+        return Err(no_samples(analysis, range));
     };
     analysis.end_progress();
     announce(last - first, &request.output, analysis.context);

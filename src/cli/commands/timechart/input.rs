@@ -59,7 +59,7 @@ impl TimechartRecording {
             ChartParts::Tasks => checked.layouts.has(SWITCH) || has_calls,
         };
         if !has_any {
-            return Err(checked.no_samples(analysis, request));
+            return Err(no_events(analysis, request.parts));
         }
         checked.check_fields(analysis)?;
         let mut events = recording.events.iter();
@@ -94,31 +94,6 @@ impl TimechartRecording {
             }
         }
         Ok(())
-    }
-
-    /// Returns the error for a recording without samples to draw: it has no events for the requested parts, or no samples of
-    /// these events in the range of `--time`.
-    pub(super) fn no_samples(
-        &self,
-        analysis: &Analysis<'_>,
-        request: &TimechartRequest,
-    ) -> CliError {
-        let program = analysis.context.program;
-        let path = analysis.input.path.display();
-        let error = CliError::message(
-            255,
-            format!("{path}: No trace sample to read. Did you call '{program} timechart record'?"),
-        );
-        if request.options.range != ChartRange::ALL {
-            return error.hint("--time may exclude all samples: give a range within the recording");
-        }
-        match request.parts {
-            ChartParts::All => error,
-            ChartParts::Power => error.hint("-P needs power:cpu_idle or power:cpu_frequency"),
-            ChartParts::Tasks => {
-                error.hint("-T needs sched:sched_switch, or the events of system calls")
-            }
-        }
     }
 
     /// Warns about missing and doubtful parts of the picture.
@@ -160,4 +135,34 @@ impl TimechartRecording {
             ));
         }
     }
+}
+
+/// Returns the error for a recording without the events of the requested parts.
+fn no_events(analysis: &Analysis<'_>, parts: ChartParts) -> CliError {
+    let error = nothing_to_draw(analysis);
+    match parts {
+        ChartParts::All => error,
+        ChartParts::Power => error.hint("-P needs power:cpu_idle or power:cpu_frequency"),
+        ChartParts::Tasks => {
+            error.hint("-T needs sched:sched_switch, or the events of system calls")
+        }
+    }
+}
+
+/// Returns the error for a recording whose events have no samples within the range of `--time`.
+pub(super) fn no_samples(analysis: &Analysis<'_>, range: ChartRange) -> CliError {
+    let error = nothing_to_draw(analysis);
+    match range == ChartRange::ALL {
+        true => error,
+        false => error.hint("--time may exclude all samples: give a range within the recording"),
+    }
+}
+
+/// The error for a recording without samples to draw.
+fn nothing_to_draw(analysis: &Analysis<'_>) -> CliError {
+    let program = analysis.context.program;
+    let path = analysis.input.path.display();
+    let message =
+        format!("{path}: No trace sample to read. Did you call '{program} timechart record'?");
+    CliError::message(255, message)
 }
