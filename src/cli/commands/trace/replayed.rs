@@ -46,7 +46,7 @@ const LIVE: &[&str] = &[
     "force-btf",
 ];
 
-/// Options of `record` that leave out calls or threads. They are compared as prefixes, to match forms with a value (`--tid=1`).
+/// Options of `record` that leave out calls or threads.
 const LIMITS: &[&str] = &[
     "--filter",
     "--cpu",
@@ -78,7 +78,11 @@ fn has_no_limits(words: &[String]) -> bool {
     let options = words.iter().take_while(|word| *word != "--");
     let mut options = options.filter(|word| word.starts_with('-'));
     !options.any(|word| match word.starts_with("--") {
-        true => LIMITS.iter().any(|limit| word.starts_with(limit)),
+        true => {
+            let name = word.split('=').next().unwrap_or_default();
+            // Names may be abbreviated (`--no-inh`), also ambiguously here.
+            LIMITS.iter().any(|limit| limit.starts_with(name))
+        }
         false => word.contains(SHORT_LIMITS),
     })
 }
@@ -204,5 +208,8 @@ mod tests {
         assert!(!has_all("perf record --filter id==1 -a"));
         assert!(!has_all("perf record -aC0"));
         assert!(!has_all("perf record --no-inherit true"));
+        assert!(!has_all("perf record --no-inh true"));
+        assert!(!has_all("perf record --ti=5"));
+        assert!(has_all("perf record --filename --call-graph=fp true"));
     }
 }

@@ -156,15 +156,26 @@ impl Listed {
         Ok(())
     }
 
-    /// Adds events other than system calls.
+    /// Adds an event other than a system call, or a group of them (`{event,event}`).
     fn add_event(&mut self, word: &str, catalogue: &Catalogue<'_>) -> Result<(), CliError> {
-        let LimitedEvent { event, limit } = LimitedEvent::parse(word)?;
-        let events = parsed(&event, catalogue)?;
-        if let Some(limit) = limit {
-            let names = events.iter().map(|event| (shown_name(event), limit));
-            self.limits.extend(names);
+        let group = word.strip_prefix('{');
+        let group = group.and_then(|rest| rest.rsplit_once('}'));
+        let members = group.map_or(vec![word], |(members, _)| words(members));
+        let mut names = Vec::new();
+        for member in members {
+            let LimitedEvent { event, limit } = LimitedEvent::parse(member)?;
+            if let Some(limit) = limit {
+                let events = parsed(&event, catalogue)?;
+                let limits = events.iter().map(|event| (shown_name(event), limit));
+                self.limits.extend(limits);
+            }
+            names.push(event);
         }
-        self.events.extend(events);
+        let names = names.join(",");
+        let events = group.map_or(names.clone(), |(_, modifiers)| {
+            format!("{{{names}}}{modifiers}")
+        });
+        self.events.extend(parsed(&events, catalogue)?);
         Ok(())
     }
 }
