@@ -12,7 +12,7 @@ pub(crate) mod scripts;
 
 use std::path::{Path, PathBuf};
 
-use rperf_testkit::{Scratch, assert_golden};
+use rperf_testkit::{Bytes, FileAttr, PerfFile, Scratch, assert_golden};
 
 use super::recording::{MISC_EXEC, MISC_USER, Recording, Sampled};
 use super::{rperf, without_notes};
@@ -217,6 +217,43 @@ fn an_unknown_field_lists_the_known_ones() {
         "{}",
         outcome.stderr
     );
+}
+
+#[test]
+fn events_of_one_name_have_files_of_their_own() {
+    let attr = FileAttr {
+        kind: 1,
+        period: 1000,
+        // TID and IDENTIFIER.
+        sample_type: 1 << 1 | 1 << 16,
+        // `exclude_guest`: otherwise the name would have modifiers.
+        flags: 1 << 20,
+        ..FileAttr::default()
+    };
+    let mut recording = PerfFile::new();
+    recording.event(&attr, &[1]).event(&attr, &[2]);
+    for (id, tid) in [(1, 71), (2, 72), (2, 72)] {
+        let body = Bytes::new().u64(id).u32(7).u32(tid);
+        recording.record(PerfFile::SAMPLE, PerfFile::USER, body.done());
+    }
+    let scratch = Scratch::new();
+    scratch
+        .write("perf.data", recording.finish())
+        .expect("a file");
+    let words = ["script", "--per-event-dump", "-F", "tid"];
+    let outcome = rperf(&words).within(scratch.path()).finish();
+    let outcome = outcome.expect("rperf starts");
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    for (name, tid, samples) in [
+        ("perf.data.cpu-clock.dump", "71", 1),
+        ("perf.data.cpu-clock.2.dump", "72", 2),
+    ] {
+        let text = std::fs::read_to_string(scratch.path().join(name)).expect(name);
+        let tids: Vec<&str> = text.split_whitespace().collect();
+        assert_eq!(tids, vec![tid; samples], "{name}");
+        let line = format!(" MB {name} ({samples} samples) ]\n");
+        assert!(outcome.stdout.contains(&line), "{outcome:?}");
+    }
 }
 
 #[test]

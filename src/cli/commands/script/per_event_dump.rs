@@ -24,16 +24,27 @@ struct EventFile {
 }
 
 impl PerEventDump {
-    /// Creates the files next to the recording `path`.
+    /// Creates the files next to the recording `path`. The files of further events of the same name are numbered from 2 on.
     ///
     /// # Errors
     ///
     /// Status 255: a file that can't be created.
     pub(super) fn create(path: &Path, events: &[EventDesc]) -> Result<Self, CliError> {
-        let files = events.iter().map(|event| {
+        // The slash between a PMU and its event would separate directories.
+        let names: Vec<String> = events
+            .iter()
+            .map(|event| event.name.replace('/', "_"))
+            .collect();
+        let files = names.iter().enumerate().map(|(index, event)| {
             let mut name = path.as_os_str().to_owned();
-            // The slash between a PMU and its event would separate directories.
-            name.push(format!(".{}.dump", event.name.replace('/', "_")));
+            match names[..index]
+                .iter()
+                .filter(|other| *other == event)
+                .count()
+            {
+                0 => name.push(format!(".{event}.dump")),
+                earlier => name.push(format!(".{event}.{}.dump", earlier + 1)),
+            }
             let path = PathBuf::from(name);
             let file = open_output(&path, WriteMode::Truncate)
                 .map_err(|error| write_error(&path, error))?;
