@@ -134,3 +134,26 @@ fn perf_warns_of_late_records_too() {
         assert!(outcome.stderr.contains(warning), "{tool:?}: {outcome:?}");
     }
 }
+
+#[test]
+fn damaged_records_of_types_that_change_no_mapping_or_name_are_reported() -> io::Result<()> {
+    let scratch = Scratch::new();
+    for (kind, name) in [
+        (4, "EXIT"),
+        (5, "THROTTLE"),
+        (15, "SWITCH_CPU_WIDE"),
+        (18, "BPF_EVENT"),
+    ] {
+        // No type has a content of two bytes.
+        let short = record(kind, 0, Bytes::new().u16(1));
+        scratch.write("perf.data", recording(&[sample(10), short, sample(20)]))?;
+        let outcome = rperf(&["script"]).within(scratch.path()).finish()?;
+        assert_eq!(outcome.status, 1, "{name}: {outcome:?}");
+        let message = format!(
+            "perf.data: 1 record cannot be decoded; the first, PERF_RECORD_{name} ({kind}) at offset 0x128: "
+        );
+        assert!(outcome.stderr.contains(&message), "{name}: {outcome:?}");
+        assert_eq!(outcome.stdout.lines().count(), 2, "{name}: {outcome:?}");
+    }
+    Ok(())
+}

@@ -64,8 +64,7 @@ impl<P: PrepareSamples> Render for Decoder<'_, '_, P> {
     fn record(&self, _: &World, record: &NonSampleRecord<'_>, _: &mut (), out: &mut Self::Out) {
         let mut at = EventContext::of_record(record);
         let misc = record.raw.misc;
-        // Records that cannot be decoded are skipped. When a recording was opened, they were counted in its diagnostics, except
-        // EXIT and context switches.
+        // Records that cannot be decoded are skipped. When a recording was opened, they were counted in its diagnostics.
         let Ok(decoded) = Record::decode(&record.raw, self.pass.layouts().endian()) else {
             return;
         };

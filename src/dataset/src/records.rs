@@ -108,8 +108,7 @@ struct RowCollector {
 
 impl RowCollector {
     fn add(&mut self, non_sample: &NonSampleRecord<'_>, endian: Endian) {
-        // Records that can't be decoded were counted in `Diagnostics::bad_records` by the first pass over the file, except EXIT
-        // records, which that pass does not decode.
+        // Records that can't be decoded were counted in `Diagnostics::bad_records` by the first pass over the file.
         let Ok(record) = Record::decode(&non_sample.raw, endian) else {
             return;
         };

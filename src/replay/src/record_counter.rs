@@ -47,8 +47,12 @@ impl RecordCounter {
         self.statistics.records += count;
     }
 
-    /// Adds the losses that a LOST or LOST_SAMPLES record reports. The record itself is counted by [`RecordCounter::count`].
-    pub(crate) fn lost(&mut self, at: &RecordAt<'_>, endian: Endian) {
+    /// Adds the losses that a LOST or LOST_SAMPLES record reports, or a record of the kernel that cannot be decoded. The record
+    /// itself is counted by [`RecordCounter::count`]. READ is left to its readers, which count those that cannot be decoded.
+    pub(crate) fn check_kernel_record(&mut self, at: &RecordAt<'_>, endian: Endian) {
+        if at.raw.kind == RecordKind::READ {
+            return;
+        }
         let statistics = &mut self.statistics;
         match Record::decode(&at.raw, endian) {
             Ok(Record::Lost(lost)) => {

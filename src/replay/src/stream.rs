@@ -433,9 +433,10 @@ impl RecordBuffer {
                     .add_record(self.events.record_time(raw), position);
                 if WorldBuilder::changes_world(kind) {
                     push(&mut self.unapplied, order).map_err(Error::no_room(WORLD_CHANGES))?;
-                } else if matches!(kind, RecordKind::LOST | RecordKind::LOST_SAMPLES) {
-                    self.tally.lost(at, self.endian);
-                } else if kind == RecordKind::CALLCHAIN_DEFERRED {
+                } else {
+                    self.tally.check_kernel_record(at, self.endian);
+                }
+                if kind == RecordKind::CALLCHAIN_DEFERRED {
                     let key = self.events.deferred_key(raw);
                     self.chains.extend(key.map(|key| (key, order)));
                 }

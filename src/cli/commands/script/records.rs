@@ -61,8 +61,7 @@ impl SampleText<'_, '_> {
         source: &NonSampleRecord<'_>,
         block: &mut ScriptBlock,
     ) {
-        // Records that can't be decoded are skipped. When the recording was opened, they were counted in its diagnostics, except
-        // EXIT, BPF_EVENT and context switches.
+        // Records that can't be decoded are skipped. When the recording was opened, they were counted in its diagnostics.
         let Ok(record) = Record::decode(&source.raw, self.plan.endian) else {
             return;
         };

@@ -119,8 +119,7 @@ impl Render for CtfRender<'_, '_> {
         _: &mut CtfScratch,
         block: &mut CtfBlock,
     ) {
-        // Records that cannot be decoded were counted in `Diagnostics::bad_records` by the first pass over the file, except EXIT
-        // records, which that pass does not decode.
+        // Records that cannot be decoded were counted in `Diagnostics::bad_records` by the first pass over the file.
         let Ok(decoded) = Record::decode(&record.raw, self.endian) else {
             return;
         };

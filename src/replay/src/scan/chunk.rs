@@ -319,9 +319,10 @@ impl<'e, 'a> ChunkBuilder<'e, 'a> {
         if WorldBuilder::changes_world(raw.kind) {
             push(&mut self.chunk.world_changes, (record, *raw))
                 .map_err(Error::no_room(WORLD_CHANGES))?;
-        } else if matches!(raw.kind, RecordKind::LOST | RecordKind::LOST_SAMPLES) {
-            self.chunk.tally.lost(at, self.endian);
-        } else if raw.kind == RecordKind::CALLCHAIN_DEFERRED {
+        } else {
+            self.chunk.tally.check_kernel_record(at, self.endian);
+        }
+        if raw.kind == RecordKind::CALLCHAIN_DEFERRED {
             let key = self.events.deferred_key(raw);
             self.chunk.deferred.extend(key.map(|key| (record, key)));
         }
