@@ -219,6 +219,19 @@ fn values_and_latencies_of_a_command_are_all_counted() {
     assert!(unknown.stderr.contains(message), "{unknown:?}");
 }
 
+#[test]
+fn processes_override_the_whole_system_with_a_warning() {
+    if !may_trace("commands::histogram::processes_override_the_whole_system_with_a_warning") {
+        return;
+    }
+    let pid = std::process::id().to_string();
+    let event = ["syscalls:sys_exit_write", "ret"];
+    let words = [&event[..], &["-a", "-p", &pid, "--", "true"]].concat();
+    let outcome = run(&Scratch::new(), &words);
+    let warning = "Warning: PID/TID switch overriding SYSTEM\n";
+    assert!(outcome.stderr.contains(warning), "{outcome:?}");
+}
+
 /// Status 129: the arguments are invalid. Status 255: they are valid, but do not fit the recording, or there is none.
 #[test]
 fn invalid_arguments_are_refused() {

@@ -24,7 +24,7 @@ pub(super) struct Recorded {
 
 impl Recorded {
     /// Records the events of `source` if a workload, a number of seconds (which `source` has, too), `-p` or `-a` is given;
-    /// otherwise returns `None`. With `-p`, `-a` is ignored.
+    /// otherwise returns `None`. `-p` overrides `-a`, with a warning.
     ///
     /// # Errors
     ///
@@ -60,6 +60,10 @@ impl Recorded {
         }
         if let Some(processes) = attached {
             arguments.extend(["-p".into(), processes.into()]);
+            if is_system {
+                // As by `record`, which prints no warnings with `-q`.
+                context.warn("PID/TID switch overriding SYSTEM");
+            }
         } else if is_system || workload.is_empty() {
             // Also if only the seconds are given.
             arguments.push("-a".into());
