@@ -90,8 +90,7 @@ impl OutputRotation<'_> {
         sink: &mut CountedOutput,
         observer: &mut dyn SessionObserver,
     ) -> Result<(), Error> {
-        let bytes = sink.output_sink.bytes();
-        if !self.take_due(bytes) {
+        if !self.take_due(sink.output_sink.bytes()) {
             return Ok(());
         }
         let output = &self.completion.request.output.path;
@@ -113,8 +112,9 @@ impl OutputRotation<'_> {
         let at_end = self.completion.request.synthesis.at_end;
         let records = (!at_end).then(|| self.running_tasks());
         let full = std::mem::replace(sink, next);
-        self.earlier.add(&finish_file(&self.completion, full)?);
-        self.earlier_bytes += bytes;
+        let finished = finish_file(&self.completion, full)?;
+        self.earlier_bytes += finished.bytes;
+        self.earlier.add(&finished);
         self.written.push_back(stamp(output, observer)?);
         self.remove_oldest();
         replacement.commit()?;

@@ -59,17 +59,19 @@ pub(crate) fn remove_contents(directory: &Folder) -> io::Result<UnlinkedFiles> {
         // If it is not a folder, it is removed like the other files.
         _ => None,
     };
-    let is_of_recording = |name: &&OsStr| *name == KERNEL || is_part(name);
-    if !names.iter().all(|name| is_of_recording(&name.as_os_str())) {
-        return Err(not_empty());
+    for name in &names {
+        let is_file = directory.kind(name)? != Some(FileKind::Folder);
+        if name != KERNEL && !(is_part(name) && is_file) {
+            return Err(not_empty());
+        }
     }
     if let Some(kernel) = &kernel {
         let names = kernel.names()?;
-        if !names
-            .iter()
-            .all(|name| KERNEL_FILES.iter().any(|file| name == file))
-        {
-            return Err(not_empty());
+        for name in &names {
+            let is_file = kernel.kind(name)? != Some(FileKind::Folder);
+            if !(KERNEL_FILES.iter().any(|file| name == file) && is_file) {
+                return Err(not_empty());
+            }
         }
         names.iter().try_for_each(|name| kernel.remove_file(name))?;
     }
