@@ -140,12 +140,14 @@ impl<R: StreamInput> PipeReader<R> {
             Ok(record)
         });
         self.next = records.position();
-        if result.is_err() {
+        result.map(Some).map_err(|error| {
             // Nothing after the invalid record is returned.
             self.ended = true;
             self.filled = start.min(self.filled);
-        }
-        result.map(Some)
+            // If the compressed input ended with an error, the record is incomplete for that reason.
+            let end = self.compressed.as_mut().and_then(|input| input.end.take());
+            end.unwrap_or(error)
+        })
     }
 
     /// The available bytes from an offset in the stream on.
@@ -269,7 +271,13 @@ impl<R: StreamInput> PipeReader<R> {
             Err(error) => {
                 let offset = compressed.offset + compressed.bytes.len() as u64;
                 let kind = error.kind();
-                return Err(Error::Read { offset, kind });
+                // What was read is returned before the error.
+                self.ended = true;
+                self.expand();
+                if let Some(compressed) = &mut self.compressed {
+                    compressed.end = Some(Error::Read { offset, kind });
+                }
+                return Ok(());
             }
         }
         self.expand();

@@ -201,8 +201,17 @@ impl StreamInput for Trickle<'_> {
 
 /// The SAMPLE records of a stream, and the error that ended it.
 fn streamed(bytes: &[u8], endian: Endian) -> (Vec<u8>, Option<Error>) {
+    streamed_from(bytes, endian, Trickle)
+}
+
+/// As [`streamed`]; `input` returns the input from the bytes after the header.
+fn streamed_from<'a, I: StreamInput>(
+    bytes: &'a [u8],
+    endian: Endian,
+    input: impl FnOnce(&'a [u8]) -> I,
+) -> (Vec<u8>, Option<Error>) {
     let (pipe_header, rest) = bytes.split_at(16);
-    let mut reader = PipeReader::new(pipe_header.to_vec(), Trickle(rest)).unwrap();
+    let mut reader = PipeReader::new(pipe_header.to_vec(), input(rest)).unwrap();
     let mut records = Vec::new();
     loop {
         match reader.next_record() {
@@ -216,6 +225,24 @@ fn streamed(bytes: &[u8], endian: Endian) -> (Vec<u8>, Option<Error>) {
             Ok(None) => return (records, None),
             Err(error) => return (records, Some(error)),
         }
+    }
+}
+
+/// Fails after these bytes.
+struct Failing<'a>(&'a [u8]);
+
+impl io::Read for Failing<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(into)? {
+            0 => Err(io::ErrorKind::ConnectionReset.into()),
+            count => Ok(count),
+        }
+    }
+}
+
+impl StreamInput for Failing<'_> {
+    fn is_ready(&self) -> bool {
+        true
     }
 }
 
@@ -265,6 +292,23 @@ proptest! {
         let bytes = stream(&recorder.recorded, endian);
         prop_assert_eq!(&unpacked(&bytes), &(recorder.expected.clone(), None));
         prop_assert_eq!(&streamed(&bytes, endian), &(recorder.expected, None));
+    }
+
+    /// A failed read loses no record that was read before: they are those of a stream that ends there.
+    #[test]
+    fn records_before_a_failed_read_are_returned(
+        steps in steps(),
+        format in formats(),
+        big in any::<bool>(),
+        part in 0.0..=1.0,
+    ) {
+        let endian = if big { Endian::Big } else { Endian::Little };
+        let bytes = stream(&run_steps(&steps, format, endian).recorded, endian);
+        let len = 16 + ((bytes.len() - 16) as f64 * part) as usize;
+        let (expected, _) = streamed(&bytes[..len], endian);
+        let (records, error) = streamed_from(&bytes[..len], endian, Failing);
+        prop_assert_eq!(records, expected);
+        prop_assert!(matches!(error, Some(Error::Read { .. })), "{:?}", error);
     }
 
     /// The number of threads changes nothing, even if the files are damaged.
