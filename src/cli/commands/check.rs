@@ -23,7 +23,7 @@ pub(super) fn command() -> Command {
         .arg(
             switch("quiet")
                 .short('q')
-                .help("only set the exit status, and report unknown features"),
+                .help("print nothing, only set the exit status"),
         )
         .arg(Arg::new("words").num_args(0..).value_name("words"))
 }

@@ -68,8 +68,8 @@ fn weight(word: &str) -> Option<u64> {
     Some(word.parse().unwrap_or(number.round() as u64))
 }
 
-/// Writes the stacks sorted by their text; weights of equal text are summed up. A line that would begin with `#` begins with
-/// `_#`. With `marks`, names have suffixes for kernel, inlined and JIT code.
+/// Writes the stacks sorted by their text; weights of equal text are summed up. A line that would begin with `#`, also
+/// after blanks, begins with `_`. With `marks`, names have suffixes for kernel, inlined and JIT code.
 ///
 /// # Errors
 ///
@@ -81,8 +81,8 @@ pub fn write(stacks: &Stacks, marks: bool, out: &mut dyn Write) -> io::Result<()
         let outermost = frames
             .first()
             .and_then(|frame| stacks.labels().get(*frame as usize));
-        if outermost.is_some_and(|label| label.name.starts_with('#')) {
-            // Readers take lines that begin with `#` for comments.
+        if outermost.is_some_and(|label| label.name.trim_start().starts_with('#')) {
+            // Readers take lines that begin with `#`, also after blanks, for comments.
             line.push('_');
         }
         for (index, frame) in frames.iter().enumerate() {
@@ -172,14 +172,16 @@ mod tests {
 
     #[test]
     fn a_stack_that_begins_with_a_hash_is_not_written_as_a_comment() {
-        let mut stacks = Stacks::default();
-        let frame = stacks.label("#1 worker", FrameKind::User);
-        stacks.add(&[frame], 3);
-        let written = text(&stacks, WITHOUT_MARKS);
-        assert_eq!(written, "_#1 worker 3\n");
-        assert_eq!(
-            text(&parse(&written).expect("folded text"), WITHOUT_MARKS),
-            written
-        );
+        for name in ["#1 worker", " #1 worker"] {
+            let mut stacks = Stacks::default();
+            let frame = stacks.label(name, FrameKind::User);
+            stacks.add(&[frame], 3);
+            let written = text(&stacks, WITHOUT_MARKS);
+            assert_eq!(written, format!("_{name} 3\n"));
+            assert_eq!(
+                text(&parse(&written).expect("folded text"), WITHOUT_MARKS),
+                written
+            );
+        }
     }
 }

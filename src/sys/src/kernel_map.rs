@@ -79,7 +79,7 @@ impl Proc {
             .find_map(|line| line.strip_suffix(" : Kernel code"))?;
         let (first, last) = line.trim_start().split_once('-')?;
         let [first, last] = [first, last].map(|digits| u64::from_str_radix(digits, 16).ok());
-        let size = last?.checked_sub(first?)? + 1;
+        let size = last?.checked_sub(first?)?.checked_add(1)?;
         // Hidden addresses are 0.
         (last != Some(0)).then_some(size)
     }

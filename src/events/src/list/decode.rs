@@ -59,15 +59,17 @@ fn terms(config: u64, pmu: &str, catalogue: &Catalogue<'_>) -> String {
     terms.join(",")
 }
 
-/// Returns the names of the PMU's events in sysfs and in vendor tables whose attr has this `config`, and 0 in `config1` and
-/// `config2`.
+/// Returns the names of the PMU's events in sysfs and in vendor tables whose attr has this `config`, and 0 in all other
+/// words.
 fn names(config: u64, pmu: &str, kind: u32, catalogue: &Catalogue<'_>) -> Vec<String> {
     let mut names = catalogue.event_names(pmu);
     names.retain(|name| {
         let no_terms = [];
         let event = PmuEvent::named(pmu, kind, name, &no_terms, catalogue);
         event.is_ok_and(|event| {
-            event.attr.config == config && (event.attr.config1, event.attr.config2) == (0, 0)
+            let attr = &event.attr;
+            let others = [attr.config1, attr.config2, attr.config3, attr.config4];
+            attr.config == config && others == [0; 4]
         })
     });
     names

@@ -52,9 +52,15 @@ fn fix_address(insn: &Instruction, operands: &mut String) {
         return;
     };
     match insn.memory_base() {
-        Register::RIP | Register::EIP => {
+        Register::RIP => {
             let displacement = insn.memory_displacement64().wrapping_sub(insn.next_ip());
             operands.replace_range(begin..=end, &format!("[rip+0x{displacement:x}]"));
+        }
+        Register::EIP => {
+            let next = insn.next_ip32();
+            let displacement = insn.memory_displacement32().wrapping_sub(next);
+            let extended = i64::from(displacement.cast_signed());
+            operands.replace_range(begin..=end, &format!("[eip+0x{extended:x}]"));
         }
         Register::None if insn.memory_index() == Register::None => {
             operands.remove(end);

@@ -26,6 +26,11 @@ fn x86_is_printed_as_by_objdump_in_both_syntaxes() {
             "mov    rax,QWORD PTR [rip+0xfffffffffffffff2]",
         ),
         (
+            &[0x67, 0x8b, 0x05, 0xf0, 0xff, 0xff, 0xff],
+            "mov    -0x10(%eip),%eax",
+            "mov    eax,DWORD PTR [eip+0xfffffffffffffff0]",
+        ),
+        (
             &[0x64, 0x48, 0x8b, 0x04, 0x25, 0x28, 0, 0, 0],
             "mov    %fs:0x28,%rax",
             "mov    rax,QWORD PTR fs:0x28",
