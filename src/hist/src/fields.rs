@@ -60,9 +60,9 @@ impl NumberField {
         known.map_or("", |(name, _)| name)
     }
 
-    /// The events of a group (indices below their number `events`) in the order in which two rows are compared by this number:
-    /// first `sort_event`, or the leader (0) if there is no such event; then the others, but never the leader. As in perf,
-    /// [`Self::Total`] and [`Self::TotalLatency`] are compared only for the leader.
+    /// The events of a group (indices 0 to `events` - 1; 0 is the leader) in the order in which two rows are compared by this
+    /// number: `sort_event`, then the other events without the leader. If there is no event `sort_event`, the leader is the
+    /// first. As in perf, [`Self::Total`] and [`Self::TotalLatency`] are compared only for the leader.
     pub(crate) fn compared_events(
         self,
         sort_event: usize,

@@ -52,14 +52,15 @@ impl StatRoundEvent {
 }
 
 /// Returns a STAT or STAT_ROUND record as a Python object, and for STAT the id of the counted event; `None` for other records and
-/// if the record cannot be decoded. `id` is the sample id of the record, not the event's id.
+/// if the record cannot be decoded. `trailer` is the record's sample id, not the event's; it is empty, as for all records (types
+/// from 64 on) that the kernel does not write.
 pub(crate) fn event_from_stat_record(
     py: Python<'_>,
     raw: &RawRecord<'_>,
-    id: &SampleId,
+    trailer: &SampleId,
     endian: Endian,
 ) -> PyResult<Option<(Py<PyAny>, Option<u64>)>> {
-    let base = PyClassInitializer::from(Event::of_record(raw, id));
+    let base = PyClassInitializer::from(Event::of_record(raw, trailer));
     Ok(match UserRecord::decode(raw, endian) {
         Ok(UserRecord::Stat(stat)) => {
             let event = StatEvent {

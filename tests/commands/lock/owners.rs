@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{recording, run};
 
-/// Compiles a program of `tests/workloads` in the scratch directory; if that fails, skips the test and returns `false`.
+/// Compiles a program of `tests/workloads` in the scratch directory; without a compiler, skips the test and returns `false`.
 pub(super) fn compile(test: &str, scratch: &Scratch, name: &str) -> bool {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/workloads");
     let source = source.join(format!("{name}.c")).display().to_string();
@@ -22,11 +22,12 @@ pub(super) fn compile(test: &str, scratch: &Scratch, name: &str) -> bool {
         &source,
     ];
     let compiled = Run::new("cc").within(scratch.path()).args(options).finish();
-    let is_compiled = compiled.is_ok_and(|compiled| compiled.status == 0);
-    if !is_compiled {
+    let Ok(compiled) = compiled else {
         skip(test, "there is no C compiler");
-    }
-    is_compiled
+        return false;
+    };
+    assert_eq!(compiled.status, 0, "{compiled:?}");
+    true
 }
 
 /// Records with these options and command; `false` with a printed reason if the kernel does not run the BPF programs that find
