@@ -306,7 +306,7 @@ fn dump_with_replaced_function(code: u64, start_time: u64, flags: u64) -> Vec<u8
         let size = 56 + u32::try_from(name.len()).expect("short") + 64;
         let load = dump.u32(LOAD).u32(size).u64(time).u32(7).u32(7);
         let place = load.u64(code).u64(code).u64(64).u64(0);
-        dump = place.raw(name.as_bytes()).raw(&[0x90; 64]);
+        dump = place.raw(name.as_bytes()).raw([0x90; 64]);
     }
     dump.done()
 }
