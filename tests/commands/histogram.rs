@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use rperf_testkit::{Bytes, Outcome, Scratch, may_trace, skip};
+use rperf_testkit::{Bytes, FileAttr, Outcome, PerfFile, Scratch, may_trace, skip};
 
 use super::generated_files::{Attr, ID, file, record};
 use super::rperf;
@@ -217,6 +217,34 @@ fn values_and_latencies_of_a_command_are_all_counted() {
     assert_eq!(unknown.status, 255, "{unknown:?}");
     let message = "syscalls:sys_exit_write has no field 'rte' with a number\nhint: its fields with numbers, most similar first: ret, ";
     assert!(unknown.stderr.contains(message), "{unknown:?}");
+}
+
+#[test]
+fn a_tracepoint_without_format_is_named_as_such() {
+    let attr = FileAttr {
+        // PERF_TYPE_TRACEPOINT and PERF_SAMPLE_IDENTIFIER
+        kind: 2,
+        config: 300,
+        sample_type: 1 << 16,
+        ..FileAttr::default()
+    };
+    let mut recording = PerfFile::new();
+    recording.event(&attr, &[ID]);
+    let sample = Bytes::new().u64(ID).done();
+    recording.record(PerfFile::SAMPLE, PerfFile::USER, sample);
+    recording.event_names(&["sched:sched_switch"]);
+    let scratch = Scratch::new();
+    scratch
+        .write("perf.data", recording.finish())
+        .expect("a file");
+    let hint = "hint: its format cannot be used: the recording has no format of this tracepoint\n";
+    let counted = run(&scratch, &["sched:sched_switch", "prev_pid"]);
+    assert_eq!(counted.status, 255, "{counted:?}");
+    assert!(counted.stderr.ends_with(hint), "{counted:?}");
+    let weighed = rperf(&["flamegraph", "--weight", "prev_pid"]).within(scratch.path());
+    let weighed = weighed.finish().expect("rperf starts");
+    assert_eq!(weighed.status, 129, "{weighed:?}");
+    assert!(weighed.stderr.ends_with(hint), "{weighed:?}");
 }
 
 #[test]

@@ -2,12 +2,13 @@
 
 use rperf_names::by_distance;
 use rperf_perfdata::Metadata;
-use rperf_tracepoint::{FieldReader, Tracepoint};
+use rperf_tracepoint::{Error, FieldReader, Tracepoint};
 
 /// The reason why an event has no numeric field of the requested name.
 pub(crate) enum NoNumericField {
-    /// The event is not a tracepoint, or its format is missing or damaged.
-    NoFormat,
+    NotATracepoint,
+    /// The format of the tracepoint is missing or damaged, for this reason.
+    NoFormat(String),
     /// The tracepoint has no such field. The comma-separated names of its own numeric fields, most similar first.
     Others(String),
 }
@@ -20,8 +21,11 @@ pub(crate) fn numeric_field(
 ) -> Result<FieldReader, NoNumericField> {
     let event_desc = recording.events.get(event);
     let formats = recording.formats().unwrap_or_default();
-    let tracepoint = event_desc.and_then(|event| formats.of_event(&event.attr).ok());
-    let tracepoint = tracepoint.ok_or(NoNumericField::NoFormat)?;
+    let tracepoint = match event_desc.map(|event| formats.of_event(&event.attr)) {
+        Some(Ok(tracepoint)) => tracepoint,
+        Some(Err(Error::NotATracepoint)) | None => return Err(NoNumericField::NotATracepoint),
+        Some(Err(error)) => return Err(NoNumericField::NoFormat(error.to_string())),
+    };
     numeric_field_of(tracepoint, name).map_err(NoNumericField::Others)
 }
 

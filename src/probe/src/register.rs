@@ -83,10 +83,11 @@ pub(crate) fn stack_parameters(architecture: Architecture) -> Option<(i64, usize
 pub(crate) fn is_known(architecture: Architecture, name: &str) -> bool {
     let is_listed = |names: &[&str]| names.contains(&name) || X86_SPECIAL.contains(&name);
     let numbered = |prefix: &str, range: std::ops::RangeInclusive<u32>| {
-        let digits = name.strip_prefix(prefix);
-        digits
-            .and_then(|digits| digits.parse().ok())
-            .is_some_and(|number| range.contains(&number))
+        name.strip_prefix(prefix).is_some_and(|digits| {
+            let number = digits.parse::<u32>();
+            // Not `%r+8` or `%r08`.
+            number.is_ok_and(|number| range.contains(&number) && number.to_string() == digits)
+        })
     };
     match architecture {
         Architecture::I386 => is_listed(&X86) || X86_SEGMENTS.contains(&name),
@@ -149,6 +150,7 @@ mod tests {
             assert_eq!(kernel_name(machine, word).as_deref(), Some(name));
         }
         assert!(is_known(machine, "%r15") && !is_known(machine, "%r16"));
+        assert!(!is_known(machine, "%r+8") && !is_known(machine, "%r08"));
         assert!(is_known(Architecture::I386, "%ds") && !is_known(machine, "%ds"));
         assert_eq!(kernel_name(machine, "%xmm0"), None);
     }

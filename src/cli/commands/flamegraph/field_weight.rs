@@ -36,10 +36,11 @@ impl<'n> FieldWeight<'n> {
             let event = event.map_or("", |event| &event.name);
             let message = format!("--weight: {event} has no field '{name}' with a number");
             CliError::usage(message).hint(match error {
-                NoNumericField::NoFormat => {
+                NoNumericField::NotATracepoint => {
                     "the event is not a tracepoint: use samples or period, or select a tracepoint with -e"
                         .to_owned()
                 }
+                NoNumericField::NoFormat(cause) => format!("its format cannot be used: {cause}"),
                 NoNumericField::Others(names) => {
                     format!("its fields with numbers, most similar first: {names}")
                 }

@@ -255,10 +255,11 @@ impl CountingPass<'_> {
         reader.map(SampleValue::Field).map_err(|error| {
             let message = format!("{event} has no field '{field}' with a number");
             CliError::message(255, message).hint(match error {
-                NoNumericField::NoFormat => {
+                NoNumericField::NotATracepoint => {
                     "the event is not a tracepoint: only the periods of its samples can be counted (period)"
                         .to_owned()
                 }
+                NoNumericField::NoFormat(cause) => format!("its format cannot be used: {cause}"),
                 NoNumericField::Others(names) => format!("its fields with numbers, most similar first: {names}"),
             })
         })
