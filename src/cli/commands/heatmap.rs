@@ -4,13 +4,11 @@ mod latency;
 mod latency_text;
 mod subsecond;
 
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Command};
 use rperf_analysis::FilteredSamples;
 use rperf_flame::{HeatMap, amount};
-use rperf_replay::Replay;
 use rperf_resolve::Resolver;
 use rperf_resolve::SampleCriteria;
 
@@ -121,11 +119,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     // `--time` has timestamps of the recording, as the page shows them; they do not count from the first sample.
     let relative_times = false;
     let source = HeatmapInput {
-        replay: &analysis.replay,
+        analysis: &analysis,
         resolver: &analysis.resolver(&symbols),
-        input: &input,
         filter: filters.filter(data.metadata(), relative_times)?,
-        jobs: analysis.jobs,
         options: &options,
     };
     let heat = match &pair {
@@ -220,16 +216,14 @@ impl HeatmapOptions {
 }
 
 /// A recording, with the filter of its samples and the options for the heat map.
-struct HeatmapInput<'q> {
-    replay: &'q Replay<'q>,
+struct HeatmapInput<'q, 'a> {
+    analysis: &'q Analysis<'a>,
     resolver: &'q Resolver<'q>,
-    input: &'q Input,
     filter: SampleCriteria,
-    jobs: NonZeroUsize,
     options: &'q HeatmapOptions,
 }
 
-impl HeatmapInput<'_> {
+impl HeatmapInput<'_, '_> {
     fn filtered(&self) -> FilteredSamples<'_> {
         FilteredSamples {
             filter: &self.filter,
@@ -238,7 +232,7 @@ impl HeatmapInput<'_> {
     }
 
     fn no_samples_left(&self) -> CliError {
-        let message = format!("{}: no samples to draw", self.input.path.display());
+        let message = format!("{}: no samples to draw", self.analysis.input.path.display());
         CliError::message(255, message).hint("check the filters (--time, --cpu, --comms, ...)")
     }
 }

@@ -195,14 +195,18 @@ impl Observation {
         }
     }
 
-    /// Enables or disables all events.
+    /// Enables all events, or disables all but the side-band event: tasks and mappings of that time are needed later.
     ///
     /// # Errors
     /// [`Error::Control`].
     pub fn set_enabled(&self, on: bool) -> Result<(), Error> {
+        let events = self.opened.events.iter();
         match on {
-            true => for_each_counter(&self.opened.events, "enable", Counter::enable),
-            false => for_each_counter(&self.opened.events, "disable", Counter::disable),
+            true => for_each_counter(events, "enable", Counter::enable),
+            false => {
+                let disabled = events.filter(|event| !event.is_side_band());
+                for_each_counter(disabled, "disable", Counter::disable)
+            }
         }
     }
 

@@ -54,13 +54,24 @@ impl LatencyEvents {
     }
 }
 
-impl HeatmapInput<'_> {
+impl HeatmapInput<'_, '_> {
     /// The latencies of a pair of events, sorted by end time; an error if there are none.
     fn spans(&self, pair: &LatencyEvents, context: &Context) -> Result<Vec<TimedSpan>, CliError> {
         let names = [&*pair.from, &*pair.to];
-        let events = event_pair(self.replay, &self.input.path, names, &pair.key)?;
-        let Durations { spans, counts } =
-            Durations::measure(self.replay, &events, self.filtered(), self.jobs)?;
+        let events = event_pair(
+            &self.analysis.replay,
+            &self.analysis.input.path,
+            names,
+            &pair.key,
+        )?;
+        let Durations { spans, counts } = Durations::measure(
+            &self.analysis.replay,
+            &events,
+            self.filtered(),
+            self.analysis.jobs,
+        )?;
+        // What follows is printed: the progress line must be gone before.
+        self.analysis.end_progress();
         if counts.open > 0 {
             context.note(format_args!(
                 "{} of {} have no {} and are skipped",

@@ -14,21 +14,26 @@ const MAX_SECONDS: u64 = 100_000;
 /// Nanoseconds in a second.
 const SECOND: u64 = 1_000_000_000;
 
-impl HeatmapInput<'_> {
+impl HeatmapInput<'_, '_> {
     /// Returns a heat map of the samples of one event by second and fraction of the second.
     pub(super) fn subsecond(
         &self,
         event: Option<&str>,
         context: &Context,
     ) -> Result<HeatMap, CliError> {
-        let index = drawn_event(self.replay, &self.input.path, event, context)?;
+        let index = drawn_event(
+            &self.analysis.replay,
+            &self.analysis.input.path,
+            event,
+            context,
+        )?;
         let event_index = EventIndex(u32::try_from(index).unwrap_or(u32::MAX));
         let times = sample_times(
-            self.replay,
+            &self.analysis.replay,
             event_index,
             self.filtered(),
             self.options.idle,
-            self.jobs,
+            self.analysis.jobs,
         );
         let span = times.iter().min().zip(times.iter().max());
         let (first, last) = span.ok_or_else(|| self.no_samples_left())?;
@@ -39,7 +44,7 @@ impl HeatmapInput<'_> {
         }
         let mut heat = HeatMap::of_seconds(*first, *last, self.options.rows);
         times.iter().for_each(|time| heat.add(*time));
-        let event = self.replay.data().events().get(index);
+        let event = self.analysis.replay.data().events().get(index);
         let name = event.map_or("", |event| &event.name);
         heat.title = format!("Samples of {name}: subsecond offset");
         heat.unit = "samples".to_owned();

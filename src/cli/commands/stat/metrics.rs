@@ -183,7 +183,8 @@ impl StatMetrics {
 }
 
 impl PlannedMetric {
-    /// The metric's value; `None` if it is not finite: an event was not counted, a literal is unknown, or a divisor is 0.
+    /// The metric's value; `None` if it is not finite: an event was not counted, a literal is unknown, or a
+    /// divisor of `/` is 0.
     fn metric(&self, counts: &dyn MetricCounts) -> Option<MetricValue> {
         let outcome = self.plan.evaluate(counts);
         if !outcome.value.is_finite() {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use clap::ArgMatches;
 use rperf_analysis::trace::{CallStatistics, CallSummary};
 use rperf_bpf::{Error, SummaryOptions, SyscallSummary, TaskSet};
-use rperf_names::counted;
+use rperf_names::{counted, is_or_are};
 use rperf_session::{RecordRequest, Target};
 use rperf_view::trace::SummaryMode;
 
@@ -201,15 +201,27 @@ pub(super) fn read(
     Ok(result)
 }
 
-/// Reports calls and threads that did not fit into the maps. A thread counts once per failed attempt to add it.
+/// Reports calls, threads and errors that did not fit into the maps. A thread counts once per failed attempt to add it.
 fn warn_of_losses(summary: &SyscallSummary, context: &Context) -> Result<(), Error> {
     let losses = summary.losses()?;
-    if losses.tasks + losses.calls > 0 {
-        let (tasks, calls) = (losses.tasks, losses.calls);
+    if losses.tasks > 0 {
         context.warn(format_args!(
-            "too many threads: {} and {} are not in the table",
-            counted(calls, "system call"),
-            counted(tasks, "thread")
+            "too many threads: {} to add one failed; their system calls are not in the table",
+            counted(losses.tasks, "attempt")
+        ));
+    }
+    if losses.calls > 0 {
+        context.warn(format_args!(
+            "too many pairs of thread and system call: {} {} not in the table",
+            counted(losses.calls, "system call"),
+            is_or_are(losses.calls)
+        ));
+    }
+    if losses.errnos > 0 {
+        context.warn(format_args!(
+            "too many kinds of errors: {} {} not in the list of errors",
+            counted(losses.errnos, "error"),
+            is_or_are(losses.errnos)
         ));
     }
     Ok(())

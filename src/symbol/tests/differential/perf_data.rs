@@ -35,7 +35,7 @@ pub(crate) fn perf_is_here() -> bool {
     let version = Command::new("perf").arg("--version").output();
     let version = version.map(|out| String::from_utf8_lossy(&out.stdout).into_owned());
     match version {
-        Ok(version) if version.contains("version 6.1") => true,
+        Ok(version) if version.contains("version 6.1.") => true,
         Ok(version) => {
             eprintln!(
                 "skipped: the reference is perf 6.1, this is {}",
