@@ -93,9 +93,9 @@ fn a_link_called_perf_data_old_loses_no_files() {
     }
     let old = scratch.path().join("perf.data.old");
     for options in [&["record", "-q"][..], &["record", "-q", "--threads"]] {
-        // The second time, a perf.data made with `options` is already there: with `--threads`, a folder.
+        // The second time, the first `record` below finds and renames a perf.data made with `options`: with `--threads`, a folder.
         for _ in 0..2 {
-            // Makes a perf.data, which the `record` below renames to perf.data.old.
+            // Makes a perf.data (a file), which the `record` under test renames to perf.data.old.
             let _ = rperf(&scratch, &["record", "-q", "true"]);
             if fs::remove_file(&old).is_err() {
                 let _ = fs::remove_dir_all(&old);

@@ -8,8 +8,8 @@ use rperf_testkit::skip;
 use super::assert_refused;
 use crate::tools::{Tool, Tools};
 
-/// Compares about 100 functions, without those of modules. perf must find most of them; the limits are rough, since the functions
-/// depend on the kernel.
+/// Compares about 100 symbols of any type, without those of modules. perf must find most of them; the limits are rough, since the
+/// symbols depend on the kernel.
 #[test]
 fn kernel_functions_match_perf() {
     const TEST: &str = "kernel_functions_match_perf";
@@ -46,7 +46,8 @@ fn kernel_functions_match_perf() {
     line.extend(["schedule", "nosuchfunction"]);
     let perf = tools.outcome(Tool::Perf, &line);
     let rperf = tools.outcome(Tool::Rperf, &line);
-    // perf does not find functions of the init section: they are outside of the addresses that it takes for the kernel's.
+    // perf does not find symbols of the init section, which are outside of the addresses that it takes for the kernel's, nor those
+    // of types other than T, W, D and B.
     let pairs = perf.stdout.lines().zip(rperf.stdout.lines());
     let (mut same, mut unknown) = (0, 0);
     for (perf, rperf) in pairs {

@@ -21,8 +21,8 @@ impl ComparedNames<'_> {
         keeps_first(first, second, || {
             // Exported symbols are in both ELF symbol tables, and the displayed names of thousands of other pairs are
             // equal, too (variants of one constructor or destructor, such as C1 and C2); demangling them would take most of
-            // the time. Equal names give the same result whatever their text is, so the mangled ones are returned, unless they
-            // contain `SyS`: aliases of system calls have a separate rule.
+            // the time. If the displayed names are equal, the result does not depend on their text: the first mangled name
+            // is returned for both, unless it contains `SyS`, since aliases of system calls have a separate rule.
             let (a, b) = (self.names.get(first.name), self.names.get(second.name));
             let alike = first.form == second.form && (a == b || are_variants(a, b));
             if alike && !a.contains("SyS") {

@@ -38,7 +38,7 @@ pub(crate) fn start(duration: Duration) -> Result<(), WorkloadError> {
         tv_usec: 0,
     };
     let value = libc::timeval {
-        // `time_t` has 32 bits on some targets.
+        // Longer times are limited to `i32::MAX` seconds, 68 years.
         tv_sec: i32::try_from(duration.as_secs()).unwrap_or(i32::MAX).into(),
         tv_usec: duration.subsec_micros().into(),
     };

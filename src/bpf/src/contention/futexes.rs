@@ -105,7 +105,7 @@ pub(super) fn enter(options: &ContentionOptions, number: u32) -> Result<ProgramB
     sum_key(&mut b, options);
     process(&mut b);
     wait_key(&mut b);
-    let with_run_queue = options.run_queue_task_pid.is_some();
+    let with_run_queue = options.separates_run_queue_time();
     programs::add_wait(&mut b, with_run_queue);
     b.place(out);
     b.exit();

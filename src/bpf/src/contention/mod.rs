@@ -87,7 +87,7 @@ pub struct ContentionOptions {
     pub lock_layout: Option<LockLayout>,
     /// The offset of `task_struct::pid` in bytes (from BTF), if the time for which waiting threads wait for a CPU is summed
     /// separately.
-    pub run_queue_task_pid: Option<u16>,
+    pub task_pid_offset: Option<u16>,
     /// Whether waits for futexes are summed, too.
     pub with_futexes: bool,
     /// How ids of owners of futexes are translated from other PID namespaces to the initial one; without it, they remain as the
@@ -139,7 +139,7 @@ pub struct WaitSummary {
     pub lock: u64,
     /// What that lock is, if it was recognized.
     pub name: Option<LockName>,
-    /// The time for which the threads could run, but waited for a CPU; 0 without [`ContentionOptions::run_queue_task_pid`]. The
+    /// The time for which the threads could run, but waited for a CPU; 0 without [`ContentionOptions::task_pid_offset`]. The
     /// other times do not include it.
     pub run_queue_time: u64,
     /// Number of waits by power of two: bucket n has those from 2ⁿ to 2ⁿ⁺¹ - 1 ns, bucket 0 also those of 0 ns.
@@ -188,7 +188,7 @@ impl ContentionSummary {
             let with_execs = true;
             tasks::attach(&mut loaded, follow, with_execs)?;
         }
-        if let Some(offset) = options.run_queue_task_pid {
+        if let Some(offset) = options.task_pid_offset {
             let offset = i16::try_from(offset).map_err(|_| Error::NoBtf)?;
             loaded.attach("switch", "sched_switch", &queued::switch(offset))?;
             loaded.attach("wakeup", "sched_wakeup", &queued::wake(offset))?;
@@ -283,6 +283,11 @@ impl ContentionSummary {
 }
 
 impl ContentionOptions {
+    /// Whether the time for which waiting threads wait for a CPU is summed separately.
+    fn separates_run_queue_time(&self) -> bool {
+        self.task_pid_offset.is_some()
+    }
+
     /// Returns how ids are translated from PID namespaces, if waits for futexes are summed by owner.
     fn thread_id_layout(&self) -> Option<NamespaceLayout> {
         let is_needed = self.with_futexes && matches!(self.key, ContentionKey::Owner(_));
@@ -338,7 +343,7 @@ fn shapes(options: &ContentionOptions) -> [NamedShape; 13] {
     let entries = options.max_entries.max(1);
     let sum_size = value::SIZE as u32;
     let lru_size = |is_used: bool, size: u32| if is_used { size } else { UNUSED_LRU };
-    let queued_threads = lru_size(options.run_queue_task_pid.is_some(), MAX_WAITS);
+    let queued_threads = lru_size(options.separates_run_queue_time(), MAX_WAITS);
     let namespaced_threads = lru_size(
         options.thread_id_layout().is_some(),
         thread_ids::MAX_THREADS,

@@ -93,7 +93,8 @@ pub(super) const WAIT_KEY: i16 = -64;
 pub(super) const WAIT: i16 = -112;
 /// The key of `SUMS`: two 64-bit numbers, as at [`wait::KEY`].
 pub(super) const SUM_KEY: i16 = -128;
-/// Flags and address of the lock of a wait that ends, or of one whose lock [`lock_names::find`] names.
+/// The flags of a wait, then the address of its lock: the input of [`lock_names::find`], copied to a new sum. Usually of a wait
+/// that ends; programs that name the lock earlier use it, too.
 pub(super) const ENDED: i16 = -144;
 /// Scratch space of 8 bytes.
 pub(super) const SCRATCH: i16 = -152;
@@ -129,7 +130,7 @@ pub(super) fn begin(options: &ContentionOptions) -> Result<ProgramBuilder, Error
     let flags = i32::from(options.stack_skip);
     stack_number(&mut b, options, flags, out);
     b.store(Double, R10, WAIT + wait::PROCESS_AND_STACK, R1);
-    add_wait(&mut b, options.run_queue_task_pid.is_some());
+    add_wait(&mut b, options.separates_run_queue_time());
     b.place(out);
     b.exit();
     Ok(b)
@@ -344,7 +345,7 @@ pub(super) fn finish_wait(
     b.operate(Sub, R9, R1);
     // From here on, `R7` is the time for which the task waited for CPUs, and `R9` is the rest of the duration.
     b.set(R7, 0);
-    if options.run_queue_task_pid.is_some() {
+    if options.separates_run_queue_time() {
         let is_within = b.label();
         queued::since_begin(b);
         b.set(R7, R1);

@@ -46,8 +46,8 @@ pub(super) struct ComparedEvent {
     kind: EventType,
     config: u64,
     pub(super) histogram: Histogram,
-    /// The histogram of the samples that are selected if the filters of tasks and code are ignored (others, as of time, apply);
-    /// `None` unless percentages refer to its total.
+    /// The histogram of the samples that are selected without the filters of tasks and code (other filters, such as those of time,
+    /// still apply); `None` unless percentages refer to its total.
     pub(super) unfiltered: Option<Histogram>,
     /// With `-c cycles`, the basic blocks between branches.
     pub(super) blocks: Vec<Block>,
@@ -127,9 +127,9 @@ fn without_tasks_and_code(
     filter: &SampleCriteria,
     settings: &DiffSettings,
 ) -> Option<SampleCriteria> {
-    // Unless `--percentage relative` is given, totals should include the samples of the tasks and code that are not selected. The
-    // total of a histogram does. But with `--baseline-only`, the baseline's total is the sum of the rows that remain, which have
-    // only samples of the selected tasks and code: then the total needs a histogram of its own.
+    // Unless `--percentage relative` is given, totals include the samples of tasks and code that are not selected, as the total of
+    // a histogram does. But with `--baseline-only`, the baseline's total is the sum of its remaining rows, and these have only
+    // selected samples. To sum the same rows with all samples, a second histogram without these filters is needed.
     let is_needed = settings.compare.baseline_only && !settings.relative;
     is_needed.then(|| SampleCriteria {
         comms: None,
@@ -199,7 +199,8 @@ fn histograms(
         ComparisonMethod::Cycles => {
             check_branches(analysis)?;
             let select = selections.first().copied().flatten();
-            // As if branches of all types were recorded: then each block starts at the target of the previous branch.
+            // As perf does, takes it for granted that branches of all types were recorded, so that each block starts at the
+            // target of the previous branch.
             let is_consecutive = true;
             let blocks = || Blocks::new(&resolver, select, is_consecutive);
             let folded = analysis.replay.fold(threads, blocks);

@@ -265,7 +265,7 @@ fn options(
         cpus: None,
         locks: lock_names::live_filter(query, lock_layout.as_ref(), context)?,
         lock_layout,
-        run_queue_task_pid: run_queue_task_pid(query).map_err(failed)?,
+        task_pid_offset: task_pid_offset(query).map_err(failed)?,
         with_futexes,
         namespace_layout: namespaces.map_err(failed)?,
         flags: selected.map(|all| all.iter().filter_map(|flags| bpf_flags(*flags)).collect()),
@@ -278,7 +278,7 @@ fn options(
 
 /// Returns the offset of `task_struct.pid`, which BPF programs need to sum the time in run queues separately from the waits;
 /// `None` if separate sums are not requested.
-fn run_queue_task_pid(query: &LockQuery) -> Result<Option<u16>, Error> {
+fn task_pid_offset(query: &LockQuery) -> Result<Option<u16>, Error> {
     if query.run_queue != RunQueueUse::Separate {
         return Ok(None);
     }

@@ -24,7 +24,8 @@ pub(super) fn run(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    // The program of `-x` or module of `-m`: only its events are listed. Without these options the kernel, and all events.
+    // The program of `-x` or the module of `-m`: only its events are listed. Without these options it is the kernel, for which
+    // `is_in` accepts the events of all objects.
     let within = resolved_target(matches, context)?;
     if is_on(matches, "cache") {
         return probe_cache::list(pattern, &within, context);

@@ -50,7 +50,7 @@ pub(super) struct Chunk<'a> {
     pub(super) modes: u8,
     /// The ranges between FINISHED_ROUND records; the first and the last one are limited by the chunk.
     pub(super) segments: Vec<Segment>,
-    /// Records that change the World, the processes and mappings at a time.
+    /// Records that change the World (the processes and mappings at each time).
     pub(super) world_changes: Vec<(RecordPosition, RawRecord<'a>)>,
     /// Samples with counter values (`PERF_SAMPLE_READ`).
     pub(super) values: Vec<(RecordPosition, RawRecord<'a>)>,

@@ -187,8 +187,8 @@ impl<'s> UnitScan<'s> {
     }
 
     /// Handles the entry at `start` by attributes at fixed distances from `at`, the end of its abbreviation code. Returns
-    /// whether that suffices. Otherwise, all attributes must be read: the entry has a wanted name of its own, or is not a
-    /// declaration and its origin is already known to have one, or the entry is damaged.
+    /// whether that suffices. Otherwise, all attributes are read: the entry has a wanted name of its own, or is not a
+    /// declaration and its origin is already known to have one (so that [`defines`] can stop here), or the entry is damaged.
     fn is_settled(
         &mut self,
         scanner: &DieScanner<'_, '_>,

@@ -65,8 +65,8 @@ pub(super) struct TextGap {
 pub(super) enum LateField {
     /// The time of a record in nanoseconds, which is shown relative to an earlier time.
     Time(u64),
-    /// Blanks that pad the text before the gap, which has this many bytes, to the longest text of the column so far. A line has
-    /// at most one such column.
+    /// Blanks that pad a column to its longest text so far. The number is the length in bytes of this line's text, which ends at
+    /// the gap. A line has at most one such column.
     Blanks(usize),
     /// The next `length` bytes of the block are a source line. They are shown unless the thread's previous source line has the
     /// same id.
