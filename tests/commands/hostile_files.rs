@@ -93,7 +93,8 @@ fn a_link_called_perf_data_old_loses_no_files() {
     }
     let old = scratch.path().join("perf.data.old");
     for options in [&["record", "-q"][..], &["record", "-q", "--threads"]] {
-        // The second time, the first `record` below finds and renames a perf.data made with `options`: with `--threads`, a folder.
+        // The second time, the first `record` below finds and renames a perf.data made with `options`: with `--threads`, a
+        // folder.
         for _ in 0..2 {
             // Makes a perf.data (a file), which the `record` under test renames to perf.data.old.
             let _ = rperf(&scratch, &["record", "-q", "true"]);

@@ -46,8 +46,8 @@ fn kernel_functions_match_perf() {
     line.extend(["schedule", "nosuchfunction"]);
     let perf = tools.outcome(Tool::Perf, &line);
     let rperf = tools.outcome(Tool::Rperf, &line);
-    // perf does not find symbols of the init section, which are outside of the addresses that it takes for the kernel's, nor those
-    // of types other than T, W, D and B.
+    // perf does not find symbols of the init section, which are outside of the addresses that it takes for the kernel's, nor
+    // those of types other than T, W, D and B.
     let pairs = perf.stdout.lines().zip(rperf.stdout.lines());
     let (mut same, mut unknown) = (0, 0);
     for (perf, rperf) in pairs {

@@ -46,8 +46,8 @@ pub(super) struct ComparedEvent {
     kind: EventType,
     config: u64,
     pub(super) histogram: Histogram,
-    /// The histogram of the samples that are selected without the filters of tasks and code (other filters, such as those of time,
-    /// still apply); `None` unless percentages refer to its total.
+    /// The histogram of the samples that are selected without the filters of tasks and code (other filters, such as those of
+    /// time, still apply); `None` unless percentages refer to its total.
     pub(super) unfiltered: Option<Histogram>,
     /// With `-c cycles`, the basic blocks between branches.
     pub(super) blocks: Vec<Block>,
@@ -127,8 +127,8 @@ fn without_tasks_and_code(
     filter: &SampleCriteria,
     settings: &DiffSettings,
 ) -> Option<SampleCriteria> {
-    // Unless `--percentage relative` is given, totals include the samples of tasks and code that are not selected, as the total of
-    // a histogram does. But with `--baseline-only`, the baseline's total is the sum of its remaining rows, and these have only
+    // Unless `--percentage relative` is given, totals include the samples of tasks and code that are not selected, as the total
+    // of a histogram does. But with `--baseline-only`, the baseline's total is the sum of its remaining rows, and these have only
     // selected samples. To sum the same rows with all samples, a second histogram without these filters is needed.
     let is_needed = settings.compare.baseline_only && !settings.relative;
     is_needed.then(|| SampleCriteria {
