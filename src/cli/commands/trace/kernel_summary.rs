@@ -192,17 +192,18 @@ pub(super) fn read(
         }
         statistics.set_sums(call_sums.total, call_sums.squares);
     }
+    warn_of_losses(compat, summary, context)?;
+    Ok(result)
+}
+
+/// Reports `compat` calls of 32-bit programs, and calls, threads and errors that did not fit into the maps. A thread counts once
+/// per failed attempt to add it.
+fn warn_of_losses(compat: u64, summary: &SyscallSummary, context: &Context) -> Result<(), Error> {
     if compat > 0 {
         context.warn(format_args!(
             "{compat} system calls of 32-bit programs are not in the table"
         ));
     }
-    warn_of_losses(summary, context)?;
-    Ok(result)
-}
-
-/// Reports calls, threads and errors that did not fit into the maps. A thread counts once per failed attempt to add it.
-fn warn_of_losses(summary: &SyscallSummary, context: &Context) -> Result<(), Error> {
     let losses = summary.losses()?;
     if losses.tasks > 0 {
         context.warn(format_args!(
