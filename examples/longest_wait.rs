@@ -37,7 +37,7 @@ impl Observer for LongestWait {
     }
 
     fn lost(&mut self, _: &EventContext, _: Loss) {
-        // The states are doubtful from here on, because switches or wakeups may be missing.
+        // The current states become doubtful, because switches or wakeups may be missing. Later states do not.
         self.states.lost();
     }
 }

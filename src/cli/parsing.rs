@@ -72,8 +72,9 @@ pub(crate) fn parse(
 }
 
 /// Explains why the options cannot be parsed. The leading blanks of the messages, one or two, are those of perf;
-/// [`UsageError::NotYet`] has no counterpart in perf. An unknown switch comes with the option that begins with the word after a
-/// single dash, as in `-freq`; an ambiguous prefix with the ids of all candidates, and the last two as `pair`.
+/// [`UsageError::NotYet`] has no counterpart in perf. For a word such as `-fre`, the message about the unknown switch suggests
+/// the long option that begins with `fre`, if any. For an ambiguous prefix, the message names the last two candidates, and the
+/// details list all.
 fn usage_error(
     context: &Context,
     title: CommandTitle<'_>,

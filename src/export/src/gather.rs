@@ -195,7 +195,7 @@ impl GatheredProfile<'_, '_> {
         let is_complete =
             chain::walk_part(mode, entries, no_limit, |mode, ip| path.push((mode, ip)));
         let mut stack = None;
-        // Otherwise the chain is corrupted.
+        // A chain that could not be walked to its end is corrupted.
         if is_complete {
             let common = self.cache.keep(at, path.iter().rev().copied());
             let last = self.cache.callers.last();

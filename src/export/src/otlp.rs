@@ -145,7 +145,7 @@ impl<'p> Builder<'p> {
             kind: self.string(&event.name),
             unit: self.string(unit),
         };
-        // Of the samples of all events: `first` is also `self.first_time`.
+        // The first and the last time of the samples of all events: all profiles have the same span.
         let (first, last) = self.profile.span();
         let mut samples = Vec::new();
         for ((thread, cpu, stack), (times, values)) in self.grouped_samples(number) {

@@ -71,7 +71,7 @@ struct RecordBuffer {
     metadata_read: bool,
 }
 
-/// Kinds of the records of `stat record`, which has counts instead of samples: the counts, and what describes them.
+/// The record kinds of `stat record`: the counts, which it writes instead of samples, and the records that describe them.
 pub const STAT_RECORD_KINDS: [RecordKind; 6] = [
     RecordKind::CPU_MAP,
     RecordKind::STAT_CONFIG,
@@ -279,7 +279,7 @@ impl<R: StreamInput> Stream<R> {
     }
 
     /// Applies records to the World up to the flush limit (the time up to which all rings have been read, see
-    /// [`Rounds`]), and makes samples and other records to deliver up to there ready.
+    /// [`Rounds`]), and makes the samples and other records up to this limit ready for delivery.
     fn complete(&mut self) {
         let limit = self.buffer.order.limit();
         let changes = take_up_to(&mut self.buffer.unapplied, limit, |order| *order);
@@ -366,8 +366,8 @@ impl<R: StreamInput> Stream<R> {
         for order in ready {
             let record =
                 RawRecord::split(self.reader.bytes_from(order.position), self.buffer.endian);
-            let samples = record.filter(|(raw, _)| raw.kind == RecordKind::SAMPLE);
-            let sample = samples.map(|(raw, _)| events.sample(&raw, |_| order));
+            let sample_record = record.filter(|(raw, _)| raw.kind == RecordKind::SAMPLE);
+            let sample = sample_record.map(|(raw, _)| events.sample(&raw, |_| order));
             // Samples that cannot be decoded are counted on delivery.
             if let Some(Ok(Some(sample))) = sample
                 && let Some(read) = sample.wire.read

@@ -59,8 +59,8 @@ fn precision(attr: &Attr, opens: &dyn Fn(&Attr) -> bool) -> Option<String> {
     ))
 }
 
-/// A numeric field of the attr: its name, and a function that clears it (a period or frequency becomes 1) and returns its old
-/// value, 0 if there was nothing to clear.
+/// A numeric field of the attr: its name, and a function that clears it (a period or frequency becomes 1, as with 0 the event
+/// would only count) and returns its old value, 0 if there was nothing to clear.
 type AttrField = (&'static str, fn(&mut Attr) -> u64);
 
 const NUMBERS: [AttrField; 7] = [

@@ -60,8 +60,8 @@ pub struct CountSum {
     pub running: u64,
 }
 
-/// The attached programs that count, and their sums. Dropping this detaches them. Not the BPF programs that are counted
-/// ([`CountedScope::Programs`]).
+/// The attached programs that count (not those that are counted, [`CountedScope::Programs`]), and their sums. Dropping this
+/// detaches the programs.
 #[derive(Debug)]
 pub struct KernelCounters {
     loaded: LoadedPrograms,
@@ -165,7 +165,7 @@ fn shapes(events: Events, [readings, groups]: [u32; 2]) -> [NamedShape; 6] {
     let shape = NamedShape::new;
     let header = u32::from(reading::LAST.cast_unsigned());
     let reading_size = header + count * u32::from(reading::STRIDE.cast_unsigned());
-    // The kernel refuses values without bytes, so the size is not 0 without events. `decode` has the same minimum.
+    // The kernel refuses values of 0 bytes, so without events the size is 8. `decode` has the same minimum.
     let sums = (count * u32::from(SUM_SIZE.cast_unsigned())).max(8);
     let counters = (count * events.possible_cpus.cast_unsigned()).max(1);
     [

@@ -10,8 +10,8 @@ use crate::page::put;
 use crate::screen::{Input, InputResult, Reply, Screen};
 use crate::theme::Theme;
 
-/// Columns of the input field.
-const FIELD_WIDTH: usize = 40;
+/// The minimum width of the input field, in columns, if the screen has room.
+const MIN_FIELD_WIDTH: usize = 40;
 
 /// A box with an input line. Enter returns [`Reply::Typed`], ESC [`Reply::Cancelled`]; Ctrl-U clears the line.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl<M> Screen<M> for Prompt {
             .lines()
             .chain(["", "Enter: Ok, ESC: Cancel", ""]);
         let size = PopupSize {
-            width: width(lines.clone()).max(FIELD_WIDTH),
+            width: width(lines.clone()).max(MIN_FIELD_WIDTH),
             height: lines.clone().count() + 1,
         };
         let inside = window(frame, area, theme, &self.title, size);

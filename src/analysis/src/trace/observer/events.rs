@@ -16,8 +16,8 @@ impl<S: TraceSink> TraceObserver<S> {
             || self.options.excluded_threads.contains(&task.tid)
     }
 
-    /// Forgets the calls that threads are in or have returned from, after records were lost. If the begin of a later call was
-    /// lost, its return or its captured memory could otherwise be taken for that of a forgotten call.
+    /// Forgets the calls that threads are in or have returned from, after records were lost. Otherwise, the return or
+    /// the captured memory of a later call whose begin was lost could be attributed to an earlier call.
     pub(super) fn forget_calls(&mut self) {
         for state in self.threads.values_mut() {
             (state.begun, state.memory, state.returned) = (None, None, None);
@@ -164,7 +164,7 @@ impl<S: TraceSink> TraceObserver<S> {
         *lines <= limit
     }
 
-    /// Whether the trace ends since all limits of events are reached.
+    /// Whether the trace ends because all limits of events are reached.
     pub(super) fn has_reached_limits(&self) -> bool {
         let mut limits = self.options.event_limits.iter();
         self.options.ends_with_limits
