@@ -25,7 +25,7 @@ impl Files for Disk {
     }
 }
 
-/// The stacks seen by one worker, innermost frame last, with their counts.
+/// The stacks in one part of the recording, innermost frame last, with their counts.
 struct Stacks<'r> {
     resolver: &'r Resolver<'r>,
     counts: BTreeMap<String, u64>,
@@ -60,7 +60,7 @@ impl Fold for Stacks<'_> {
         *self.counts.entry(line).or_default() += 1;
     }
 
-    /// Adds the counts of another worker, which read a later part of the recording.
+    /// Adds the counts of a later part of the recording.
     fn merge(&mut self, later: Self) {
         for (line, count) in later.counts {
             *self.counts.entry(line).or_default() += count;

@@ -186,7 +186,7 @@ mod tests {
         file
     }
 
-    /// Returns the code in `range` of a kernel that was recorded `moved` bytes after `START`. `listings` are folders with a
+    /// Returns the code in `range` of a kernel that was at `START + moved` when it was recorded. `listings` are folders with a
     /// kcore, each with the text of its kallsyms.
     fn code(listings: &[(&str, &str)], moved: u64, range: Range<u64>) -> Option<Vec<u8>> {
         let mut files = MemoryFiles::new();
@@ -257,7 +257,7 @@ mod tests {
             None,
             "the kernel was at another address"
         );
-        // No build-id of the running kernel is known, so it may not be the recorded one.
+        // The build-id of the running kernel is unknown, so another kernel may have been recorded.
         assert_eq!(
             code(&[("/proc", LISTING)], not_moved, START..START + 4),
             None

@@ -73,9 +73,9 @@ pub(super) struct BegunLockWait {
     pub(super) queued: u64,
 }
 
-/// If the time from a record to an event is this long or longer, in ns, the event is that of a later wait. Such a record has no
-/// event: the BPF program may write records before the events of the recording are enabled. The record and the event of one wait
-/// are written one directly after the other, far below this limit.
+/// An event this many ns or more after a record is of a later wait. The record's own event is then missing: the BPF program may
+/// write records before the events of the recording are enabled. The record and the event of one wait are far less than this
+/// apart: they are written one directly after the other.
 const MAX_DISTANCE: u64 = 100_000_000;
 
 /// Id of the waiting thread, the CPU if it is an idle thread, and address of the lock. Idle threads have the id 0 on all CPUs.
@@ -96,7 +96,7 @@ impl LockRecords {
         (at.task.tid, cpu, address)
     }
 
-    /// Adds a record. If the begin that it belongs to was added before, removes that instead and returns both.
+    /// Adds a record, unless its begin was added before: then removes the begin and returns both.
     pub(super) fn add_record(
         &mut self,
         at: &EventContext,

@@ -125,7 +125,7 @@ pub(super) static DCACHELINE: Key = key(
         };
         let address = access.cacheline.address;
         let data = access.data.site;
-        // `ShownCode` also formats addresses of data. All its addresses are that of the cache line in its object.
+        // `ShownCode` also formats data addresses. Each of its addresses is here the address of the cache line in the object.
         let code = ShownCode {
             level,
             dso: data.dso,

@@ -64,8 +64,8 @@ impl Comms {
     }
 
     /// The name id of a thread without a name: the lower 31 bits of `tid`, and [`UNNAMED`] as the top bit. The id's text shows
-    /// these 31 bits as a signed number. That is `tid`, as if it was signed: thread ids have at most 22 bits on Linux, and
-    /// special ones, such as -1, are small negative numbers.
+    /// these 31 bits as a signed number, which equals `tid` read as signed: thread ids have at most 22 bits on Linux, and special
+    /// ones, such as -1, are small negative numbers.
     pub(crate) fn unnamed(tid: u32) -> CommId {
         CommId(tid | UNNAMED)
     }

@@ -72,12 +72,12 @@ fn values_below_the_stack_pointer_are_unknown() {
     ];
     for arch in [Arch::X86_64, Arch::X86, Arch::Aarch64, Arch::Arm] {
         let program = Program::new(arch, Section::Searched, &shapes);
-        // `Ends` has popped the frame pointer, so that the value is in its register again.
+        // `Ends` has popped the frame pointer: the register has the caller's value again.
         let sampled = program.calls(&[0, 0, 1]);
         let (frames, outcome) = program.unwind(&sampled);
         assert_eq!((frames, outcome.ending), (sampled.frames, Ending::Complete));
-        // `SavesInRedZone` has saved it below the stack pointer, which is not in the copy of the stack. Without it, the frame of
-        // the caller's caller is not found.
+        // `SavesInRedZone` has saved the frame pointer below the stack pointer, outside the copy of the stack. Without the saved
+        // value, the frame of the caller's caller is not found.
         let sampled = program.calls(&[0, 0, 2]);
         let (frames, outcome) = program.unwind(&sampled);
         assert_eq!(frames, sampled.frames[..2], "{arch:?}");
@@ -154,8 +154,8 @@ fn the_caller_of_a_leaf_is_in_the_link_register() {
     assert_eq!(caller(Arch::X86_64, 0), None, "no link register");
 }
 
-/// In a callchain that the kernel recorded with frame pointers: it lacks the caller of an innermost function that has not set up
-/// its own frame pointer.
+/// A callchain that the kernel recorded with frame pointers lacks the caller of an innermost function that has not set up its own
+/// frame pointer.
 #[test]
 fn functions_without_a_frame_hide_their_caller() {
     let shapes = [
@@ -228,10 +228,10 @@ fn a_return_address_that_follows_no_call_is_outermost() {
         let mut sampled = program.calls(&[1, 1]);
         // The return address of the first call is replaced by the start of function 1, as at the start of a coroutine. It is
         // one word (8 bytes) below the stack pointer of the outermost function, which is 0x100 bytes below the end of the stack.
-        let bottom = MAPPING_ADDRESS + function_offset(1);
+        let function_start = MAPPING_ADDRESS + function_offset(1);
         let slot = sampled.stack.len() - 0x108;
-        sampled.stack[slot..slot + 8].copy_from_slice(&bottom.to_le_bytes());
-        let expected = [&sampled.frames[..2], &[bottom - 1]].concat();
+        sampled.stack[slot..slot + 8].copy_from_slice(&function_start.to_le_bytes());
+        let expected = [&sampled.frames[..2], &[function_start - 1]].concat();
         // The instruction before this return address, at the end of function 0, becomes a `nop` instead of a call.
         let end = usize::try_from(function_offset(1)).unwrap();
         program.file[end - 16..end].fill(0x90);
@@ -271,7 +271,7 @@ fn code_outside_of_the_segments_has_no_frames() {
 }
 
 #[test]
-fn non_elf_files_are_refused() {
+fn unsupported_and_truncated_files_are_refused() {
     let parse = |bytes: &[u8]| FrameInfo::parse(FileBytes::from(bytes.to_vec()), None).err();
     assert_eq!(parse(b""), Some(Error::NotElf));
     assert_eq!(parse(b"#!/bin/sh\n exit"), Some(Error::NotElf));

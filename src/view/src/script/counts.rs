@@ -17,8 +17,8 @@ pub fn write_count_titles(out: &mut impl Write) -> io::Result<()> {
     )
 }
 
-/// Writes the row of a counter; `at` is the time since the start of counting. The CPU is printed as -1 if the counter counts on
-/// any CPU, the thread if it counts any thread.
+/// Writes the row of a counter; `at` is the time since the start of counting. -1 is printed for the CPU if the counter counts on
+/// any CPU, and for the thread if it counts any thread.
 ///
 /// # Errors
 /// Those of `out`.
