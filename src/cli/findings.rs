@@ -127,7 +127,7 @@ fn and_other_files(count: usize) -> String {
     }
 }
 
-/// Warns about files that differ from the recorded ones, unusable files without which code has no names
+/// Warns about files that differ from the recorded ones, unusable perf maps, JIT dumps and files given for the kernel
 /// ([`Resolver::always_reported_findings`]), and debug information that cannot be read; notes which code has no names.
 pub(crate) fn warn_of_symbol_problems(context: &Context, resolver: &Resolver<'_>) {
     let world = resolver.world();

@@ -10,6 +10,9 @@ const POINTER_SIZE: usize = 8;
 // The second argument of `TypeLayout::text`.
 const WITH_NAMES: bool = true;
 const WITHOUT_NAMES: bool = false;
+/// `kind_flag` in the `info` of a type. An enumeration with it is signed; in a structure with it, the last word of a member is
+/// `width << 24 | offset` in bits, where only bit fields have a width.
+const KIND_FLAG: u32 = 1 << 31;
 
 #[test]
 fn functions_have_ids_and_nested_members_have_offsets() {
@@ -51,7 +54,7 @@ fn names_of_enumerations() {
     let mut blob = Blob::new();
     let names = ["OFF", "ON"].map(|name| blob.text(name));
     blob.add("mode", ENUM | 2, 4, &[names[0], 0, names[1], 7]);
-    blob.add("sign", ENUM | 1 << 31 | 1, 4, &[names[0], u32::MAX]);
+    blob.add("sign", ENUM | KIND_FLAG | 1, 4, &[names[0], u32::MAX]);
     blob.add("wide", ENUM64 | 1, 8, &[names[1], 1, 1]);
     let bytes = blob.bytes();
     let btf = Btf::parse(&bytes).unwrap();
@@ -152,7 +155,7 @@ fn bit_fields_of_huge_types_have_no_value() {
     let names = ["small", "huge", "endless"].map(|name| blob.text(name));
     let members = [names[0], int, 3 << 24, names[1], huge, 3 << 24 | 3];
     let members = [&members[..], &[names[2], endless, 3 << 24 | 6]].concat();
-    blob.add("work", STRUCT | 1 << 31 | 3, 4, &members);
+    blob.add("work", STRUCT | KIND_FLAG | 3, 4, &members);
     let bytes = blob.bytes();
     let layouts = Btf::parse(&bytes)
         .unwrap()

@@ -1,4 +1,4 @@
-//! The programs, and the layout of their maps.
+//! The programs that count, and the layout of their maps.
 //!
 //! The counters of a CPU count whatever runs there. To count tasks or cgroups, a program at each switch of tasks adds the counts
 //! since the switch before to the sums, if the task that is switched out is observed. To count BPF programs, the counts between
@@ -39,11 +39,11 @@ pub(super) mod reading {
     pub(in crate::counters) const STRIDE: i16 = 48;
 }
 
-/// The size of an event's sum in [`SUMS`], and of a reading: count, time enabled, time running.
+/// The size in bytes of an event's sum in [`SUMS`], and of a reading: count, time enabled, time running.
 pub(super) const SUM_SIZE: i16 = 24;
 
-/// Not 0 in the slot of a task that has ended. Other programs with a map of tasks store there when an open call began; these
-/// have no calls, and use the field for this mark.
+/// Not 0 in the slot of a task that has ended. Programs that trace system calls store there when the task's current call began;
+/// the programs here observe no calls, and use the field for this mark.
 const ENDED: i16 = slot::START;
 
 /// The numbers of events and CPUs.
@@ -89,7 +89,8 @@ fn read_event(b: &mut ProgramBuilder, events: Events, index: i16, failed: Label)
     b.jump_if(NotEqual, R0, 0, failed);
 }
 
-/// Copies the reading that is on the stack to those at `R6`: as the last one of the event, with the difference to the one before.
+/// Stores the reading on the stack as the event's last one in the value of [`READINGS`] at `R6`, and also stores its difference
+/// to the one before.
 pub(super) fn advance(b: &mut ProgramBuilder, index: i16) {
     let at = index * reading::STRIDE;
     for word in [0, 8, 16] {

@@ -64,7 +64,7 @@ pub(in crate::cli::commands) fn run(
     let analysis = Analysis::open_for_rows(&input, &data, jobs(matches, context)?, context)?;
     // The dump is that of `-D`, if given.
     let recording = check_and_dump(&analysis, matches)?;
-    // The number of the machine's CPUs, not a list of CPUs as below. 0 if unknown: a row of a higher CPU increases it.
+    // The number of the machine's CPUs, unlike `columns.cpus`, a list. 0 if unknown: rows of higher CPUs increase `cpu_count`.
     let cpus = data.features().nr_cpus();
     columns.cpu_count = cpus.map_or(0, |cpus| cpus.available.min(MAX_CPUS));
     context.paginate("sched")?;
@@ -86,8 +86,8 @@ pub(in crate::cli::commands) fn run(
     let pass = ObserverPass::new(&recording.layouts, AllSamples).with_tasks();
     let pass = pass.reading(&[SchedSwitchLayout::TRACEPOINTS]);
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut map)?;
-    // The stretches of time with losses, for the warning at the end; `losses` is the number of lost records, for the line below
-    // the rows.
+    // The stretches of time with losses, for the warning at the end; `losses` returns the numbers of records and of lost ones,
+    // for the line below the rows.
     let lost_stretches = map.into_losses();
     written?;
     write_losses(&mut stdout, losses(&analysis))?;

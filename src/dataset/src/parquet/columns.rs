@@ -63,7 +63,7 @@ impl ColumnBuffer {
     ///
     /// # Errors
     ///
-    /// Errors of the output, and `to` is of another type than the buffer.
+    /// Errors of the output, and [`ParquetError::General`] if `to` is of another type than the buffer.
     pub(super) fn write(&mut self, to: &mut ColumnWriter<'_>) -> Result<(), ParquetError> {
         let levels = Some(self.levels.as_slice());
         // No column is a list.

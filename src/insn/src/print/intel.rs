@@ -22,7 +22,7 @@ impl Style for IntelFormatter {
             return;
         }
         self.format_all_operands(insn, operands);
-        // The formatter omits some implied operands that objdump prints.
+        // The formatter omits some implied operands that objdump prints, and prints `st` where objdump omits it.
         if pops_in_place(insn) && operands.is_empty() {
             operands.push_str("st(1),st");
         } else if hides_top(insn) {
@@ -75,7 +75,7 @@ fn fix_address(insn: &Instruction, operands: &mut String) {
 }
 
 /// Whether objdump omits `st`, the top of the x87 stack, as an implied operand. Also true for instructions with a memory
-/// operand that don't use the x87 stack.
+/// operand that don't use the x87 stack, and so have no `st` to omit.
 fn hides_top(insn: &Instruction) -> bool {
     use Mnemonic as M;
     let mnemonic = insn.mnemonic();

@@ -15,12 +15,12 @@ pub struct VisibleMapping {
     pub id: MappingId,
 }
 
-/// Queries of the World, the processes and mappings by time.
+/// Queries for visible mappings.
 impl World {
     /// The mappings of process `pid` of the host at the end of the recording, by ascending address.
     #[must_use]
     pub fn mappings_of(&self, pid: u32) -> Vec<VisibleMapping> {
-        // The successive address spaces of the process id: each FORK record that creates it begins one.
+        // The successive address spaces of the process id: each FORK record that creates the process begins a new one.
         let lifetimes = self.processes.get(&(Machine::Host, pid));
         let last = lifetimes.and_then(|lifetimes| lifetimes.last());
         last.map_or(Vec::new(), |life| self.visible_in(life.space))
