@@ -82,7 +82,7 @@ impl LockSelection {
     }
 }
 
-/// The record of a wait for a lock of the kernel that has none.
+/// Passed to [`LockContention::begin_now`] for a wait without a record.
 const NO_RECORD: Option<&CapturedLock> = None;
 
 /// The lock that a thread begins to wait for, with the flags of the wait.
@@ -358,7 +358,7 @@ impl LockContention {
     }
 
     fn end(&mut self, at: &EventContext, address: u64) {
-        // The wait was not begun yet if it still awaits its record, which then does not come any more.
+        // A wait that still awaits its record was not begun yet. The record no longer comes, so the wait begins without it.
         let records = self.lock_records.as_mut();
         if let Some(begin) = records.and_then(|records| records.take_begin(at, address)) {
             self.begin_now(&begin, NO_RECORD);

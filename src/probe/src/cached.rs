@@ -176,8 +176,8 @@ fn numbered(event: &ProbeEvent) -> ProbeEvent {
 }
 
 impl ProbeEvent {
-    /// Parses a line as [`ProbeEvent`]'s `Display` writes it; `None` for any other. Fetch arguments are not parsed: their
-    /// text after the name is the base of the field.
+    /// Parses a line of the form that [`ProbeEvent`]'s `Display` writes; `None` if it is malformed. Fetch arguments are not
+    /// parsed: their text after the name is the base of the field.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_ascii_whitespace();

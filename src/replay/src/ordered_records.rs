@@ -41,8 +41,8 @@ pub enum RecordContent<'a> {
 
 /// The records of a file in perf's delivery order. Records of the recorder's types, records without a time and samples of unknown
 /// events are returned where they are in the file. All others wait and are sorted by time. A record is returned after the first
-/// FINISHED_ROUND that ensures that no older record follows, or at the end of the file. That is at the latest the second
-/// FINISHED_ROUND after the record (see [`Rounds`]).
+/// FINISHED_ROUND that ensures that no older record follows, or at the end of the file. This FINISHED_ROUND is the first or
+/// the second after the record (see [`Rounds`]).
 ///
 /// So the records of at most two rounds wait at a time; each uses 16 bytes.
 #[derive(Debug)]
@@ -59,8 +59,8 @@ pub struct OrderedRecords<'r, 'a> {
 }
 
 impl<'a> Replay<'a> {
-    /// All records in order. The iteration ends at the damage at which pass 1 ended (the reading of all
-    /// processes and mappings, when the recording was opened), without reporting it again.
+    /// All records in order. The iteration ends at damage, but does not report it: pass 1, which read all record headers when the
+    /// recording was opened, ended there, too, and its [`Replay::diagnostics`] have the damage.
     #[must_use]
     pub fn ordered_records(&self) -> OrderedRecords<'_, 'a> {
         OrderedRecords {

@@ -86,8 +86,8 @@ fn shapes() -> Result<[NamedShape; 4], Error> {
     ])
 }
 
-/// At `contention_begin(lock, flags)`: writes the record, unless neither the owner nor the name of the lock is known. `R6`
-/// context, `R7` lock, `R8` flags (32 bits).
+/// At `contention_begin(lock, flags)`: writes the record if the owner or the name of the lock is known. `R6` context, `R7` lock,
+/// `R8` flags (32 bits).
 fn begin(options: &LockCaptureOptions) -> Result<ProgramBuilder, Error> {
     let mut b = ProgramBuilder::new();
     let (write, out) = (b.label(), b.label());

@@ -201,7 +201,7 @@ fn list(value: &str) -> Vec<String> {
     value.split(',').map(str::to_owned).collect()
 }
 
-/// Parses `TASK` or `TASK:COLOUR`; returns the task, and the code of the colour, by default red.
+/// Parses `TASK` or `TASK:COLOUR` (default: red); returns the task and the colour's SGR code.
 fn highlighted(word: &str) -> Result<(String, &'static str), CliError> {
     let (task, color) = word.split_once(':').unwrap_or((word, "red"));
     let mut colors = TASK_COLORS.iter();

@@ -107,8 +107,8 @@ fn frame_text(resolver: &Resolver<'_>, frame: &Frame) -> String {
     }
 }
 
-/// Returns `[function+0x1] => object@0x23 (d.)`: the code, the memory (`?` if it is not recorded), `d` if the memory is
-/// mapped, otherwise `?` and no `object@`, and the level of the code as in `report`.
+/// Returns `[function+0x1] => object@0x23 (d.)`: the code, the memory (`?` if its address is not recorded), `d` if the memory is
+/// mapped, otherwise `?` and no `object@`, and the letter of the code's level as in `report` (`.` is user).
 fn fault_text(resolver: &Resolver<'_>, sample: &Sample<'_>) -> String {
     let mode = sample.misc.cpu_mode();
     let at = AddressContext::of(sample);

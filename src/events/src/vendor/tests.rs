@@ -124,7 +124,8 @@ fn intels_tree_is_read_file_by_file() {
             "ADL/events/atom.json",
             r#"{"Header": {}, "Events": [{"EventName": "X.Y", "EventCode": "0x2"}]}"#,
         ),
-        // Not read: the same metrics are next to it in perf's format.
+        // Not read: the same metrics are next to it in perf's format. Files of type `retire latency` are not read either, so
+        // `adl_retire_latency.json` need not exist.
         ("ADL/metrics/adl.json", r#"{"Metrics": []}"#),
         (
             "ADL/metrics/perf/adl_perf.json",
@@ -199,8 +200,8 @@ fn unusable_tables_are_named_and_the_rest_is_read() {
 
 #[test]
 fn built_in_tables_have_events_and_described_metrics() {
-    // For x86, the minimum is the number of events in the built-in files of the processor. For Arm, it is only a
-    // lower bound of it.
+    // For x86, the minimum is the exact number of events in the built-in files of the processor. For Arm, it is lower than
+    // this number.
     for (cpuid, event, min_events) in [
         ("GenuineIntel-6-55-4", "mem_load_retired.l3_hit", 24),
         ("GenuineIntel-6-97-2", "inst_retired.any", 9),
