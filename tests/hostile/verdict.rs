@@ -45,7 +45,7 @@ fn ending(case: &Case, outcome: &Outcome) -> Option<String> {
         });
     }
     match status.code() {
-        // As in perf: success, failure, and negated errno values.
+        // As in perf: success, failure, and negated errno values, in 8 bits (errno 56 to 1).
         Some(0 | 1 | 200..=255) => None,
         // A usage error.
         Some(129) if case.may_be_misused => None,

@@ -14,8 +14,8 @@ const ONLY_32: [u8; 18] = [
 /// Decodes the instruction at the start of `bytes`, for code of `bits` bits; `None` if it is invalid or truncated.
 pub(crate) fn decode(bits: u32, bytes: &[u8]) -> Option<Insn> {
     let insn = instruction(bits, bytes)?;
-    // Branches with a target in the instruction; those through a register or memory are near too, but not among these.
-    let is_near = insn.is_jcc_short_or_near()
+    // Near branches with the target in the instruction, not in a register or memory.
+    let is_direct = insn.is_jcc_short_or_near()
         || insn.is_jmp_short_or_near()
         || insn.is_call_near()
         || insn.is_jcx_short()
@@ -24,7 +24,7 @@ pub(crate) fn decode(bits: u32, bytes: &[u8]) -> Option<Insn> {
     Some(Insn {
         len: insn.len(),
         is_branch: is_branch(&insn),
-        target_offset: is_near.then(|| target_offset(&insn)),
+        target_offset: is_direct.then(|| target_offset(&insn)),
     })
 }
 

@@ -202,7 +202,7 @@ impl PySession {
     }
 
     /// The samples of the recording in order of time, as one table. `columns` are names of columns or fields of
-    /// tracepoints; `event` selects the samples of the events of this name, which may omit the modifiers.
+    /// tracepoints; `event` selects the samples of the events of this name, given with or without modifiers.
     #[pyo3(signature = (columns = None, event = None))]
     fn table(
         slf: &Bound<'_, Self>,
@@ -213,8 +213,7 @@ impl PySession {
     }
 
     /// Passes the samples in order of time to `function`, in tables of at least `rows` rows; the last may have fewer.
-    /// `columns` and `event` are those of `table`. The numbers (codes) that stand for names in
-    /// columns differ between tables.
+    /// `columns` and `event` are those of `table`. The codes of texts in columns differ between tables.
     #[pyo3(signature = (function, columns = None, event = None, *, rows = DEFAULT_ROWS))]
     fn process_tables(
         slf: &Bound<'_, Self>,
@@ -283,7 +282,7 @@ fn wants_branches(itrace: Option<&str>) -> PyResult<bool> {
     Ok(letters.is_empty() || letters.contains('b'))
 }
 
-/// Checks the keywords and their functions, and returns the functions with their types of records. `None` is no function.
+/// Checks the keywords and their functions, and returns the functions with their types of records. Ignores keywords with `None`.
 fn callbacks_of(
     sample: Option<Py<PyAny>>,
     others: Option<&Bound<'_, PyDict>>,

@@ -1,6 +1,6 @@
 //! Time intervals of `--time`, in seconds or in percent of the recording.
 
-const NANOSECONDS: u64 = 1_000_000_000;
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// An interval, inclusive, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +131,7 @@ fn parse_moment(text: &str) -> Option<u64> {
     }
     let seconds: u64 = seconds.parse().ok()?;
     let nanoseconds: u64 = format!("{fraction:0<9}").parse().ok()?;
-    let whole = seconds.saturating_mul(NANOSECONDS);
+    let whole = seconds.saturating_mul(NANOS_PER_SECOND);
     Some(whole.saturating_add(nanoseconds))
 }
 
@@ -171,7 +171,7 @@ fn parse_percent(text: &str) -> Option<f64> {
 mod tests {
     use super::*;
 
-    const SECOND: u64 = NANOSECONDS;
+    const SECOND: u64 = NANOS_PER_SECOND;
     // Values of the argument `relative`.
     const ABSOLUTE: bool = false;
     const RELATIVE: bool = true;

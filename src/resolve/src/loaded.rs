@@ -29,8 +29,8 @@ pub struct LoadedObjects {
     pub(crate) frame_info: Vec<OnceLock<Result<FrameInfo, TruncationCause>>>,
     /// By [`DsoId`]: source of the code; `None` in a slot if there is none.
     pub(crate) code: Vec<OnceLock<Option<CodeSource>>>,
-    /// For each JIT function, the object that it belongs to. The index is the number by which unwinding knows the function,
-    /// counted from 0 over all objects.
+    /// For each JIT function used so far, the object that it belongs to. The index is the function's number in unwinding without
+    /// `FIRST_JIT`: it counts the functions of all objects.
     pub(crate) jit: Mutex<Vec<DsoId>>,
 }
 
@@ -53,7 +53,7 @@ impl LoadedObjects {
 
     /// To be called after the World was pruned: discards the id of the kernel's mapping, the data of objects that were
     /// removed from the World, and all JIT functions. Each [`StackScratch`](crate::StackScratch) used so far must be replaced by
-    /// the caller, as it has numbers of objects, which may be those of removed ones.
+    /// the caller: its results are cached by the ids of objects, and new objects reuse the ids of removed ones.
     pub fn discard_after_prune(&mut self, world: &World) {
         (self.kernel, self.mapping_count) = (None, 0);
         for dso in world.removed_dsos() {

@@ -135,7 +135,8 @@ struct OpenRange {
 
 impl OverlapFinder {
     /// Adds a symbol, or a group of symbols at one address of which perf keeps one. Starts must be ascending. `end` is the
-    /// highest end in a group: a range that is too long does no harm, as the tree gives the same result outside of overlaps.
+    /// highest end in a group: a range that is too long does no harm, as outside of overlaps the tree finds the same symbols as
+    /// the sorted table.
     pub(crate) fn add(&mut self, start: u64, end: u64) {
         match &mut self.open {
             Some(open) if start < open.end || start == open.start => {

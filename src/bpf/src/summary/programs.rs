@@ -13,7 +13,7 @@ use crate::{Helper, MapId, Operand, ProgramBuilder};
 
 use super::values::{self, call};
 
-/// From (task, call number, birth of the task or cgroup id) to the sums laid out in [`call`].
+/// From (thread id, call number, birth of the task or cgroup id) to the sums laid out in [`call`].
 pub(super) const CALLS: MapId = MapId(2);
 /// From (key of `CALLS`, errno) to a count.
 pub(super) const ERRNOS: MapId = MapId(3);
@@ -107,9 +107,9 @@ pub(super) fn enter(options: ProgramOptions) -> ProgramBuilder {
     b
 }
 
-/// At `sys_exit`: adds the call to its sums. Registers: `R6` has the process id (upper half) and the thread id, `R7` the
-/// duration, `R8` points to the task's slot, later to the value in `CALLS`, and `R9` has the result of the call (in
-/// [`enter`], its number).
+/// At `sys_exit`: adds the call to the sums of its key in [`CALLS`]. Registers: `R6` has the process id (upper half) and the
+/// thread id, `R7` the duration, `R8` points to the task's slot, later to the value in `CALLS`, and `R9` has the result of the
+/// call (in [`enter`], its number).
 pub(super) fn exit(options: ProgramOptions) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let (found, out) = (b.label(), b.label());
@@ -164,7 +164,7 @@ fn add_to(b: &mut ProgramBuilder, offset: i16, amount: impl Into<Operand>) {
 }
 
 /// Adds the duration `R7` to the value at `R8`, and stores the process (from `R6`), the time of the return (from
-/// [`VALUE`]) and the name.
+/// [`VALUE`]) and the thread's name.
 fn sums(b: &mut ProgramBuilder) {
     let (not_less, not_more) = (b.label(), b.label());
     add_to(b, call::COUNT, 1);

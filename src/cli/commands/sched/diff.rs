@@ -80,7 +80,7 @@ fn delays(
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut latency)?;
     let merge_names = true;
     let table = latency.finish(merge_names, &LatencySortKey::DEFAULT);
-    // Warns about skipped samples and lost records, and fails if the recording could not be read to its end.
+    // Warns about skipped samples and lost records; fails if records could not be decoded, or reading stopped before the end.
     conclude(&analysis, delivered, &table.losses, matches)?;
     Ok(table)
 }

@@ -33,7 +33,7 @@ struct Stream<W> {
     events: Vec<u8>,
     /// Times at which the current packet begins and ends, in nanoseconds; `None` if no packet is begun.
     times: Option<(u64, u64)>,
-    /// Time of the last event of the stream.
+    /// Time of the last event or loss of the stream.
     last: u64,
     /// Whether a packet was written.
     has_packets: bool,

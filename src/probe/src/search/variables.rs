@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::dwarf::{CompileUnit, Die};
 
-/// A variable or parameter in whose scope an address is; another one of its name may hide it.
+/// A variable or parameter whose scope contains an address; another one of the same name may hide it.
 pub(crate) struct VariableInScope<'w, 'u> {
     pub(crate) die: Die<'w, 'u>,
     /// Its name in the source; `None` if it has no name.
@@ -22,9 +22,9 @@ pub(crate) fn visible<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<Variable
 }
 
 /// Returns the variables and parameters of `scope`, and of the blocks and inlined functions in it that cover `address`, outermost
-/// first. As in the source, a name refers to the innermost declaration, but at the entry of `scope` to the outermost one of
-/// `scope`, since only parameters are valid there. Variables of functions inlined into `scope` are used for names that `scope`
-/// does not declare. Variables that cannot have a value are omitted.
+/// first. As in the source, a name refers to the innermost declaration; at the entry of `scope`, where only its parameters are
+/// valid, to its own outermost one. A name refers to a variable of an inlined function only if `scope` does not declare the name.
+/// Variables that cannot have a value are omitted.
 pub(crate) fn all<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VariableInScope<'w, 'u>> {
     let mut declared = declared(scope, address);
     let is_entry = scope.entry_address() == Some(address);

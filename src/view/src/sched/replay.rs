@@ -81,8 +81,8 @@ pub struct ReplayTimes {
 
 impl ReplayTimes {
     /// Writes the line of a repetition, which has a share of 1/`weight` in the running averages; the averages start with the
-    /// times of the first repetition. The weight is the number of repetitions that are planned, as in perf; the default number
-    /// for an endless replay.
+    /// times of the first repetition. As in perf, the weight is the planned number of repetitions; for an endless replay, it is
+    /// the default number.
     ///
     /// # Errors
     ///

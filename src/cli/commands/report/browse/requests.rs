@@ -142,8 +142,8 @@ impl RequestServer<'_> {
             BrowserRequest::Samples(place) => self.command_runner().samples(place.as_ref()),
             BrowserRequest::Recordings => recordings(),
             BrowserRequest::Save(text) => save(&text),
-            // Only `Zero` and `Stop` get here: the annotator answers the rest, which need it or come from functions that it has
-            // listed.
+            // Only `Zero` and `Stop` get here. The annotator answers the rest: `Annotate` and `Map`, which are not passed without
+            // one, and requests from the view of a function, which it has opened.
             _ => Ok(ReaderMessage::Notice("Only available in 'top'.".to_owned())),
         }
     }
