@@ -202,7 +202,7 @@ fn a_collector_that_is_busy_is_asked_again() {
 }
 
 #[test]
-fn a_collector_that_refuses_is_named() {
+fn refusals_by_a_collector_and_invalid_urls_are_reported() {
     let scratch = Scratch::new();
     recorded(&scratch, &["-e", "cpu-clock:u"]);
     let collector = HttpServer::start(|path| match path {

@@ -94,6 +94,7 @@ impl Btf<'_> {
     }
 
     fn enumerators(&self, record: BtfType<'_>) -> Enumeration {
+        // `struct btf_enum64`: name, low and high half of the value. `struct btf_enum`: name and value, signed with `kind_flag`.
         let words = if record.kind == TypeKind::WideEnumeration {
             3
         } else {
@@ -117,12 +118,12 @@ impl Btf<'_> {
     }
 
     /// Returns the layouts of the structures in `names`, with the names as keys; structures that are unknown or have no members
-    /// are missing. `pointer` is the size of a pointer in bytes.
+    /// are missing. `pointer_size` is in bytes.
     #[must_use]
     pub fn structures(
         &self,
         names: &BTreeSet<&str>,
-        pointer: usize,
+        pointer_size: usize,
     ) -> BTreeMap<String, TypeLayout> {
         let mut found = BTreeMap::new();
         let structures = self
@@ -133,7 +134,7 @@ impl Btf<'_> {
             if names.contains(name) && !found.contains_key(name) {
                 let mut reader = LayoutReader {
                     btf: self,
-                    pointer,
+                    pointer_size,
                     members_read: 0,
                 };
                 found.insert(name.to_owned(), reader.layout(record, 0));
@@ -145,8 +146,8 @@ impl Btf<'_> {
 
 struct LayoutReader<'b> {
     btf: &'b Btf<'b>,
-    /// The size of a pointer in bytes.
-    pointer: usize,
+    /// In bytes.
+    pointer_size: usize,
     /// The number of members read so far, for [`MAX_MEMBERS`].
     members_read: usize,
 }
@@ -168,7 +169,7 @@ impl LayoutReader<'_> {
             TypeKind::Enumeration | TypeKind::WideEnumeration => {
                 (size, LayoutKind::Enumeration(self.btf.enumerators(record)))
             }
-            TypeKind::Pointer => (self.pointer, LayoutKind::Pointer),
+            TypeKind::Pointer => (self.pointer_size, LayoutKind::Pointer),
             TypeKind::Array if depth < MAX_DEPTH => {
                 // `struct btf_array`: the types of the element and the index, and the number of elements.
                 let element = self.referred(first_detail(), depth);
@@ -207,16 +208,18 @@ impl LayoutReader<'_> {
         let mut members = Vec::new();
         for index in 0..record.member_count() {
             self.members_read += 1;
+            // `struct btf_member`: name, type, and offset in bits.
             let word = |at: usize| record.detail(index * 3 + at);
-            let (Some(name), Some(id), Some(place)) = (word(0), word(1), word(2)) else {
+            let (Some(name), Some(id), Some(packed_offset)) = (word(0), word(1), word(2)) else {
                 break;
             };
             if self.members_read > MAX_MEMBERS {
                 break;
             }
+            // With `kind_flag`, the upper 8 bits are the width of a bit field; 0 for other members.
             let (width, offset) = match record.kind_flag {
-                true => (place >> 24, place & 0xff_ffff),
-                false => (0, place),
+                true => (packed_offset >> 24, packed_offset & 0xff_ffff),
+                false => (0, packed_offset),
             };
             members.push(MemberLayout {
                 name: self.btf.text(name).to_owned(),

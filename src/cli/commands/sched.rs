@@ -100,7 +100,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     }
 }
 
-/// Returns the options before the subcommand, for a command that reads a recording.
+/// Returns the options given before the subcommand as words for a command that reads a recording.
 fn reading_options(matches: &ArgMatches) -> Vec<OsString> {
     let mut words: Vec<OsString> = Vec::new();
     if let Some(path) = matches.get_one::<String>("input") {

@@ -15,6 +15,7 @@ pub struct WatchedFunction {
     dso: Option<String>,
     /// The last known frame in the function; `None` while the location of the function is unknown.
     frame: Option<Frame>,
+    /// By event and [`Frame::address`].
     sums: FxHashMap<(EventIndex, u64), ColumnSum>,
 }
 

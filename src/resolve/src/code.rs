@@ -14,7 +14,7 @@ use crate::resolver::Resolver;
 /// Code from an address on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeBytes<'r> {
-    /// The ELF file with the code, or the start of it, which identifies the instruction set.
+    /// The ELF file with the code, or only the start of that file: its header identifies the instruction set.
     pub file: &'r [u8],
     /// The code; a copy if the recording contains modifications of it by the kernel.
     pub bytes: Cow<'r, [u8]>,

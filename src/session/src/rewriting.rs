@@ -25,7 +25,8 @@ use crate::Error;
 use crate::counted_output::CountedOutput;
 
 /// Number of bytes that are passed on to the rewriting thread and not written yet, above which the draining thread waits for
-/// results instead of draining. The round that the thread keeps and the newest one may exceed it, as they cannot be waited for.
+/// results instead of draining. The kept round and the newest one may exceed it: the kept one is not rewritten before the newest
+/// is passed on.
 const MAX_QUEUED: usize = 64 << 20;
 /// Number of queued bytes above which [`Rewriter::rewrite`] is called with `is_behind`, so that it takes no longer than
 /// copying the records.
@@ -152,8 +153,8 @@ impl RewriteThread {
         Ok(())
     }
 
-    /// Returns the milliseconds until a result may be available; -1 if none is expected: the thread keeps the last round until
-    /// the next one.
+    /// Returns the poll timeout: the milliseconds until the next check for results; -1 (no limit) if none is expected, as the
+    /// thread keeps the last round until the next one.
     pub(crate) fn timeout(&self) -> i32 {
         match self.rounds > 1 {
             true => BUSY_POLL_MILLIS,

@@ -122,7 +122,7 @@ fn run_times(events: &[Event]) -> BTreeMap<i32, u64> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
     #[test]
-    fn steps_never_wait_in_a_circle(events in events()) {
+    fn steps_never_deadlock(events in events()) {
         prop_assert_eq!(left_over(&plan(&events)), 0);
     }
 
@@ -146,7 +146,7 @@ proptest! {
         let wakeups = events.len() as u64 - switches;
         let counts = plan.counts;
         prop_assert_eq!(counts.runs, switches);
-        // As in perf, a sleep is counted at the start of each task. It need not be among the steps.
+        // As in perf, a sleep is counted at each switch and at the start of each task, even if it is not among the steps.
         prop_assert_eq!(counts.sleeps, switches + plan.tasks.len() as u64);
         prop_assert_eq!(counts.wakeups, wakeups);
         let events: u64 = plan.tasks.iter().map(|task| task.events).sum();

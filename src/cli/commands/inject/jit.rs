@@ -75,7 +75,7 @@ impl DumpConverter for JitDumpFiles<'_> {
                 "{name}: the last record is incomplete; the functions before it are used"
             ));
         }
-        // Values of a CPU counter, not times of `CLOCK_MONOTONIC`.
+        // The dump's times are values of a CPU counter, not of `CLOCK_MONOTONIC`.
         if dump.has_counter_times {
             self.unrelated_clock(path);
             return None;

@@ -157,7 +157,7 @@ fn path<'a>(
         return name;
     }
     let compilation = unit.comp_dir.map(|dir| dir.to_string_lossy().into_owned());
-    // Directory 0 is the compilation directory, whether listed or not.
+    // Directory 0 is the compilation directory, which only DWARF 5 lists in the table.
     let directory = match file.directory_index() {
         0 => None,
         _ => file.directory(header).map(text),

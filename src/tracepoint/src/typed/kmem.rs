@@ -40,7 +40,7 @@ typed_event! {
         call_site: u64,
         /// Address of the object; 0 if the allocation failed.
         ptr: u64,
-        /// Name of the cache. New kernels only.
+        /// Name of the cache. Only in recent kernels; Linux 6.18 has it.
         name: Option<TextField>,
         /// Bytes requested.
         bytes_req: u64,
@@ -60,7 +60,7 @@ typed_event! {
         call_site: u64,
         /// Address of the object.
         ptr: u64,
-        /// Name of the cache. New kernels only.
+        /// Name of the cache. Since Linux 5.12.
         name: Option<TextField>,
     }
 }

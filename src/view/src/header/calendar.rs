@@ -20,7 +20,8 @@ struct Date {
 /// The date of a day counted from 1 January 1970.
 ///
 /// Years are counted from March to February, so that the leap day is the last day of a year. An era is 400 such years; all eras
-/// are equally long. From March on, the lengths of months repeat: 31, 30, 31, 30, 31 days, 153 together.
+/// are equally long. From March on, the lengths of months repeat: 31, 30, 31, 30, 31 days, 153 together; so month `m`, with 0 for
+/// March, begins after `(153 * m + 2) / 5` days.
 fn date(days: i64) -> Date {
     const DAYS_IN_ERA: i64 = 146_097;
     /// Days from 1 March 0000 to 1 January 1970.
