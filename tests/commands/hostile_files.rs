@@ -1,6 +1,6 @@
-//! Another user of the machine prepares links, FIFOs and devices where rperf opens files, and untrusted recordings and archives
-//! name such files. The result must not depend on the kernel's `fs.protected_*` settings:
-//! `tests/hostile_files.sh` runs these tests with all of them at 0 and at 1.
+//! Another user of the machine prepares links, FIFOs and devices where rperf opens files; untrusted recordings name FIFOs and
+//! devices as objects; untrusted archives contain files other than recordings and objects. The result must not depend on the
+//! kernel's `fs.protected_*` settings: `tests/hostile_files.sh` runs these tests with all of them at 0 and at 1.
 
 use std::fs::{self, Permissions};
 use std::os::unix::ffi::OsStrExt as _;
@@ -19,7 +19,7 @@ const SAMPLE_TYPE: u64 = 0x3;
 /// `PERF_RECORD_MISC_USER`.
 const USER: u16 = 2;
 
-/// Whether this is root, who can give files to another user; otherwise prints that the test is skipped.
+/// Whether the tests run as root, who can give files to another user; otherwise prints that the test is skipped.
 fn is_root(test: &str) -> bool {
     let is_root = crate::kernel::is_root();
     if !is_root {

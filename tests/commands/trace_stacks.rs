@@ -164,8 +164,8 @@ fn recorded_stacks_and_faults_are_shown() {
     assert!(printed.stderr.contains(" minfault ["), "{}", printed.stderr);
 }
 
-/// A recording of other events is shown with `--no-syscalls`. This one is recorded without data addresses (`-d`): a page fault is
-/// shown with the code that caused it and `?` as its target.
+/// A recording without events of system calls is refused unless `--no-syscalls` is given. This one is recorded without `-d`, so
+/// data addresses are unknown: a page fault is shown with the code that caused it and `?` as its target.
 #[test]
 fn recordings_without_system_calls_are_shown() {
     if !can_trace("recordings_without_system_calls_are_shown") {

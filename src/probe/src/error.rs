@@ -72,7 +72,7 @@ pub enum Error {
         function: String,
         /// Offset from its entry in bytes.
         offset: u64,
-        /// The instruction boundaries before and after it; the last two of the function if none is after it.
+        /// Offsets of the instruction boundaries before and after `offset`; of the function's last two if none is after it.
         nearest: Vec<u64>,
     },
     /// The address is not in the object's code.

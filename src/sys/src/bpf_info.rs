@@ -209,7 +209,7 @@ unsafe fn object_info(object: &OwnedFd, info: &mut Vec<u8>) -> io::Result<()> {
         size: u32::try_from(info.len()).map_err(io::Error::other)?,
         info: info.as_mut_ptr().addr() as u64,
     };
-    // SAFETY: the kernel writes at most the size of `info`, and elsewhere as the caller guarantees.
+    // SAFETY: the kernel writes at most `attr.size` bytes to `info`; its pointers are valid, as the caller guarantees.
     unsafe { bpf(OBJ_GET_INFO_BY_FD, &mut attr) }?;
     info.truncate(attr.size as usize);
     Ok(())

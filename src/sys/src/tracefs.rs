@@ -30,7 +30,8 @@ impl Tracefs {
     }
 
     /// Finds the tracefs in `mounts`, the text of `/proc/self/mounts`. In order of preference: a tracefs at the default mount
-    /// point, a tracefs elsewhere, the folder `tracing` of a debugfs. If neither is mounted, the default mount point is assumed.
+    /// point, a tracefs elsewhere, the folder `tracing` of a debugfs. If neither tracefs nor debugfs is mounted, the
+    /// default mount point is assumed.
     #[must_use]
     pub fn find(mounts: &str) -> Self {
         let mounted = |kind: &str| {

@@ -23,8 +23,8 @@ use super::runner::{RunOutput, Runner};
 use crate::cli::error::CliError;
 use crate::cli::pmus::machine_pmus;
 
-/// The benchmarks of the collection `internals`. Their commands all have its name, too; help and messages show the
-/// name of the benchmark instead, which the caller passes.
+/// The benchmarks of the collection `internals`. The clap command of each is named `internals`; help and messages show the title
+/// that the caller sets, such as `bench internals synthesize`.
 pub(super) const BENCHMARKS: &[Benchmark] = &[
     Benchmark {
         name: "synthesize",

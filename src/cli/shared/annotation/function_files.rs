@@ -14,7 +14,8 @@ pub(crate) struct AnnotationFiles<'d> {
     taken: BTreeSet<String>,
 }
 
-/// The maximum size of a function's name in a file name, in bytes.
+/// The maximum size of a function's name in a file name, in bytes: with the extension and the suffix of a temporary file, the
+/// file name stays below `NAME_MAX` (255).
 const MAX_NAME: usize = 120;
 
 impl<'d> AnnotationFiles<'d> {

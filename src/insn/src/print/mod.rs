@@ -13,7 +13,7 @@ pub enum Syntax {
     /// Source first, registers with a `%`.
     #[default]
     Att,
-    /// Destination first, sizes of memory spelled out.
+    /// Destination first, sizes of memory operands spelled out (`DWORD PTR`).
     Intel,
 }
 

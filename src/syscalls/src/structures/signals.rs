@@ -30,6 +30,7 @@ pub(super) fn signal_set(bits: u64) -> String {
     let is_inverted = bits.count_ones() > 32;
     let listed = if is_inverted { !bits } else { bits };
     let signals = (0..64_u64).filter(|bit| listed >> bit & 1 == 1);
+    // Bit 0 is signal 1. `RTMIN` is the kernel's (32); that of the C library, which reserves the first ones, is higher.
     let name = |bit| match bit {
         0..31 => names::SIGNAL.text(bit + 1),
         31 => "RTMIN".to_owned(),
