@@ -42,10 +42,11 @@ pub(crate) fn explain(context: &Context, events: &str, error: Error) -> CliError
         Error::Write { path, kept, cause } => {
             let message = format!("failed to write {}: {}", path.display(), reason(&cause));
             let error = CliError::message(FAILURE_STATUS, message);
-            // No hint for a FIFO or a device, which cannot be read again, nor for a regular file behind a link such as
-            // `/dev/stdout`, which is another file for `report`. `find_in_place` finds just these outputs.
-            let is_special = |path| matches!(find_in_place(path, PathOrigin::Given), Ok(Some(_)));
-            if kept == 0 || is_special(&path) || !path.exists() {
+            // `report` is not suggested for a FIFO or a device, which cannot be read again, nor for a regular file behind a link
+            // such as `/dev/stdout`: for `report` the link leads to another file. `find_in_place` finds just these outputs.
+            let is_unreadable =
+                |path| matches!(find_in_place(path, PathOrigin::Given), Ok(Some(_)));
+            if kept == 0 || is_unreadable(&path) || !path.exists() {
                 return error;
             }
             error.detail(format!(
@@ -58,7 +59,7 @@ pub(crate) fn explain(context: &Context, events: &str, error: Error) -> CliError
     }
 }
 
-/// The error for an output that cannot be created, or an existing file that cannot be moved away.
+/// The error for an output that cannot be created or renamed.
 fn output(path: &Path, cause: &io::Error) -> CliError {
     let message = format!("failed to open {} : {}", path.display(), reason(cause));
     let error = CliError::message(FAILURE_STATUS, message).detail("Perf session creation failed.");
@@ -151,11 +152,11 @@ pub(crate) fn silent_in_user_space(event: &str) -> String {
 }
 
 /// The error for a workload that can't be run.
-pub(crate) fn workload_failed(events: &str, word: &str, cause: &io::Error) -> CliError {
+pub(crate) fn workload_failed(events: &str, program: &str, cause: &io::Error) -> CliError {
     let cause = exec_reason(cause);
     CliError::message(
         FAILURE_STATUS,
-        format!("Failed to collect '{events}' for the '{word}' workload: {cause}"),
+        format!("Failed to collect '{events}' for the '{program}' workload: {cause}"),
     )
 }
 

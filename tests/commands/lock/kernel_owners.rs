@@ -8,9 +8,9 @@ use super::{folder_with_waits, recording, run};
 /// Returns the rows of `lock contention --json`.
 fn rows(scratch: &Scratch, options: &str) -> Vec<Value> {
     let words = format!("lock contention -i perf.data --json {options}");
-    let made = run(scratch, &words);
-    assert_eq!(made.status, 0, "{words}: {made:?}");
-    let json: Value = serde_json::from_str(&made.stdout).expect("JSON");
+    let outcome = run(scratch, &words);
+    assert_eq!(outcome.status, 0, "{words}: {outcome:?}");
+    let json: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
     json["rows"].as_array().expect("rows").clone()
 }
 
@@ -29,7 +29,7 @@ fn sums(rows: &[Value]) -> Vec<(&str, u64, u64)> {
 }
 
 #[test]
-fn owners_and_names_are_matched_to_waits_before_and_after_them() {
+fn records_of_owners_are_matched_to_waits_that_begin_before_or_after_them() {
     let scratch = Scratch::new();
     scratch
         .write("perf.data", recording::waits_with_owners())
@@ -174,14 +174,14 @@ fn owners_and_names_of_a_program_are_recorded() {
     let (mut owners, mut mutexes) = (Vec::new(), Vec::new());
     // On a busy machine the threads may run one after the other, so that none waits.
     for _ in 0..5 {
-        let made = run(&scratch, "lock record --owners -o perf.data -- ./load");
-        if made
+        let outcome = run(&scratch, "lock record --owners -o perf.data -- ./load");
+        if outcome
             .stderr
             .contains("owners and names of locks are not recorded")
         {
-            return skip(NAME, &made.stderr);
+            return skip(NAME, &outcome.stderr);
         }
-        assert_eq!(made.status, 0, "{made:?}");
+        assert_eq!(outcome.status, 0, "{outcome:?}");
         owners = rows(&scratch, "-o -L mmap_lock");
         mutexes = rows(&scratch, "-o -Y mutex -S fdget,ksys_read,ksys_lseek");
         if !owners.is_empty() && !mutexes.is_empty() {

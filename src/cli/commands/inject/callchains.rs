@@ -17,7 +17,7 @@ use rperf_input::DiskFiles;
 /// Maximum number of kernel frames, and separately of user frames, of a callchain, so that both together fit into one record.
 const MAX_FRAMES: usize = 2048;
 
-/// Whether the samples of any of the events have stack copies to be unwound.
+/// Whether the samples of any of the events have stack copies to be unwound, and a callchain to be replaced.
 pub(super) fn has_stack_copies(events: &[EventDesc]) -> bool {
     let fields = SampleType::CALLCHAIN | SampleType::REGS_USER | SampleType::STACK_USER;
     let mut attrs = events.iter().map(|event: &EventDesc| &event.attr);

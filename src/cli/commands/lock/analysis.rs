@@ -41,14 +41,15 @@ pub(super) enum LockEvents {
     All,
 }
 
-/// How the time in which waiting threads wait for a CPU is used.
+/// Whether the run-queue time of waits, in which the thread can run but waits for a CPU, is computed, and whether it is a part of
+/// the waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RunQueueUse {
-    /// It is a part of the waits, and not computed.
+    /// It is not computed, and is a part of the waits.
     Ignored,
-    /// It is a part of the waits, and also computed if the events of the scheduler were recorded.
+    /// It is computed if the events of the scheduler were recorded, and is also a part of the waits.
     Shown,
-    /// It is subtracted from the waits; the events of the scheduler must have been recorded.
+    /// It is computed and subtracted from the waits; the events of the scheduler must have been recorded.
     Separate,
 }
 
@@ -63,7 +64,7 @@ pub(super) struct LockQuery {
     /// Which columns `lock contention` has after the numbers.
     pub(super) table: ContentionTable,
     pub(super) selection: LockSelection,
-    /// How the time in which waiting threads wait for a CPU is used.
+    /// Whether the run-queue time of waits is computed, and whether it is a part of the waits.
     pub(super) run_queue: RunQueueUse,
     /// Names of locks that are selected in addition to the addresses of `selection`.
     pub(super) lock_names: Vec<String>,
@@ -243,7 +244,7 @@ fn contention(
     Ok(contention)
 }
 
-/// Whether events of the scheduler are read. `used` is how the time in run queues is used.
+/// Whether events of the scheduler are read, for the run-queue time of waits.
 ///
 /// # Errors
 ///
@@ -251,10 +252,10 @@ fn contention(
 fn reads_switches(
     analysis: &Analysis<'_>,
     layouts: &EventLayouts,
-    used: RunQueueUse,
+    run_queue: RunQueueUse,
 ) -> Result<bool, CliError> {
     let has = has_switches(analysis, layouts);
-    match used {
+    match run_queue {
         RunQueueUse::Ignored => Ok(false),
         RunQueueUse::Separate if !has => Err(without_switches(analysis)),
         _ => Ok(has),
@@ -289,7 +290,7 @@ pub(super) const SCHED_EVENTS: [&str; 3] = [
 ];
 
 /// Returns the event of this name, whose samples are waits that a BPF program captured; `None` if there is none, or if the
-/// recording has another byte order than this machine.
+/// recording has another byte order than this machine: the samples are decoded in that of this machine.
 pub(super) fn capture_event(analysis: &Analysis<'_>, name: &str) -> Option<EventIndex> {
     let recording = analysis.metadata();
     let mut events = recording.events.iter();

@@ -43,8 +43,8 @@ pub(crate) fn command() -> Command {
 }
 
 fn first_options() -> Vec<Arg> {
-    // Only the name of a value in the help; `--definition` is an option.
-    let definition = "definition";
+    // What the help shows for the value of these options; unrelated to the option `--definition`.
+    let value_name = "definition";
     vec![
         counter("verbose").short('v').help("be verbose"),
         switch("quiet").short('q').help("print only errors"),
@@ -54,8 +54,8 @@ fn first_options() -> Vec<Arg> {
         list("del", "[group:]event")
             .short('d')
             .help("delete probe events by name or pattern"),
-        list("add", definition).short('a').help("add a probe event"),
-        list("definition", definition)
+        list("add", value_name).short('a').help("add a probe event"),
+        list("definition", value_name)
             .short('D')
             .help("print the definition in the syntax of kprobe_events or uprobe_events"),
         switch("force")

@@ -1,4 +1,4 @@
-//! A JSON file of a vendor table (the events and metrics of processors, in one file or more), in any vendor's layout.
+//! A JSON file of a vendor table, in any vendor's layout. A table, the events and metrics of processors, has one file or more.
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_tables_are_refused_with_their_position() {
+    fn invalid_files_are_refused_with_the_position_of_the_error() {
         let error_text = |text| Document::parse(text).unwrap_err().to_string();
         assert!(error_text("[\n{\"a\": }]").contains("line 2 column 7"));
         assert!(error_text("[1]").contains("line 1"));

@@ -260,7 +260,7 @@ impl<'a> SymbolSource<'_, 'a> {
     }
 }
 
-/// Labels are only used in sections whose names contain "text" or "data".
+/// As in perf, labels are only loaded from sections whose names contain "text" or "data".
 fn holds_code_or_data(section: &Section<'_>) -> bool {
     let contains = |word: &[u8; 4]| section.name.windows(word.len()).any(|part| part == word);
     contains(b"text") || contains(b"data")
