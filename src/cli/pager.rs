@@ -54,7 +54,7 @@ impl Pager {
         Ok(())
     }
 
-    /// Waits until the user leaves the pager. Stdout must be finished first, otherwise this blocks forever.
+    /// Waits until the pager exits. Stdout must be finished first: a pager such as `less -F` waits for the end of its input.
     pub(crate) fn wait(&self) {
         let child = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(mut child) = child {

@@ -36,7 +36,7 @@ pub(crate) fn load_types(name: &str) -> io::Result<OwnedFd> {
     unsafe { Ok(OwnedFd::from_raw_fd(bpf(BTF_LOAD, &mut attr)?)) }
 }
 
-/// Returns header, types and strings (linux/btf.h): `int`, `int ()`, and the function.
+/// Returns the BTF (linux/btf.h): the header, the types (`int`, `int ()` and the function) and the strings.
 fn encode(name: &str) -> Vec<u8> {
     /// Magic number (two bytes), version 1, no flags.
     const MAGIC: [u8; 4] = if cfg!(target_endian = "little") {
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn the_kernel_accepts_the_types() {
-        // Otherwise bpf(2) loads nothing, for example for lack of privileges.
+        // Skipped if bpf(2) loads no program, for example for lack of privileges.
         if KprobeProgram::empty().is_ok() {
             load_types("rperf_switch").unwrap();
             assert!(load_types("no name").is_err());

@@ -15,8 +15,8 @@ pub struct StackBytes<'a> {
     pub endian: Endian,
 }
 
-/// Maximum size of a frame: addresses further beyond the copy are on another stack, such as the one
-/// that a signal handler returns to.
+/// Assumed maximum size of a frame: an address further beyond the copy is taken to be on another stack, such as the one that a
+/// signal handler returns to.
 const MAX_FRAME_SIZE: u64 = 1 << 20;
 
 /// Why a word can't be read.

@@ -26,8 +26,8 @@ impl Intervals {
         time: u64,
         sums: impl Iterator<Item = &'s mut IntervalSums>,
     ) -> usize {
-        let (begin, last) = self.times.unwrap_or((time, time));
-        self.times = Some((begin, last.max(time)));
+        let (begin, highest) = self.times.unwrap_or((time, time));
+        self.times = Some((begin, highest.max(time)));
         let offset = time.saturating_sub(begin);
         let before = self.width_log2;
         while (offset >> self.width_log2) >= MAX_INTERVALS as u64 {
@@ -50,15 +50,15 @@ impl Intervals {
 
     /// Returns the highest time, in nanoseconds; 0 if there is none.
     pub(super) fn highest(&self) -> u64 {
-        self.times.map_or(0, |(_, last)| last)
+        self.times.map_or(0, |(_, highest)| highest)
     }
 
     /// Returns the exclusive end of each interval, in nanoseconds, up to the interval that contains the highest time.
     pub(super) fn ends(&self) -> Vec<u64> {
-        let Some((begin, last)) = self.times else {
+        let Some((begin, highest)) = self.times else {
             return Vec::new();
         };
-        let last_index = (last - begin) >> self.width_log2;
+        let last_index = (highest - begin) >> self.width_log2;
         let width = 1_u64 << self.width_log2;
         let ends = (1..=last_index + 1).map(|end| begin.saturating_add(end.saturating_mul(width)));
         ends.collect()

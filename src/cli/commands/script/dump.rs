@@ -48,7 +48,7 @@ pub(super) fn print(
     let events = replay.data().events();
     // The counts of a recording of `stat record`: none of its events is sampled.
     let mut counts = are_counted(events).then(CountTable::default);
-    // The World: the processes and mappings at a time.
+    // The World: processes and mappings by time.
     let world = replay.world();
     let out = &mut context.stdout();
     dump.write_start(out)?;

@@ -37,7 +37,7 @@ impl Key {
     }
 }
 
-/// The value to sort by: the bytes of the field, in descending order.
+/// The value to sort by: the field's bytes, compared in descending order.
 fn value<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
     let value = names.field(input);
     value.map_or(KeyValue::Absent, |value| {
