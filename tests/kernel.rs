@@ -95,7 +95,8 @@ pub(crate) fn can_trace(test: &str) -> bool {
     may_trace(test)
 }
 
-/// An unprivileged user with a copy of rperf in a world-writable directory. Each has a uid of its own.
+/// An unprivileged user with a copy of rperf in a world-writable directory. Each has a uid of its own: the kernel limits the
+/// memory locked for ring buffers per user.
 pub(crate) struct UnprivilegedUser<'s> {
     scratch: &'s Scratch,
     uid: String,

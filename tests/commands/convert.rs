@@ -163,7 +163,7 @@ fn both_converted(tools: &Tools, file: &str) -> [(String, String); 2] {
     })
 }
 
-/// The first difference between the tools' JSON, otherwise between their messages, for one recording. `None` if there is none.
+/// The first difference between the tools' JSON for one recording; if there is none, both tools' messages if they differ.
 fn first_difference(tools: &Tools, file: &str) -> Option<String> {
     let [(theirs, their_messages), (ours, our_messages)] = both_converted(tools, file);
     let difference = rperf_testkit::golden::difference(&theirs, &ours);
@@ -401,7 +401,7 @@ fn other_formats_have_the_stacks_that_are_folded() {
         let periods = profiles.map(|profile| profile["endValue"].as_u64().expect("a number"));
         let period: u64 = periods.sum();
         assert_eq!(perfetto.periods.values().sum::<u64>(), period, "{chains:?}");
-        // JSON is not compared with the folded stacks: `converted` checks that one thread and four write the same.
+        // JSON is not compared with the folded stacks, but `converted` checks that one thread and four write the same.
         converted(&scratch, "json", &[]);
         // The output is compressed because of the name's ending; its contents are the same.
         ran(&scratch, &["data", "convert", "--to-speedscope", "s.gz"]);

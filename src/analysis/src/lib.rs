@@ -1,7 +1,7 @@
 //! Analyses over time, in which records in time order drive a state machine, and the parts of such analyses.
 //!
 //! ```text
-//! Replay::ordered --+                             several threads           one thread, in time order
+//! Replay::ordered --+                     several threads (LiveFeed: one)   one thread, in time order
 //!                   +--> ObserverPass --samples--> EventLayouts, PrepareSamples --> Observer --> plain structs
 //! rings in rounds --+                --tasks, switches, losses------------------->     |
 //!    (LiveFeed)                                                          Spans, TaskStates, LogHistogram
@@ -9,8 +9,8 @@
 //!
 //! Such an analysis implements [`Observer`], and keeps its state in parts such as [`Spans`]. [`ObserverPass::run`] feeds it
 //! from a recording, [`LiveFeed::deliver`] from live ring buffers; a round is one pass over all of them. Counts that do not
-//! depend on the order of samples ([`Completeness`], [`ValueFold`]) are folds over a recording ([`rperf_replay::Fold`]: in
-//! parallel, in any order). The results are plain structs: this crate does not print or open files.
+//! depend on the order of samples ([`Completeness`], [`ValueFold`]) are counted by folds over a recording
+//! ([`rperf_replay::Fold`]: in parallel, in any order). The results are plain structs: this crate does not print or open files.
 
 mod block;
 mod completeness;

@@ -107,8 +107,8 @@ impl FlamegraphInput {
         })
     }
 
-    /// Reads the stacks of a recording or of folded text. If `path` is `None`, reads stdin if that is a pipe or a file with folded
-    /// stacks, otherwise perf.data.
+    /// Reads the stacks of a recording or of folded text. If `path` is `None`, reads stdin if that is a pipe or a file with
+    /// folded stacks, otherwise perf.data.
     pub(super) fn read(
         &self,
         path: Option<PathBuf>,
@@ -184,7 +184,7 @@ impl FlamegraphInput {
         };
         let mut options = self.options();
         let resolver = analysis.resolver(&self.symbols);
-        // If user stacks are unwound, takes the maximum number of frames from `options`: the unwinder applies it.
+        // `Some(usize::MAX)` if user stacks are unwound: `options` has no limit, since `add` applies `--max-stack`.
         let limit = take_unwinding_limit(data.metadata(), &mut options);
         let source = recording_info(data.metadata(), self.inlines);
         let naming = NamingContext::new(&options, &source, &resolver, self.jobs);

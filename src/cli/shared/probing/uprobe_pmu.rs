@@ -71,6 +71,7 @@ fn uprobe(event: &ProbeEvent, pmu_type: u32) -> Option<Uprobe> {
     if !event.fields.is_empty() {
         return None;
     }
+    // `config` of the PMU has 32 bits for the offset of the semaphore.
     let semaphore = semaphore.map(u32::try_from).transpose().ok()?;
     Some(Uprobe {
         pmu: pmu_type,

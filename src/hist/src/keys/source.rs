@@ -1,6 +1,6 @@
 //! `srcline` and `srcfile`: the source location of code.
 //!
-//! Their `unresolved_width`, the minimum width of a column if no function is known, is 0: they have no minimum.
+//! Their `unresolved_width`, the minimum width of a column if a row has no known function, is 0: they have no minimum.
 
 use super::{CellPadding, Key, KeyDependency, KeyInput, KeyValue, LocationText};
 use crate::names::RecordingNames;

@@ -21,7 +21,7 @@ const MAX_EVENTS: usize = 256;
 pub(super) struct TracepointBundle {
     /// Whether events are bundled.
     is_enabled: bool,
-    /// Index of the first event.
+    /// Index of the leader among all events; `None` before the first bundle.
     leader: Option<usize>,
     /// Number of events, including the leader.
     members: usize,
@@ -55,7 +55,7 @@ impl TracepointBundle {
         }
     }
 
-    /// Disables bundling: the kernel refused it.
+    /// Disables bundling after an event could not be opened in a bundle.
     pub(super) fn give_up(&mut self) {
         self.is_enabled = false;
     }

@@ -31,7 +31,7 @@ fn a_menu_is_a_box_in_the_middle() {
 
 /// ratatui itself drops ESC, BEL and newlines, but passes on bidirectional control characters.
 #[test]
-fn control_characters_are_shown_and_counted() {
+fn control_characters_are_escaped_and_widen_the_menu() {
     let choices = ["a\x1b[31mb\u{9b}", "c\u{202e}\nd"];
     let choices = choices.map(str::to_owned).to_vec();
     let lines = drawn::<()>(&mut Menu::new("e\x07", choices), 24, 4);
@@ -48,7 +48,7 @@ fn control_characters_are_shown_and_counted() {
 }
 
 #[test]
-fn popups_fit_any_terminal() {
+fn popups_do_not_panic_in_small_terminals() {
     for (width, height) in [(1, 1), (2, 2), (5, 3), (3, 40)] {
         drawn::<()>(&mut menu(), width, height);
         drawn::<()>(
