@@ -1,4 +1,4 @@
-//! `rperf diff` of files of `stat record`. Intervals are those of time (`stat -I`), unless they are confidence intervals.
+//! `rperf diff` of files of `stat record`.
 
 use std::fs;
 
@@ -45,9 +45,9 @@ fn reported_faults(scratch: &Scratch, file: &str) -> u64 {
     count.expect("a count").parse().expect("a number")
 }
 
-/// The interval is the confidence interval of the difference, in JSON `margin`.
+/// In JSON, the confidence interval of the difference is `margin`.
 #[test]
-fn single_counts_are_compared_without_an_interval() {
+fn single_counts_are_compared_without_a_confidence_interval() {
     let scratch = Scratch::new();
     count(&scratch, "old", "10");
     count(&scratch, "new", "200000");
@@ -160,7 +160,7 @@ fn groups_of_counts_have_confidence_intervals() {
 }
 
 #[test]
-fn intervals_are_compared_by_rates() {
+fn counts_of_time_intervals_are_compared_by_rates() {
     let scratch = Scratch::new();
     for file in ["old", "new"] {
         let words = [

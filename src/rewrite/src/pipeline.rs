@@ -13,7 +13,7 @@ use rperf_perfdata::{FeatureSet, WriteError};
 
 /// Changes the records of a recording that is copied.
 ///
-/// [`Transform::note`], if ordered, gets the records of [`Transform::rewrite`] earlier and in the same order.
+/// If the transform is ordered, [`Transform::note`] gets the records of [`Transform::rewrite`] earlier, in the same order.
 pub trait Transform {
     /// Whether records must be noted a round before they are rewritten, because records of the next round may precede
     /// them in time.
@@ -21,10 +21,11 @@ pub trait Transform {
         false
     }
 
-    /// Inspects records before they are rewritten, if ordered; those of [`Transform::special`] are not noted.
+    /// Inspects records before they are rewritten. Only called if ordered; those of [`Transform::special`] are not noted.
     fn note(&mut self, _records: &[u8]) {}
 
-    /// Called after the last record of the recording was noted; also if not ordered.
+    /// Called after the last record of the recording was noted, before the last rounds are rewritten; if not ordered, after all
+    /// records were rewritten.
     fn note_end(&mut self) {}
 
     /// Appends the rewritten `records`.

@@ -21,11 +21,11 @@ pub enum Refusal {
     /// A process held a lease (fcntl(2), `F_SETLEASE`) for longer than a second.
     #[error("another process holds a lease on it")]
     Leased,
-    /// A link that another user owns, where an output file, or a folder of the user such as a cache, is expected.
+    /// A link that neither root nor the user owns, where an output file, or a folder of the user such as a cache, is expected.
     #[error("a link of another user; give the path it points to")]
     ForeignLink,
-    /// A FIFO or device of another user: at the default output path (the user gave no path), behind a
-    /// link, or in a folder that others may write. Also a regular file of another user behind a link below `/dev` or `/proc`:
+    /// A FIFO or device of another user: at the default output path (the user gave no path) or, unless root owns it, behind a
+    /// link or in a folder that others may write. The same holds for a regular file behind a link below `/dev` or `/proc`:
     /// like a FIFO, it is written in place and not replaced.
     #[error("another user's FIFO or device; name another output with -o")]
     ForeignPipe,

@@ -37,8 +37,8 @@ impl GrowthWarning {
         }
     }
 
-    /// Returns the milliseconds after which this thread must wake up for a measurement; -1 if data wake it, or if the warning was
-    /// already given.
+    /// Returns the poll timeout: the milliseconds after which this thread must wake up for a measurement; -1 (no limit) if data
+    /// wake it, or if the warning was already given.
     pub(crate) fn timeout(&self) -> i32 {
         match self.has_lanes && !self.reported {
             true => i32::try_from(WINDOW.as_millis()).unwrap_or(i32::MAX),

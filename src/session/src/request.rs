@@ -59,7 +59,7 @@ pub struct TimedSwitch {
 }
 
 /// The condition for starting the next file. Independently of it, SIGUSR2, the control command `snapshot` and trigger events
-/// (`--switch-output-event`) start the next file, too; with [`SnapshotOptions`], they take a snapshot instead.
+/// (`--switch-output-event`) start the next file, too; with [`SnapshotOptions`], SIGUSR2 and the command take a snapshot instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RotationTrigger {
     /// No other condition.
@@ -129,7 +129,8 @@ pub struct TraceOptions {
     pub snapshots: Option<SnapshotOptions>,
 }
 
-/// Snapshots of traces (`--snapshot`), which are taken on SIGUSR2, the control command `snapshot` and trigger events.
+/// Snapshots of traces (`--snapshot`), which are taken on SIGUSR2, the control command `snapshot` and, without rotation, trigger
+/// events.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SnapshotOptions {
     /// The maximum size of a snapshot in bytes; `None` for the size of the area.

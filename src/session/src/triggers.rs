@@ -28,7 +28,7 @@ pub(crate) fn open_triggers(
     let mut cpu_tasks = cpu_tasks.clone();
     // No trigger event is restricted to a cgroup.
     let mut opener = Opener::new(request, &mut cpu_tasks, &sysctl, &[]);
-    // As they are: an event that cannot be opened is an error. Of recorded events, `cycles` may be replaced by a clock.
+    // Unlike `cycles` among recorded events, no trigger event is replaced by a clock: one that cannot be opened is an error.
     let events = opener.open_as_they_are(
         trigger_events(&request.output.switch_events, target),
         observer,

@@ -42,7 +42,7 @@ impl Blob {
     }
 
     /// Adds a `struct btf_type` and returns its id. `info` is the kind, the number of members or parameters, and in bit 31 the
-    /// `kind_flag`. `size_or_type` is the size in bytes, or of kinds such as pointers, the id of the type that it refers to.
+    /// `kind_flag`. `size_or_type` is the size in bytes or, for kinds such as pointers, the id of the type referred to.
     /// `details` are the words that follow the structure.
     pub fn add(&mut self, name: &str, info: u32, size_or_type: u32, details: &[u32]) -> u32 {
         let name = if name.is_empty() { 0 } else { self.text(name) };
