@@ -26,7 +26,7 @@ fn has_bpf(test: &str) -> bool {
     has
 }
 
-/// Value, event and cgroup of the rows of `-x,` that have a count.
+/// Value, event and cgroup (without cgroups, the next field instead) of the rows of `-x,` that have a count.
 fn counts(text: &str) -> Vec<(f64, String, String)> {
     let rows = text.lines().filter_map(|line| {
         let words: Vec<&str> = line.split(',').collect();
@@ -183,7 +183,7 @@ fn programs_are_counted_or_refused_with_a_reason() {
     program.exit();
     let code = program.encode(&[]).expect("a program");
     let load = |name: &str| RawTracepointProgram::load(name, &code);
-    // Without a name, a program has no type information.
+    // `load` adds type information (BTF) only to a program with a name.
     let (Ok(typed), Ok(untyped)) = (load("counted"), load("")) else {
         return skip(test, "needs root and BPF");
     };
@@ -202,7 +202,7 @@ fn programs_are_counted_or_refused_with_a_reason() {
             &["stat", "-b", id, "-e", "task-clock", "sleep", "0.05"],
         )
     };
-    // Ids are above 0 and fit an `i32`: the first number is no id, the second the highest one, which no program has.
+    // Ids are above 0 and fit an `i32`: 4294967295 is no id, and 2147483647 is the highest one, which no program has.
     let invalid = count("4294967295");
     assert_eq!(invalid.status, 129, "{}", invalid.stderr);
     let missing = count("2147483647");

@@ -76,8 +76,8 @@ impl LiveFeed {
         observer: &mut O,
     ) -> DeliveredCounts {
         let mut delivered = DeliveredCounts::default();
-        // Before the records are decoded: the World keeps the mappings of earlier times, so each record still gets those of its
-        // own time.
+        // All are applied before the first is decoded: the World keeps the mappings of earlier times, so each record still gets
+        // those of its own time.
         self.live_world.apply_complete();
         self.waiting.sort_unstable();
         // Records up to this time are complete.
@@ -122,7 +122,7 @@ impl LiveFeed {
         };
         let world = self.live_world.world();
         // A recording may end with LOST_SAMPLES totals, which repeat the losses of its LOST records. Ring buffers have no such
-        // totals, so none are dropped. Samples of all events are decoded.
+        // totals, so none are dropped. Samples of all events are decoded: the last one before a loss limits when it occurred.
         let decoder = Decoder {
             pass,
             with_loss_totals: true,

@@ -34,7 +34,7 @@ pub fn off_cpu_event(call_graph: CallGraph) -> EventSpec {
 #[must_use]
 pub fn off_cpu_bpf_output() -> EventSpec {
     let settings = EventSettings {
-        // The kernel records no callchain: the raw data that the programs write have the numbers of stored stacks.
+        // The kernel records no callchain: the raw data that the programs write contain ids of stacks in BPF maps.
         call_graph: Some(CallGraph::None),
         ..EventSettings::default()
     };

@@ -2,7 +2,8 @@
 
 use std::fmt::{self, Display};
 
-/// Displays text escaped for XML. Control characters and non-characters are replaced: a tab by a blank, others by U+FFFD.
+/// Displays text escaped for XML. A tab is replaced by a blank; other control characters, U+FFFE and U+FFFF by
+/// U+FFFD.
 pub(crate) struct Escaped<'a>(pub(crate) &'a str);
 
 impl Display for Escaped<'_> {

@@ -56,8 +56,8 @@ pub enum WriteError {
     /// The header could not be written.
     #[error("cannot write the header")]
     Header(#[source] io::Error),
-    /// The last records of a stream (pipe mode) could not be written when it was flushed. A [`Writer`] returns [`Self::Data`]
-    /// instead.
+    /// A stream (pipe mode) or a part without header ([`PartWriter`]) could not be flushed at its end. [`Writer::finish`]
+    /// returns [`Self::Header`] instead.
     #[error("cannot write the last records")]
     End(#[source] io::Error),
     /// Records could not be written, often because the disk is full. [`Writer::finish`] completes

@@ -25,7 +25,7 @@ pub enum SymbolOrigin {
     Cache,
     /// The debug file in the build-id cache.
     CacheDebug,
-    /// The debug file installed by build-id.
+    /// The debug file in `.build-id` below a debug directory.
     BuildId,
     /// Any other file: the debug file named by the object's `.gnu_debuglink`, or a file from a server.
     DebugLink,

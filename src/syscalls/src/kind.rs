@@ -131,7 +131,8 @@ fn is_address(call: &str) -> bool {
 
 /// Whether a `const char*` with this name is a path.
 fn is_path(call: &str, name: &str) -> bool {
-    // In these calls, only an argument with `path` in its name is a path; `name` is an attribute, others are keys or values.
+    // In these calls, only an argument with `path` in its name is a path. An argument called `name` is an attribute, others are
+    // keys or values.
     let is_attribute_call = call.ends_with("xattr") || call.ends_with("xattrat");
     if is_attribute_call || matches!(call, "add_key" | "request_key" | "fsconfig") {
         return name.contains("path");

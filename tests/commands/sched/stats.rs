@@ -43,7 +43,7 @@ impl StatsFile {
         to.bytes(&bytes);
     }
 
-    /// Adds the record of a CPU, a `cpu` line of `/proc/schedstat`: six counters of 32 bits, three of 64.
+    /// Adds the record of a CPU at `time` (jiffies), a `cpu` line of `/proc/schedstat`: six counters of 32 bits, three of 64.
     fn cpu(&mut self, time: u64, cpu: u32, counts: [u32; 6], long_counts: [u64; 3]) {
         let version = self.version;
         self.record(CPU, |to| {
@@ -232,7 +232,7 @@ fn averages_of_two_recordings_are_compared() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Also invalid words of the commands.
+/// Invalid arguments of the commands are refused, too.
 #[test]
 fn unusable_statistics_are_refused() -> std::io::Result<()> {
     let scratch = Scratch::new();

@@ -116,7 +116,8 @@ fn pages(endian: Endian) -> [Vec<u8>; 2] {
         // Padding to the end of the page.
         .u32(word(29, 0))
         .1;
-    // The stack of the event before it: a pid, which is not read, the number of addresses, 4 bytes of padding, and the addresses.
+    // A `kernel_stack`, the callchain of the event before it: the common fields with a pid, which is not read, the number of
+    // addresses, 4 bytes of padding, and the addresses.
     let stack = bytes().u16(STACK).u16(0).u32(7).u32(2).u32(0);
     let stack = stack
         .u64(0xffff_ffff_8100_0110)
@@ -242,7 +243,7 @@ fn version_7(endian: Endian, compression: &str, pack: impl Fn(&[u8]) -> Vec<u8>)
     // An offset that is not read, the name (empty: the top instance), and the clock.
     let mut buffer = bytes().u64(1).raw(b"\0mono\0");
     if endian == Endian::Little {
-        // The size of a page, which trace-cmd 3.1.6 writes before the count of CPUs; the other byte order tests files without.
+        // The size of a page, which trace-cmd 3.1.6 writes before the count of CPUs. The big-endian file tests its absence.
         buffer = buffer.u32(PAGE as u32);
     }
     let buffer = buffer.u32(2).raw(&table).1;
