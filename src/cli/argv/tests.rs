@@ -150,7 +150,7 @@ fn the_workload_keeps_its_own_options() {
 }
 
 #[test]
-fn help_options_in_the_workload_and_in_values_are_ignored() {
+fn help_is_requested_only_outside_the_workload_and_values() {
     assert_eq!(
         rewritten(WORKLOAD, "-a -h freq cpu"),
         r#"Ok(Summary(["freq", "cpu"]))"#
@@ -217,7 +217,7 @@ fn underscores_of_old_scripts_are_dashes() {
 }
 
 #[test]
-fn words_that_are_not_utf8_pass_through() {
+fn only_option_names_must_be_utf8() {
     let bytes = OsString::from_vec(b"-F\xff\xfe".to_vec());
     let name = OsString::from_vec(b"\xff".to_vec());
     let out = normalise(&example_command(WORKLOAD), &[bytes, name.clone()]);

@@ -159,7 +159,8 @@ fn with_symbol(operands: &str, target: &OperandAddress<'_>) -> String {
     }
 }
 
-/// The operands before the target of a call or of a jump out of the function, and its symbol; without one, `*` and its address.
+/// `head` (the operands before the target of a call or of a jump out of the function) and the symbol of `target`; without a
+/// symbol, `head`, `*` and the address of `target`.
 fn external_target(head: &str, target: &OperandAddress<'_>) -> String {
     match target.symbol {
         Some(_) => format!("{head}{target}"),

@@ -96,7 +96,7 @@ impl<S: WaitSource> OffCpuSums<S> {
                 cpu: written.cpu,
                 ..SampleRecord::default()
             };
-            sample(layout, &wait, like, to);
+            append_sample(layout, &wait, like, to);
         }
         true
     }
@@ -122,7 +122,7 @@ impl<S: WaitSource> Rewriter for OffCpuSums<S> {
 
     /// Appends the sums, with the latest time.
     fn end(&mut self, to: &mut Vec<u8>) {
-        // `limit` is the flush limit: the time up to which all records have been read. This raises it to the highest time.
+        // Raises the flush limit, `order.limit()`, to the highest time of the records.
         self.order.finish_all();
         let layout = self.events.layout(self.event);
         for wait in self.source.sums() {
@@ -132,13 +132,13 @@ impl<S: WaitSource> Rewriter for OffCpuSums<S> {
                 time: Some(self.order.limit()),
                 ..SampleRecord::default()
             };
-            sample(layout, &wait, like, to);
+            append_sample(layout, &wait, like, to);
         }
     }
 }
 
 /// Appends the sample of a wait; fields that the wait does not have are those of `like`.
-fn sample(
+fn append_sample(
     layout: Option<&SampleLayout>,
     wait: &KernelWait,
     like: SampleRecord<'_>,

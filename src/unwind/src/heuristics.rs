@@ -67,7 +67,7 @@ pub(crate) fn by_frame_pointer(
     let (Ok(saved_frame_pointer), Ok(return_address)) = saved else {
         return Err(NoPlausibleFrame);
     };
-    // Without the bits of a saved return address that are not part of the address (pointer authentication, Thumb).
+    // Clears the bits that are not part of the address: the pointer authentication code, or the Thumb bit.
     let ip = arch.code_address(return_address);
     if frame_pointer < sp || !frame_pointer.is_multiple_of(size) {
         return Err(NoPlausibleFrame);

@@ -48,7 +48,7 @@ fn wait_before(events: &[Event], at: usize, tid: u32, ended: &[bool]) -> Option<
     for ((time, _, task, state, other), ended) in events[..at].iter().zip(ended).rev() {
         match state {
             // This switch ended the wait before, so the task is already running. A switch to `tid` that ended no wait says
-            // nothing and is skipped: the task was running before it, or counts as asleep since its wakeup was lost.
+            // nothing and is skipped: the task was running before it, or counts as asleep because its wakeup was lost.
             Some(_) if *other == tid && *ended => return None,
             Some(state) if *task == tid => {
                 return match STATES[*state] {

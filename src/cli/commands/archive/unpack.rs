@@ -23,7 +23,7 @@ use super::member::{ArchiveMember, ObjectFile, linked_object, member};
 /// The name of the nested archive with objects, in an archive with a recording.
 pub(super) const SYMBOLS_ARCHIVE: &str = "perf.symbols.tar.bz2";
 
-/// Maximum size of the headers before an entry's content: long names are kept in memory.
+/// Maximum size in bytes of the headers before an entry's content: `tar` keeps long names in memory.
 const MAX_HEADERS: u64 = 1 << 20;
 
 /// The unpacked and the refused entries of an archive.
@@ -223,14 +223,14 @@ impl ArchiveUnpacker<'_> {
         let written = folder.write_atomic(name, mode, |out| {
             io::copy(entry, out)?;
             io::Write::flush(out)?;
-            // Also the permissions that the umask removed.
+            // Adds the permissions that the umask removed.
             out.get_ref()
                 .set_permissions(Permissions::from_mode(mode))?;
             is_matching =
                 !object.has_build_id() || has_id(&map_open_file(out.get_ref())?, &object.id);
             match is_matching {
                 true => Ok(()),
-                // The temporary file is not renamed.
+                // The error discards the file.
                 false => Err(io::ErrorKind::InvalidData.into()),
             }
         });

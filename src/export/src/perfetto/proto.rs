@@ -164,7 +164,7 @@ pub(super) struct Frame {
     pub(super) function: u64,
     #[prost(uint64, optional, tag = "3")]
     pub(super) mapping: Option<u64>,
-    /// `rel_pc`: the address in the mapping.
+    /// `rel_pc`: the address in the object, as in `ProfileFrame`; the object's mapping starts at 0.
     #[prost(uint64, optional, tag = "4")]
     pub(super) address: Option<u64>,
     #[prost(uint64, optional, tag = "5")]

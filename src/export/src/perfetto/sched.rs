@@ -162,7 +162,7 @@ impl<W: Write> SchedTraceWriter<W> {
                 wakeup_new: Some(wakeup),
                 ..event(at)
             },
-            // Perfetto's `sched_waking`, also for `sched_wakeup` events.
+            // Written as `sched_waking` even if it is a `sched_wakeup`: Perfetto ignores the latter in the states of tasks.
             false => FtraceEvent {
                 waking: Some(wakeup),
                 ..event(at)

@@ -128,10 +128,10 @@ fn listed_point<'w, 'u>(
         let Some(name) = die.name().filter(is_wanted) else {
             return;
         };
-        // Where the value is, not a place in code. An external variable needs no location.
-        let place = locate(die, access_point).ok().filter(|_| !is_external);
-        let unreadable = (place.as_ref()).and_then(|place| unreadable_at(object, place));
-        let is_available = is_external || (is_meant && place.is_some() && unreadable.is_none());
+        // An external variable needs no location.
+        let location = locate(die, access_point).ok().filter(|_| !is_external);
+        let unreadable = (location.as_ref()).and_then(|location| unreadable_at(object, location));
+        let is_available = is_external || (is_meant && location.is_some() && unreadable.is_none());
         let ranges = match wanted.ranges {
             true => relative(die, point, entry, is_external),
             false => Vec::new(),
@@ -207,9 +207,9 @@ fn marker_points(
 }
 
 /// Returns why probes cannot read the register at the base of a location; `None` if they can, or if the base is not a register.
-fn unreadable_at(object: &ProbeObject<'_>, place: &ValueLocation) -> Option<String> {
+fn unreadable_at(object: &ProbeObject<'_>, location: &ValueLocation) -> Option<String> {
     let architecture = object.architecture();
-    match place.base {
+    match location.base {
         ValueBase::Register(register) if register::name(architecture, register).is_none() => {
             Some(register::why_unreadable(architecture, register))
         }

@@ -8,7 +8,7 @@ use rperf_hist::{Branch, ColumnSum, GraphForm, HistogramRow};
 use rustc_hash::FxHashSet;
 
 /// Identifies a row, or a line of a row's call graph that can be folded. The key of a call graph line is unique only within its
-/// row. Keys stay the same when the report of a recording is made again, and when `top` updates its report.
+/// row. Keys stay the same when the report of a recording is rebuilt, and when `top` updates its report.
 pub(super) type LineKey = u64;
 
 /// The parent of the first lines of a call graph.

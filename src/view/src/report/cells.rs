@@ -11,7 +11,7 @@ pub struct ReportCells {
     columns: Vec<TableColumn>,
 }
 
-/// A cell, padded to its column.
+/// A cell, padded to its column; the last of a row may have no trailing blanks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReportCell {
     /// The text.
