@@ -75,7 +75,7 @@ enum State {
     Waiting,
     /// Taken, or a wait ended. [`Step::End`] leaves this state until the next wait, since `lock:contention_*` report no release.
     Acquired,
-    /// Taken for reading this many times, or once by a trylock.
+    /// Taken for reading this many times (at least 1), or once by a trylock.
     Read(u64),
 }
 

@@ -1,4 +1,4 @@
-//! `parent`: the function of the callchain that matches a regular expression.
+//! `parent`: the first function of the callchain, in call graph order, that matches the regular expression of `--parent`.
 
 use super::{CellPadding, Key, KeyDependency, KeyInput, KeyValue, label};
 use crate::names::RecordingNames;

@@ -12,6 +12,7 @@ use crate::Error;
 /// Id of the option that ends a section of options. In version 7, it has the offset of the next such section, and the sections of
 /// options have this id, too.
 pub(super) const DONE: u16 = 0;
+/// Id of the option of an instance: an offset of 8 bytes, then the instance's name. Version 7 has more after it, see `read_cpus`.
 pub(super) const BUFFER: u16 = 3;
 pub(super) const TRACECLOCK: u16 = 4;
 pub(super) const UNAME: u16 = 5;

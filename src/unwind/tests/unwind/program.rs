@@ -77,7 +77,7 @@ impl Program {
             start: CODE.start,
             size: SPACING,
             instructions: match section {
-                // No unwind information: the stack ends here.
+                // Empty instructions are written as EXIDX_CANTUNWIND: the stack ends here.
                 Section::Exceptions => Vec::new(),
                 // DW_CFA_def_cfa, DW_CFA_undefined
                 _ => vec![0x0c, numbers.stack_pointer, 0, 0x07, numbers.return_address],

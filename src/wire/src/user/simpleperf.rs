@@ -45,7 +45,7 @@ pub enum Simpleperf<'a> {
     SplitEnd,
     /// Pairs of an event's index in the file and one of its ids.
     EventIds(Vec<(u64, u64)>),
-    /// A callchain that was unwound or joined after recording.
+    /// A callchain that was unwound after recording, or joined: extended by the frames of another one that overlaps it.
     Callchain {
         /// Process.
         pid: u32,
