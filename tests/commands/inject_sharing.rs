@@ -71,6 +71,7 @@ fn moved_addresses_lead_to_the_same_functions() {
         };
         let (before, after) = (addresses(&file), addresses("out.data"));
         assert!(before.len() > 4 && before.is_disjoint(&after), "{graph}");
+        // Registers and stack copies, whose addresses cannot be moved, are dropped.
         let events = tools
             .outcome(Tool::Perf, &["evlist", "-v", "-i", "out.data"])
             .stdout;

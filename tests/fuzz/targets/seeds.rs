@@ -26,7 +26,8 @@ fuzz_target!(|file: &[u8]| {
     if let Ok(definitions) = env::var("DEFINITIONS") {
         Parts::add(&mut bytes, Extra::Definitions, definitions.as_bytes());
     }
-    // Registers that point to the stack or near it, and a stack of addresses in the code of the object.
+    // Registers that point to the stack or near it, and a stack of addresses in the object, which the target `frames` maps at
+    // 0x400000.
     let numbers =
         |first: u64, count: u64| (0..count).flat_map(move |n| (first + n * 16).to_le_bytes());
     Parts::add(

@@ -41,7 +41,7 @@ impl LockPi {
     /// What sched_getaffinity(2), sched_setaffinity(2) and futex(2) report.
     pub fn run(&self) -> Result<Vec<LockThread>, BenchError> {
         let locks: Vec<AtomicU32> = (0..self.threads).map(|_| AtomicU32::new(0)).collect();
-        // `number` is that of a thread. A shared lock is the first; the others are not used then.
+        // The lock of the thread `number`: its own, or the first lock, which all threads share.
         let lock_of = |number| locks.get(if self.own_locks { number } else { 0 });
         let threads = TimedThreads {
             threads: locks.len(),

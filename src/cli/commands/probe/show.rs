@@ -43,7 +43,7 @@ pub(super) fn list_functions(
         OpenedObject::Kernel(kernel) => {
             let names = match kernel.given_image() {
                 Some(image) => of_binary(image)?,
-                // Names need no debug information, so no image of the running kernel is searched.
+                // Names need no debug information: the running kernel's symbols suffice.
                 None => kernel.with_symbols(|kernel| kernel.functions(filter.as_ref())),
             };
             (names, kernel.module().unwrap_or("the kernel").to_owned())
@@ -80,7 +80,7 @@ pub(super) fn list_lines(
         OpenedObject::Program(binary) => of_binary(&binary)?,
         OpenedObject::Kernel(kernel) => match kernel.given_image() {
             Some(image) => of_binary(image)?,
-            // No file is given: the image of the running kernel is searched.
+            // Without a given file, looks for the image of the running kernel.
             None => match kernel.image() {
                 Some(image) => of_binary(&image)?,
                 None => return Err(kernel.no_image(doing)),

@@ -11,7 +11,8 @@ use crate::event::field_name;
 use crate::field::ProbeField;
 use crate::object::{ProbeObject, all_or_nearest};
 
-/// The value recorded for a variable at a probe point where it is unavailable, if it is available at another probe point.
+/// The value recorded for a variable at a probe point where it is unavailable, if it is available at another probe point: an
+/// immediate value in the kernel's syntax (`\IMM`), with the number that perf uses.
 const PLACEHOLDER: &str = "\\0xdeade12d";
 
 /// A probe point, with what is needed to find the values there.
