@@ -7,11 +7,11 @@
 //! the text of /proc/kallsyms
 //! ```
 //!
-//! BOOT is the boot id, LENGTH the size of the text. MODULES, PROGRAMS and CHECKSUM are checksums (CRC-32): of the loaded
-//! modules, the ids of loaded BPF programs, and the text. The copy is valid as long as the boot, the modules and the programs are
-//! the same. No copy is written if any of the three cannot be read, if all addresses are hidden, or if the text exceeds
-//! [`MAX_LISTING`]; reading the ids of BPF programs needs CAP_SYS_ADMIN. Code pages that ftrace and kprobes allocate later are
-//! missing in the copy, but KSYMBOL records of recordings describe them.
+//! BOOT is the boot id, LENGTH the size of the text in bytes. MODULES, PROGRAMS and CHECKSUM are checksums (CRC-32): of the
+//! loaded modules, the ids of loaded BPF programs, and the text. LENGTH and the checksums are hexadecimal. The copy is valid as
+//! long as the boot, the modules and the programs are the same. No copy is written if any of the three cannot be read, if all
+//! addresses are hidden, or if the text exceeds [`MAX_LISTING`]; reading the ids of BPF programs needs CAP_SYS_ADMIN. Code pages
+//! that ftrace and kprobes allocate later are missing in the copy, but KSYMBOL records of recordings describe them.
 
 use std::ffi::OsStr;
 use std::io::{self, Cursor, Read, Write as _};
@@ -199,7 +199,7 @@ impl Read for CopyingReader {
 /// Whether all addresses are zero, because this user may not see them (`kernel.kptr_restrict`).
 fn are_hidden(text: &[u8]) -> bool {
     let mut lines = text.split(|byte| *byte == b'\n');
-    // An address has 16 digits, in 32-bit kernels 8.
+    // Up to the space: an address has 16 digits, or 8 in 32-bit kernels.
     lines.all(|line| {
         line.iter()
             .take_while(|byte| **byte != b' ')

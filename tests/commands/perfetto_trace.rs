@@ -1,4 +1,4 @@
-//! A decoder of Perfetto traces that knows nothing but the field numbers of its protos.
+//! A decoder of Perfetto traces that knows only the field numbers of their protos.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ impl Sequence {
         }
     }
 
-    /// Returns the names of the frames of a callstack.
+    /// Returns the names of the frames of a callstack, outermost first.
     fn stack(&self, id: u64) -> impl Iterator<Item = &str> {
         let frames = self.callstacks[&id].iter();
         frames.map(|frame| self.names[&self.frames[frame]].as_str())
@@ -87,7 +87,7 @@ pub(super) fn decode(bytes: &[u8]) -> Trace {
         for sample in messages(packet, 66) {
             let stack: Vec<&str> = sequence.stack(number(sample, 4)).collect();
             *trace.stacks.entry(stack.join(";")).or_default() += 1;
-            // The count is a running sum of the event, which has one sequence: the last count is the sum of all periods.
+            // Each event has one sequence. The count is the event's running sum: the last count is the sum of all periods.
             trace
                 .periods
                 .insert(sequence.event.clone(), number(sample, 6));

@@ -15,7 +15,7 @@ pub struct Summary {
     pub samples: u64,
     /// Number of records of all types in all files.
     pub records: u64,
-    /// How often a wait ended: for ring data, a timeout or another event.
+    /// How often the threads that drain the rings woke up: for ring data, a timeout or another event.
     pub wakeups: u64,
     /// Number of LOST records in all files.
     pub lost_chunks: u64,
@@ -38,7 +38,7 @@ pub struct Summary {
     pub bytes: u64,
     /// Bytes of ring data before and after compression (`-z`), in the last file.
     pub compressed: Option<(u64, u64)>,
-    /// Processes whose mappings are incomplete, because reading them took too long
+    /// Number of processes whose mappings are incomplete, because reading them took too long
     /// ([`SynthesisOptions::maps_timeout`]).
     ///
     /// [`SynthesisOptions::maps_timeout`]: crate::SynthesisOptions::maps_timeout

@@ -196,7 +196,7 @@ mod tests {
         match read {
             Ok(Some(registers)) => {
                 assert_eq!(registers.mask.count_ones() as usize, registers.values.len());
-                // Stack and instruction pointers are not 0.
+                // Stack and instruction pointers, by their index in `values`, are not 0.
                 let pointers = if cfg!(target_arch = "x86_64") {
                     [7, 8]
                 } else {

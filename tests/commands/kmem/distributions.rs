@@ -45,7 +45,7 @@ fn parse(line: &str) -> Option<(bool, ScriptEvent)> {
         (_, true) => [4096 << number(text("order")); 2],
         _ => [number(text("bytes_req")), number(text("bytes_alloc"))],
     };
-    // The address of a failed allocation; kfree(NULL) has it, too.
+    // The address of a failed allocation, and of kfree(NULL).
     let failed = if is_page { u64::MAX } else { 0 };
     // kfree() of ZERO_SIZE_PTR, the address of objects of 0 bytes, has an event; their allocation has none.
     let is_zero_size = !is_page && is_free && address == 16;
@@ -130,7 +130,7 @@ fn check(report: &Value, name: &str, events: &[ScriptEvent], all: &[ScriptEvent]
     let rates = report[format!("{name}_rates")]
         .as_array()
         .expect("intervals");
-    // When a time is beyond 32 intervals, pairs are merged: more than 16 remain.
+    // When a time is beyond 32 intervals, pairs are merged: at least 16 intervals remain.
     assert!((16..=32).contains(&rates.len()), "{}", rates.len());
     assert_eq!(rates[0]["from_ns"], all[0].time);
     for pair in rates.windows(2) {

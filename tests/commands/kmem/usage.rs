@@ -459,7 +459,7 @@ impl Recomputed {
         *allocations += 1;
         *allocated += allocation.bytes;
         *live += allocation.bytes;
-        // The free of an older allocation at this address is not recorded: it is neither live nor counted as freed.
+        // The free of an older allocation at this address is not recorded: the allocation is neither live nor counted as freed.
         if let Some(older) = self.live.insert((is_page, address), allocation) {
             let key = (older.kind, older.caller);
             let [_, _, _, live, _] = self.sums.entry(key).or_default();

@@ -282,7 +282,7 @@ impl WaitGraph {
         let Some(cycle) = self.cycles.get_mut(index) else {
             return;
         };
-        // It comes about for the first time, or was cancelled each time before.
+        // The cycle comes about for the first time, or was cancelled each time before.
         if cycle.count == 0 {
             let waits = path.iter().filter_map(|wait| {
                 let open = self.open.get(&wait.tid)?;

@@ -6,7 +6,7 @@ use super::candidates::{Candidate, Completion, ShellCandidates, commands};
 use crate::cli::config;
 use crate::cli::shared::built_in_scripts;
 
-/// The kinds that `list` accepts, without their synonyms.
+/// The kinds that the help of `list` names.
 const KINDS: [(&str, &str); 8] = [
     ("hw", "hardware events"),
     ("sw", "software events"),

@@ -107,7 +107,7 @@ fn fields_requested_for_all_events_must_be_recorded() {
     let bare = attr(EventType::SOFTWARE, &[SampleType::TID]);
     assert_eq!(fields(&["sym"], &bare), Err(Error::NoAddressForSymbols));
     assert_eq!(fields(&["dso"], &bare), Err(Error::NoAddressForDso));
-    // `hw:` requests hardware events without fields.
+    // As in `hw:`, a class for which no fields are listed must have events.
     assert_eq!(
         fields(&["hw:"], &clock()),
         Err(Error::NoSuchEvents {
@@ -117,7 +117,7 @@ fn fields_requested_for_all_events_must_be_recorded() {
 }
 
 #[test]
-fn memory_fields_of_raw_events_must_be_recorded() {
+fn requested_fields_of_raw_events_must_be_recorded() {
     let bits = [
         SampleType::IP,
         SampleType::ADDR,
@@ -221,7 +221,7 @@ fn repeated_lists_cause_warnings() {
 }
 
 #[test]
-fn frames_of_tracepoints_are_shown_unless_a_list_applies_to_them() {
+fn frames_of_tracepoints_are_shown_unless_a_list_applies_to_tracepoints() {
     let tracepoint = attr(
         EventType::TRACEPOINT,
         &[SampleType::IP, SampleType::TIME, SampleType::CALLCHAIN],

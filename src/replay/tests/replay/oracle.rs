@@ -40,7 +40,7 @@ pub(crate) enum Step {
         name: u8,
         exec: bool,
     },
-    /// Maps the kernel or one of its modules.
+    /// Maps the kernel or one of its modules ([`kernel_name`]) at address `6 * place`.
     Kernel {
         place: u64,
     },

@@ -9,7 +9,7 @@ use crate::files::{FilePart, FileRequest, MemoryFiles, Servers};
 use crate::request::{ObjectKind, ObjectRequest, SearchPaths};
 use crate::{load, object_images};
 
-/// Local files, and a server that returns the same files for every build-id.
+/// Local files, and a server that ignores the build-id of a request.
 struct ServedFiles {
     files: MemoryFiles,
     paths: SearchPaths,

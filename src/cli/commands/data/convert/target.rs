@@ -198,7 +198,7 @@ impl<'m> ConversionTarget<'m> {
     }
 
     /// Size in bytes of the written output file, if the format writes one file; `None` for the standard output, or if the size
-    /// cannot be read. Not for directories and collectors, whose size the conversion counts itself.
+    /// cannot be read. Not called for directories and collectors: their conversions count the bytes.
     pub(super) fn size(&self) -> Option<u64> {
         let metadata = fs::metadata(self.destination).ok();
         metadata
