@@ -86,8 +86,8 @@ fn compare(tools: &Tools, line: &[&str]) -> Option<String> {
 }
 
 #[test]
-fn names_of_a_program_and_of_its_copy_are_the_same() {
-    const NAME: &str = "names_of_a_program_and_of_its_copy_are_the_same";
+fn names_of_a_program_match_perf_also_below_symfs() {
+    const NAME: &str = "names_of_a_program_match_perf_also_below_symfs";
     const RECORDING: Recording = Recording {
         // Without callchains.
         name: "frames, flat",

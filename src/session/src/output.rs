@@ -79,8 +79,8 @@ struct PendingOutput {
 }
 
 impl Replacement {
-    /// Creates a file accessible only to its owner, or opens an output that is written in place, if [`find_in_place`] allows it
-    /// for a path of this origin.
+    /// Creates a file accessible only to its owner, or opens an output that is written in place. Fails if [`find_in_place`]
+    /// refuses that output for a path of this origin.
     pub(crate) fn create(path: &Path, origin: PathOrigin) -> Result<(Self, OutputFile), Error> {
         let error = output_error(path);
         if let Some(existing) = find_in_place(path, origin).map_err(error)? {

@@ -21,7 +21,8 @@ impl ThreadShare {
     }
 }
 
-/// Returns the shares of the threads that `threads` requests. Together they drain the rings of all `cpus`, and of no others.
+/// Returns the shares of the threads that `threads` requests. Together they drain the rings of all `cpus`, and of no others. A
+/// CPU of -1 (rings of tasks) is ignored.
 ///
 /// # Errors
 /// With [`DrainThreads::Masks`], [`Error::UnservedCpu`] if one of `cpus` is in no mask of CPUs to drain, and
@@ -168,8 +169,8 @@ impl RingAffinity {
     /// affinity that the thread already has.
     pub(crate) fn set_for_ring(&mut self, cpu: i32) {
         let has = |cpus: &CpuList| u32::try_from(cpu).is_ok_and(|cpu| cpus.contains(cpu));
-        // There is none to set without `--affinity`, for rings of tasks (-1), and for rings of CPUs on which only the side-band
-        // event is opened.
+        // There is no affinity to set without `--affinity`, for rings of tasks (-1), and for rings of CPUs on which only the
+        // side-band event is opened.
         let Some(index) = self.affinities.iter().position(|(cpus, _)| has(cpus)) else {
             return;
         };

@@ -42,8 +42,8 @@ pub struct TraceOptions {
     pub with_details: bool,
     /// Events that begin and end the shown parts of the trace.
     pub switch: Option<TraceSwitch>,
-    /// Whether the names of descriptors are shown. Requires that all calls of all threads of a process are seen, except lost
-    /// records: these are reported as [`CallText::Lost`], and then all names are forgotten.
+    /// Whether the names of descriptors are shown. Requires the records of all calls of all threads of a process. When records
+    /// are lost, they are reported as [`CallText::Lost`], and all names are forgotten.
     pub names_files: bool,
     /// Whether the times of [`RUN_TIME_EVENT`] are summed up by thread.
     pub sums_run_times: bool,
@@ -81,7 +81,7 @@ pub trait TraceSink {
 pub struct TraceLine<'a> {
     /// When the call or event began; `None` if its begin was not seen.
     pub time: Option<u64>,
-    /// How long a call took, if its begin and end were seen; 0 for a page fault; `None` for other events.
+    /// How long a call took, if its begin and end were seen; 0 for a page fault, as in perf; `None` for other events.
     pub duration: Option<u64>,
     /// The thread.
     pub tid: u32,
@@ -136,7 +136,8 @@ pub enum CallText<'a> {
     /// The return of a call, and the result. If its begin is in an earlier line, `name(` with the arguments that were not known
     /// yet for that line; if its begin was not seen, `name(` without arguments.
     Continued(&'a str, &'a str),
-    /// Another event as `name(fields)`, or a page fault as `majfault ADDRESSES` or `minfault ADDRESSES`.
+    /// Another event as `name(fields)`, or a page fault as `majfault TEXT` or `minfault TEXT`, where TEXT is that of
+    /// [`TraceRecord::Fault`](super::TraceRecord::Fault).
     Event(&'a str),
     /// The number of records that were lost.
     Lost(u64),

@@ -20,7 +20,7 @@ pub struct JsonText<'r, 'w> {
     stacks: &'r UserStacks<'r, 'w>,
     endian: Endian,
     /// By event: whether samples have the CPU.
-    cpus: Vec<bool>,
+    has_cpu: Vec<bool>,
     /// Nanoseconds added to times.
     offset: i64,
     /// With `--all`, the names of the events as JSON strings.
@@ -62,7 +62,7 @@ struct KnownTexts {
 /// Inputs of resolving a frame.
 #[derive(Clone, Copy)]
 struct FrameContext {
-    /// The process and the moment.
+    /// The machine, process and time.
     at: AddressContext,
     /// For keys of caches: with equal epochs, mappings are the same, so that equal addresses have equal frames.
     epoch: Epoch,
@@ -82,7 +82,7 @@ impl<'r, 'w> JsonText<'r, 'w> {
             resolver,
             stacks,
             endian,
-            cpus: sample_types
+            has_cpu: sample_types
                 .map(|kind| kind.contains(SampleType::CPU))
                 .collect(),
             offset: 0,
@@ -322,7 +322,7 @@ impl Render for JsonText<'_, '_> {
         push_number(out, "timestamp", time);
         push_number(out, "pid", sample.pid.cast_signed().into());
         push_number(out, "tid", sample.tid.cast_signed().into());
-        if self.cpus.get(sample.event.0 as usize) == Some(&true) {
+        if self.has_cpu.get(sample.event.0 as usize) == Some(&true) {
             push_number(out, "cpu", sample.cpu.cast_signed().into());
         }
         if let Some(name) = self.event_name(sample) {

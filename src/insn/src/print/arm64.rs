@@ -135,15 +135,13 @@ impl Operands<'_> {
         }
         if let Some((list, rest)) = self.text.strip_prefix('{').and_then(|t| t.split_once('}')) {
             let registers: Vec<&str> = list.split(", ").collect();
-            if let [first, _, .., last] = registers[..]
-                && registers.len() > 2
-            {
+            if let [first, _, .., last] = registers[..] {
                 self.text = format!("{{{first}-{last}}}{rest}");
             }
         }
     }
 
-    /// Appends one operand, or one part of a memory operand.
+    /// Appends one operand, or one part of a memory operand, whose numbers objdump prints in decimal.
     fn part(&mut self, part: &str, is_memory: bool) {
         // objdump omits a shift of the index register by 0: `[x2, w4, sxtw #0]`.
         if let Some(extension) = part.strip_suffix(" #0]") {
@@ -158,8 +156,8 @@ impl Operands<'_> {
         } else if let Some((before, number)) = part.split_once("#")
             && (is_memory || WITH_DECIMALS.contains(&self.name))
         {
-            // The number ends before the first other character (`sign`), such as the `]` of a memory operand.
-            let end = number.find(|sign: char| !sign.is_ascii_alphanumeric() && sign != '-');
+            // The number ends before the first character that cannot be in it, such as the `]` of a memory operand.
+            let end = number.find(|c: char| !c.is_ascii_alphanumeric() && c != '-');
             let (number, after) = number.split_at(end.unwrap_or(number.len()));
             match signed(number) {
                 // Writing to a string cannot fail.

@@ -108,6 +108,7 @@ pub(crate) fn module_name(path: &str) -> Option<String> {
         .find_map(|extension| file.strip_suffix(extension)?.strip_suffix('.'))
         .unwrap_or(file);
     let (stem, extension) = uncompressed.rsplit_once('.')?;
+    // As in perf, the extension only has to begin with `ko`.
     let is_module = !stem.is_empty() && extension.starts_with("ko");
     is_module.then(|| format!("[{}]", stem.replace('-', "_")))
 }

@@ -68,9 +68,9 @@ mod tests {
 
     use super::*;
 
-    /// The name is about unsigned numbers: `signed` drops the bits beyond 64.
+    /// `signed` drops the bits beyond 64.
     #[test]
-    fn only_zero_padding_may_exceed_64_bits() {
+    fn unsigned_numbers_exceed_64_bits_only_by_zero_padding() {
         for len in [9, 10, 11, 12, 40] {
             let mut bytes = vec![0x80; len];
             bytes.push(0);
