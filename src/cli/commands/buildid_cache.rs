@@ -256,7 +256,7 @@ impl<'c> CacheEditor<'c> {
 
     fn add_object(&self, present: &ExistingFile) -> Result<(), String> {
         let id = present.id.to_string();
-        let debug = self.debug_file(present, &id);
+        let debug = self.find_debug_file(present, &id);
         // With `--target-ns`, `path` is that in the namespace, `file` the path at which this process can read it.
         let object = NewObject {
             path: &present.path,
@@ -270,7 +270,7 @@ impl<'c> CacheEditor<'c> {
     }
 
     /// Returns the installed debug file, otherwise one from a debuginfod server; `None` if there is neither.
-    fn debug_file(&self, present: &ExistingFile, id: &str) -> Option<PathBuf> {
+    fn find_debug_file(&self, present: &ExistingFile, id: &str) -> Option<PathBuf> {
         debug_file(Path::new(DEBUG_FILES), id).or_else(|| {
             self.servers.as_ref()?.find(&FileRequest {
                 build_id: &present.id,

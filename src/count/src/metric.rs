@@ -13,7 +13,8 @@ pub struct MetricValue {
     pub format: NumberFormat,
 }
 
-/// Number format of a metric. Formats with the same decimals are padded differently in tables.
+/// Number format of a metric. In tables, formats with the same decimals are padded differently; in JSON, values have neither
+/// padding nor percent sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NumberFormat {
     /// Three decimals: rates, frequencies and CPU utilization.

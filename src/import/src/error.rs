@@ -24,13 +24,13 @@ pub enum Error {
         /// Name of the part.
         part: &'static str,
         /// The field. Its offset counts from the start of the file if the field is in the file's header or the file has version
-        /// 6, otherwise from the start of the part or its content.
+        /// 6, otherwise from the start of the section, of the section's content, or of the CPU's pages.
         source: DecodeError,
     },
     /// A part of the file cannot be used.
     #[error("offset {offset:#x}: {part}: {problem}")]
     Part {
-        /// Offset in the file.
+        /// Offset in the file; inexact in compressed pages, 0 if unknown.
         offset: u64,
         /// Name of the part.
         part: &'static str,
@@ -49,7 +49,7 @@ pub enum Error {
     /// The trace.dat has no events.
     #[error("the trace has no events")]
     Empty,
-    /// A line of a text of `perf script` cannot be used.
+    /// A line of the output of `perf script` cannot be used.
     #[error("line {line} at offset {offset:#x}: {problem}")]
     Line {
         /// Its number, from 1.
@@ -59,7 +59,7 @@ pub enum Error {
         /// Why it cannot be used.
         problem: String,
     },
-    /// The text of `perf script` has no samples.
+    /// The output of `perf script` has no samples.
     #[error("the text has no samples")]
     NoSamples,
     /// perf.data cannot be written.

@@ -35,15 +35,15 @@ pub(crate) fn add_tracing_data_of_records<'a>(
         };
         if let Some(formats) = formats {
             let size = formats.len() as u64;
-            // The formats have no section of their own: its offset is that of the first record.
+            // The file has no section with the formats; the offset of the first record replaces that of the section.
             features.put(FeatureId::TRACING_DATA, Section { offset, size }, formats);
         }
         return;
     }
 }
 
-/// The formats in the body of the record whose bytes, with its header, are `pieces`. Its position and its payload (data after a
-/// record), which is empty, are those of `end`, the record after the last piece.
+/// Returns the formats in the body of the record whose bytes, with its header, are `pieces`. This record gets the position and
+/// the payload (data after a record; here empty) of `end`, the record after the last piece.
 fn joined_formats(pieces: &[u8], end: &RecordAt<'_>, endian: Endian) -> Option<Vec<u8>> {
     let (raw, _) = RawRecord::split(pieces, endian)?;
     let joined = RecordAt { raw, ..*end };

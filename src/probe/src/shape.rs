@@ -1,7 +1,7 @@
 //! The interface to types of DWARF and BTF.
 
-/// Maximum length of a chain of type references, and maximum depth of nested records: damaged
-/// information may be cyclic.
+/// Maximum length of a chain of type references, and maximum depth of nested records (structures, unions,
+/// classes): damaged information may be cyclic.
 pub(crate) const MAX_LAYERS: usize = 32;
 
 /// Maximum number of records searched for a member, including nested ones: in damaged information,
@@ -42,15 +42,15 @@ impl BitField {
     /// Returns the field of `width` bits that begins at bit `bit` of a record, and the offset of its container in the record, in
     /// bytes; `None` if it does not fit into a container. Little-endian.
     ///
-    /// A container of `container_size` bytes begins at a multiple of its size, unless the field continues after it (in packed
-    /// records): then it begins at the byte with the first bit of the field.
+    /// A container of `container_size` bytes begins at a multiple of its size, unless the field would continue after it (in
+    /// packed records): then the container begins at the byte with the first bit of the field.
     pub(crate) fn at_bit(bit: u64, width: u64, container_size: u64) -> Option<(Self, i64)> {
-        let container = container_size.checked_mul(8).filter(|bits| *bits > 0)?;
-        let alignments = [container, 8];
+        let container_bits = container_size.checked_mul(8).filter(|bits| *bits > 0)?;
+        let alignments = [container_bits, 8];
         let starts = alignments.map(|bits| bit / bits * bits);
         let start = starts.into_iter().find(|start| {
             let end = (bit - start).checked_add(width);
-            end.is_some_and(|end| end <= container)
+            end.is_some_and(|end| end <= container_bits)
         })?;
         let field = Self {
             width,

@@ -6,7 +6,7 @@ use rperf_memory::OutOfMemory;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A record is compressed.
+    /// A record is compressed, although the header has no compression.
     #[error("record at offset {offset:#x} is compressed, although the header has no compression")]
     Compressed {
         /// Offset of the record.
@@ -23,7 +23,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns a function for `map_err`, which makes [`Error::OutOfMemory`] for the data described by `what`.
+    /// Returns a function for `map_err` that creates [`Error::OutOfMemory`] for the data described by `what`.
     pub(crate) fn no_room(what: &'static str) -> impl FnOnce(OutOfMemory) -> Self {
         move |source| Self::OutOfMemory { what, source }
     }

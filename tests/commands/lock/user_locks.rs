@@ -82,11 +82,11 @@ fn waits_of_a_program_are_as_long_as_it_measures() {
     }
     for kind in ["mutex", "cond", "semaphore"] {
         let record = format!("lock record --user -q -o perf.data -- ./locks {kind}");
-        let made = run(&scratch, &record);
-        assert_eq!(made.status, 0, "{made:?}");
-        compare(&scratch, kind, &measured(&made.stdout));
+        let recorded = run(&scratch, &record);
+        assert_eq!(recorded.status, 0, "{recorded:?}");
+        compare(&scratch, kind, &measured(&recorded.stdout));
     }
-    // With -v, rows of callers have the threads that ended the waits.
+    // With -v, rows of callers list the threads that ended the waits.
     let callers = run(&scratch, "lock contention -v");
     let table = callers.stderr;
     assert!(table.contains("        futex   "), "{table}");

@@ -75,17 +75,17 @@ pub(in crate::cli::commands) fn run(
     ];
     let rows = compare(&recordings, sort);
     let is_json = flag(matches, "json") == Some(true);
-    let most = matches.get_one::<u64>("line").copied();
-    let most = most.unwrap_or(if is_json { u64::MAX } else { ROWS });
-    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let row_limit = matches.get_one::<u64>("line").copied();
+    let row_limit = row_limit.unwrap_or(if is_json { u64::MAX } else { ROWS });
+    let row_limit = usize::try_from(row_limit).unwrap_or(usize::MAX);
     context.paginate("kmem")?;
     let out = &mut context.stdout();
     match is_json {
         true => {
-            let rows = rows.get(..most).unwrap_or(&rows);
+            let rows = rows.get(..row_limit).unwrap_or(&rows);
             write_json(out, &recordings, rows, &keys.titles())?;
         }
-        false => write(out, &recordings, &rows, most)?,
+        false => write(out, &recordings, &rows, row_limit)?,
     }
     Ok(ExitStatus::Ok)
 }

@@ -8,8 +8,8 @@ fn layout(size: usize) -> Layout {
 fn every_size_has_the_smallest_class_that_is_large_enough() {
     let sizes: Vec<usize> = (0..CLASSES).map(class_size).collect();
     assert!(sizes.is_sorted_by(|a, b| a < b), "{sizes:?}");
-    // The largest blocks that only the thread that freed them keeps; that a thread keeps, and passes on if it has too many; and
-    // that are kept at all, by all threads together.
+    // Up to the first size, freed blocks are kept by the thread that freed them; up to the second, they are also shared by all
+    // threads if that thread has too many; up to the third, they are only shared.
     assert_eq!(sizes[UNSHARED - 1], 4 << 10);
     assert_eq!(sizes[SMALL - 1], 32 << 10);
     assert_eq!(sizes[CLASSES - 1], 1 << 20);
@@ -70,7 +70,7 @@ unsafe impl Send for Filled {}
 
 impl Filled {
     fn new(layout: Layout, value: u8) -> Self {
-        // SAFETY: the layout has a size.
+        // SAFETY: the size is not zero.
         let block = unsafe { BlockCache.alloc(layout) };
         assert_eq!(block as usize % layout.align(), 0);
         // SAFETY: the block is as large as its layout.
@@ -83,7 +83,7 @@ impl Filled {
     }
 
     fn resize(&mut self, size: usize) {
-        // SAFETY: the block has this layout, and keeps its first bytes.
+        // SAFETY: the block has this layout, and the new size is not zero. The block keeps its first bytes.
         unsafe {
             self.block = BlockCache.realloc(self.block, self.layout, size);
             let kept = self.layout.size().min(size);
