@@ -91,7 +91,7 @@ impl ExampleFolder {
             scratch.path().join("program"),
             scratch.path().join("workload"),
         );
-        // The program uses a CPU all the time, which must not slow down other tests.
+        // 1000000 ms of CPU time: the program runs until it is killed, and must not slow down other tests.
         let process = Command::new("nice")
             .args(["-n", "10", "./program", "1000000"])
             .current_dir(scratch.path())

@@ -40,7 +40,7 @@ impl LineBuilder<'_, '_> {
     #[must_use]
     pub fn insn_text(&self, insn: &SampledInsn, ip: u64, at: AddressContext) -> String {
         let mut disassembler = Disassembler::new(self, at);
-        // The real mode is not needed: a target in the kernel's half of the address space is also looked up in the kernel.
+        // The sample's CPU mode is not needed: targets in the kernel's half of the address space are also looked up there.
         disassembler
             .text(insn.isa, CpuMode::User, ip, &insn.bytes)
             .to_owned()

@@ -21,7 +21,7 @@ const MIN_GROWTH: usize = 8 << 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("out of memory: {bytes} bytes could not be allocated")]
 pub struct OutOfMemory {
-    /// Number of requested bytes; of a list that could not grow, its whole new size.
+    /// Number of requested bytes; for a list that could not grow, the size that the whole list would have.
     pub bytes: usize,
 }
 

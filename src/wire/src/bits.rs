@@ -243,7 +243,7 @@ bit_set! {
         COMM = 9 => "comm",
         /// `sample_period` is a frequency.
         FREQ = 10 => "freq",
-        /// Counts are kept separately for each inherited task, and saved at context switches.
+        /// Each task that inherits the event has a separate count, which a READ record reports at the task's exit.
         INHERIT_STAT = 11 => "inherit_stat",
         /// The next exec enables the event.
         ENABLE_ON_EXEC = 12 => "enable_on_exec",

@@ -104,7 +104,7 @@ fn namespace(
         level,
         numbers: upids,
     } = layout.pids;
-    // The address of `struct pid`, kept at `places.address` until that of the `upid` in it replaces it.
+    // `places.address` holds first the address of `struct pid`, then that of the task's `upid` in it.
     lock_names::read_pointer(b, i32::from(thread_pid), failed);
     b.store(Double, R10, places.address, R3);
     b.operate(Add, R3, i32::from(level));
@@ -115,7 +115,7 @@ fn namespace(
     b.load(Double, R3, R10, places.address);
     b.operate(Add, R3, R1);
     b.operate(Add, R3, i32::from(upids));
-    // Also the address of the id: `upid::nr` is the first member.
+    // The `upid`'s address is also that of the id: `upid::nr` is the first member.
     b.store(Double, R10, places.address, R3);
     lock_names::read_pointer(b, i32::from(layout.upid_namespace), failed);
     b.operate(Add, R3, i32::from(layout.number));

@@ -97,7 +97,7 @@ impl Replacements {
         if COMMON.contains(&name) {
             return String::from_utf8_lossy(name).into_owned();
         }
-        // The name ends with another symbol than `_text` and `_stext`, which are in `COMMON`.
+        // The name ends with a symbol other than `_text` and `_stext`: names with those are in `COMMON`.
         if name.starts_with(b"[kernel.kallsyms]") {
             return "[kernel.kallsyms]".to_owned();
         }

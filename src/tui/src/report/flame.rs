@@ -73,7 +73,7 @@ impl FlameScreen {
         if stacks.is_empty() {
             return None;
         }
-        // The outermost frames of the stacks are the first ones of the call graph, also if it begins with the innermost function.
+        // The stacks are in call graph order, with callers or callees first: they are merged from their first frame.
         let reverse = false;
         Some(Self {
             name: row.cells.join("  "),
@@ -86,8 +86,8 @@ impl FlameScreen {
     }
 
     /// Returns the start and end column of a frame, relative to the area; `None` if the frame's width is rounded to 0 columns, or
-    /// if the frame is outside of the zoomed one. Those above the zoomed one have the full width, like it. `start` and `width` of
-    /// a frame are weights, not columns.
+    /// if the frame is outside of the zoomed one. Frames above the zoomed one have the full width, too. `start` and `width` of a
+    /// frame are weights, not columns.
     fn columns(&self, number: usize) -> Option<(u16, u16)> {
         let frame = self.flame.frames.get(number)?;
         let zoom = self.flame.frames.get(*self.zooms.last()?)?;
@@ -140,7 +140,7 @@ impl FlameScreen {
                 && self.columns(*number).is_some()
         };
         let next = match key.code {
-            // The frame above: a frame precedes all frames below it, so it is the nearest preceding one of a smaller depth.
+            // A frame precedes all frames below it, so the frame above is the nearest preceding one of a smaller depth.
             KeyCode::Up => (0..self.cursor)
                 .rev()
                 .find(|number| frames.get(*number).is_some_and(|frame| frame.depth < depth)),

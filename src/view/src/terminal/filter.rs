@@ -9,11 +9,11 @@ use super::escape::{byte_needs_escape, needs_escape, plain_run, push_escape};
 const MAX_CHARACTER_BYTES: usize = 4;
 
 /// Writes text to a terminal. Escapes characters that change the text direction, and control characters except newlines, tabs
-/// and rperf's own sequences. These have the mark of a [`Csi`] in their introducer (`ESC [`); the mark is removed.
+/// and rperf's own sequences, which have the mark of a [`Csi`] in their introducer (`ESC [`); the mark is removed.
 ///
 /// A write is passed on in one piece, and unchanged if it has nothing to escape and no marks. If a write ends within a
-/// character or introducer, the bytes of this character or introducer are held back until later writes
-/// complete it; a flush writes them escaped.
+/// character or introducer, the bytes of this character or introducer are held back until a later write shows whether it is
+/// complete; a flush writes them, with control characters escaped.
 #[derive(Debug)]
 pub struct TerminalFilter<W> {
     inner: W,

@@ -36,7 +36,7 @@ pub(super) struct Wakeup {
 /// The running task of a CPU, and the waits for that CPU.
 #[derive(Debug, Default)]
 struct RunQueue {
-    /// The task that runs since `since`; `None` if unknown.
+    /// The task that has run since `since` (in nanoseconds); `None` if unknown.
     running: Option<TaskIndex>,
     since: u64,
     waits: Vec<OpenWait>,

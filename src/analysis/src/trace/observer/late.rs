@@ -1,12 +1,12 @@
-//! Memory that arguments of system calls point to, read when the records of the calls are read. Used if no program in the kernel
-//! can copy it during the call.
+//! Memory that arguments of system calls point to, read from the running process when the records of the calls arrive. rperf
+//! does this if no BPF program can copy the memory during the call.
 
 use rperf_syscalls::ProcessMemory;
 
 use super::TraceObserver;
 use crate::trace::{CapturedArgument, TraceSink};
 
-/// Reads the memory of arguments when the records of calls are read.
+/// Reads the memory of arguments when the records of calls arrive.
 #[derive(Debug)]
 pub(super) struct LateReader {
     memory: Box<dyn ProcessMemory>,
