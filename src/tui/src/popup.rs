@@ -8,6 +8,7 @@ mod question;
 
 use ratatui::Frame;
 use ratatui::layout::{Margin, Rect};
+use ratatui::text::Line;
 use ratatui::widgets::{Block, Clear};
 
 use rperf_view::terminal::escaped_line;
@@ -53,10 +54,10 @@ fn window(frame: &mut Frame<'_>, area: Rect, theme: &Theme, title: &str, size: P
     rect.inner(Margin::new(2, 1))
 }
 
-/// Returns the width of the longest line with control characters escaped; 0 without lines.
+/// Returns the width of the longest line with control characters escaped, in columns; 0 without lines.
 fn width<'l>(lines: impl IntoIterator<Item = &'l str>) -> usize {
     let widths = lines
         .into_iter()
-        .map(|line| escaped_line(line).chars().count());
+        .map(|line| Line::from(escaped_line(line)).width());
     widths.max().unwrap_or_default()
 }

@@ -5,6 +5,8 @@ use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 
+use rperf_view::terminal::escaped_line;
+
 use super::{PopupSize, width, window};
 use crate::page::put;
 use crate::screen::{Input, InputResult, Reply, Screen};
@@ -54,14 +56,14 @@ impl<M> Screen<M> for Prompt {
         frame.buffer_mut().set_style(field, theme.selected);
         // Of a text that is wider than the field, only the end is shown. The last column is left free for the cursor.
         let columns = usize::from(field.width).saturating_sub(1);
-        let count = self.typed.chars().count();
-        let visible: String = self
-            .typed
-            .chars()
-            .skip(count.saturating_sub(columns))
-            .collect();
-        let column = u16::try_from(count.min(columns)).unwrap_or_default();
-        put(frame, Line::from(visible), field);
+        let escaped = escaped_line(&self.typed);
+        let mut visible = escaped.chars();
+        while Line::from(visible.as_str()).width() > columns {
+            visible.next();
+        }
+        let visible = Line::from(visible.as_str());
+        let column = u16::try_from(visible.width()).unwrap_or_default();
+        put(frame, visible, field);
         frame.set_cursor_position(Position::new(field.x + column, field.y));
     }
 

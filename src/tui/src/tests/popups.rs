@@ -118,3 +118,29 @@ fn long_help_is_scrolled_and_any_other_key_closes_it() {
     let lines = drawn::<()>(&mut help, 20, 6);
     assert_eq!(lines[4], "   │ z  does it │");
 }
+
+#[test]
+fn the_cursor_of_a_prompt_is_after_wide_and_escaped_characters() {
+    let cursor_and_row = |typed: &str| {
+        let mut prompt = Prompt::new("Filter", "Name", typed);
+        let mut terminal = ratatui::Terminal::new(TestBackend::new(50, 10)).expect("a buffer");
+        let theme = Theme::new(true);
+        let draw = |frame: &mut ratatui::Frame<'_>| {
+            Screen::<()>::draw(&mut prompt, frame, frame.area(), &theme);
+        };
+        terminal.draw(draw).expect("writing to memory succeeds");
+        let cursor = terminal.get_cursor_position().expect("a cursor");
+        let row = lines(terminal.backend()).swap_remove(usize::from(cursor.y));
+        (cursor.x, row)
+    };
+    let (start, _) = cursor_and_row("");
+    for (typed, width) in [("le", 2), ("日本", 4), ("\u{202e}", 8), ("\u{7}a", 5)] {
+        let (column, row) = cursor_and_row(typed);
+        assert_eq!(column - start, width, "{row}");
+    }
+    // Of long text, the end is shown.
+    let (column, row) = cursor_and_row(&"日".repeat(60));
+    assert!(column - start <= 40 && row.contains('日'), "{row}");
+    let (_, row) = cursor_and_row(&("日".repeat(60) + "z"));
+    assert!(row.contains("日 z") || row.contains("日z"), "{row}");
+}
