@@ -181,6 +181,35 @@ mod tests {
         ("_RNvCs1234_7mycrate3foo.cold", "mycrate::foo"),
         ("camlStdlib__List__map_123", "Stdlib.List.map_123"),
         ("camlFoo__$2b$2b_9", "Foo.++_9"),
+        // Functions that are restricted by `enable_if` or `decltype`, from GCC 12.
+        (
+            "_ZZ1hIN2ns1AEEDTadsrT_onplES2_ENKUliE_clEi",
+            "h<ns::A>(ns::A)::{lambda(int)#1}::operator()",
+        ),
+        (
+            "_ZZ1mIiENSt9enable_ifIXsr3fooIT_E5valueE3barE4typeES2_ENKUliE_clEi",
+            "m<int>(int)::{lambda(int)#1}::operator()",
+        ),
+        (
+            "_ZZ1nIiENSt9enable_ifIXsrN2ns4deepIT_EE5valueE3barE4typeES3_ENKUliE_clEi",
+            "n<int>(int)::{lambda(int)#1}::operator()",
+        ),
+        (
+            "_ZZ1oIiENSt9enable_ifIXsrN2ns4deepIT_E2inE5valueE3barE4typeES3_ENKUliE_clEi",
+            "o<int>(int)::{lambda(int)#1}::operator()",
+        ),
+        (
+            "_ZZ1pIN2ns1AEEDTclsrT_1fLi1EEES2_ENKUliE_clEi",
+            "p<ns::A>(ns::A)::{lambda(int)#1}::operator()",
+        ),
+        (
+            "_ZZ1qIiENSt9enable_ifIXaantsrSt7is_sameIT_cE5valuesrSt11is_integralIS2_E5valueEDTplfp_Li1EEE4typeES2_ENKUliE_clEi",
+            "q<int>(int)::{lambda(int)#1}::operator()",
+        ),
+        (
+            "_ZZ1kIiENSt9enable_ifIXsrSt11is_integralIT_E5valueEiE4typeES2_ENKUliE_clEi",
+            "k<int>(int)::{lambda(int)#1}::operator()",
+        ),
     ];
 
     #[test]

@@ -58,21 +58,34 @@ impl<'a> Parser<'a> {
     }
 
     /// `sr TYPE NAME [ARGUMENTS]`, or `sr [N] LEVEL+ E NAME [ARGUMENTS]`. A level is one scope, such as a namespace; the
-    /// arguments are template arguments. A level may begin like a type: levels are tried first.
+    /// arguments are template arguments. In names by GCC, TYPE may be a class, so that both forms may begin with an identifier or
+    /// `N`. With an identifier, levels are tried first, unless [`Parser::types_first`] is set.
     fn scoped_expression(&mut self) -> Option<Id> {
         self.expect("sr")?;
-        let scope = match self.attempt(|p| p.nested(Self::levels)) {
-            Some(levels) => levels,
-            None => self.parse_type()?,
+        let is_identifier = self.peek().is_some_and(|byte| byte.is_ascii_digit());
+        let scopes = match is_identifier && !self.types_first {
+            true => [Self::levels, Self::parse_type],
+            false => [Self::parse_type, Self::levels],
         };
-        self.skip_prefix("on");
-        let name = self.name_without_arguments()?;
-        let scoped = self.add(Node::Scoped(scope, name));
+        let scoped = scopes
+            .into_iter()
+            .find_map(|scope| self.attempt(|p| p.name_in_scope(scope)))?;
         if self.peek() != Some(b'I') {
             return Some(scoped);
         }
         let arguments = self.template_arguments()?;
         Some(self.add(Node::Template(scoped, arguments)))
+    }
+
+    /// Parses a scope with `scope`, and then the name of a member or an operator (`on`) in it.
+    fn name_in_scope(&mut self, scope: fn(&mut Self) -> Option<Id>) -> Option<Id> {
+        let scope = self.nested(scope)?;
+        self.skip_prefix("on");
+        let name = match self.peek()? {
+            b'0'..=b'9' => self.name_without_arguments()?,
+            _ => self.operator_name()?,
+        };
+        Some(self.add(Node::Scoped(scope, name)))
     }
 
     /// Parses the names of nested scopes, each with optional template arguments, up to `E`. They are not substitution candidates.

@@ -128,6 +128,8 @@ struct Parser<'a> {
     steps: u32,
     /// Whether the type of a conversion operator is being parsed: template arguments may then belong to the operator.
     in_conversion: bool,
+    /// Whether a scope in an expression (`sr`) that begins with an identifier is read as a type rather than a list of levels.
+    types_first: bool,
 }
 
 /// Demangles `mangled`, which begins with `_Z`, without the parameters of the function.
@@ -135,17 +137,23 @@ pub(super) fn demangle(mangled: &str) -> Option<String> {
     if !mangled.is_ascii() {
         return None;
     }
-    let mut parser = Parser {
-        rest: mangled.strip_prefix("_Z")?,
-        tree: Tree { nodes: Vec::new() },
-        substitutions: Vec::new(),
-        last_name: None,
-        depth: 0,
-        steps: 0,
-        in_conversion: false,
+    let rest = mangled.strip_prefix("_Z")?;
+    let demangled = |types_first| {
+        let mut parser = Parser {
+            rest,
+            tree: Tree { nodes: Vec::new() },
+            substitutions: Vec::new(),
+            last_name: None,
+            depth: 0,
+            steps: 0,
+            in_conversion: false,
+            types_first,
+        };
+        let name = parser.encoding(TOP_LEVEL)?;
+        print::print(&parser.tree, name)
     };
-    let name = parser.encoding(TOP_LEVEL)?;
-    print::print(&parser.tree, name)
+    // Only the rest of the name shows which reading of a scope is right.
+    demangled(false).or_else(|| rest.contains("sr").then(|| demangled(true))?)
 }
 
 impl<'a> Parser<'a> {

@@ -366,7 +366,7 @@ impl<'a> Parser<'a> {
         Some(self.add(Node::Lambda(parameters, number + 1)))
     }
 
-    fn operator_name(&mut self) -> Option<Id> {
+    pub(super) fn operator_name(&mut self) -> Option<Id> {
         if self.skip_prefix("cv") {
             let outer = std::mem::replace(&mut self.in_conversion, true);
             let target = self.parse_type();
