@@ -149,7 +149,7 @@ fn synthesized_records_can_be_chosen() {
         let Some((counts, _)) = counted(&options, parts) else {
             return skip(NAME, "there is no perf");
         };
-        // The machine may have no cgroups; the first recording shows that.
+        // The first recording (`all`) shows whether the machine has cgroups.
         let machine_has_cgroups = *first_has_cgroups.get_or_insert(counts[2] > 0);
         assert_eq!(
             counts.map(|count| count > 0),

@@ -21,7 +21,7 @@ pub enum Error {
     /// A requested signature check, which is not supported.
     #[error("'{word}' is not supported: signatures of files are not checked")]
     Signatures {
-        /// The word in the list of addresses.
+        /// The word in the list of addresses, such as `ima:enforcing`.
         word: String,
     },
     /// https is not available.

@@ -12,7 +12,7 @@ pub struct CpuList {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CpuListError {
-    /// A part is neither a number nor a range, or a number of it exceeds `u32`.
+    /// A part is neither a number nor a range, or one of its numbers exceeds `u32`.
     #[error("'{0}' is neither a number nor a range such as 2-5")]
     Part(String),
     /// A range whose end is below its start.

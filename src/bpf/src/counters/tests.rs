@@ -117,7 +117,7 @@ fn count(scope: &CountedScope, work: impl FnOnce()) -> Option<Vec<CountSum>> {
     let mut groups = kernel.read(&cpus).unwrap();
     assert_eq!(kernel.lost_tasks().unwrap(), 0);
     let groups = groups.iter_mut().map(|events| {
-        // Those of the only event, by CPU.
+        // The sums of the only event, by CPU.
         let sums = events.remove(0).into_iter();
         sums.fold(CountSum::default(), |sum, one| CountSum {
             value: sum.value + one.value,

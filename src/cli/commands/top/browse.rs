@@ -74,7 +74,8 @@ struct BrowserConnection<'b> {
 }
 
 impl TopBrowser<'_> {
-    /// Runs the browser until the user quits; `set_up` is applied to the session first. Returns the signal that ended it, if any.
+    /// Runs the browser until the user quits, the intervals are over or a signal is received; returns the signal, if any.
+    /// `set_up` is applied to the session first.
     pub(super) fn run(
         &self,
         set_up: impl FnOnce(&mut TopSession) + Send,
@@ -223,7 +224,7 @@ fn handle_request(
 ) -> Result<Option<ReaderMessage>, CliError> {
     let unavailable = "Only available in 'report'.";
     Ok(match request {
-        // Whether counts are reset at each refresh instead of decaying.
+        // Toggles whether counts are reset at each refresh instead of decaying.
         BrowserRequest::Zero => {
             session.zero = !session.zero;
             let state = if session.zero { "on" } else { "off" };
@@ -256,7 +257,7 @@ fn handle_request(
     })
 }
 
-/// The tables of the last interval.
+/// The tables after the last refresh, each with the status of the last interval.
 fn report(session: &TopSession, layout: &ReportLayout, limits: RowLimits) -> ReportTables {
     let tables = (0..session.table_count()).filter_map(|number| {
         let (name, table) = session.table(number)?;

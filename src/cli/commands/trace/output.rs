@@ -28,7 +28,7 @@ pub(super) struct TracePrinter {
     layout: TraceLayout,
     /// The tree that is printed at the end instead of lines.
     tree: Option<ExecTree>,
-    /// The time of the first selected call or other event, from which the times of lines are counted.
+    /// The time in nanoseconds of the first selected call or other event, from which the times of lines are counted.
     base: Option<u64>,
     pending: Vec<u8>,
     /// `None` for the standard error.
