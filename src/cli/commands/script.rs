@@ -72,7 +72,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     if let Some(exit) = built_in::run(matches, context)? {
         return Ok(exit);
     }
-    // Of `--csv` and `--template`: a row for each sample.
+    // With `--csv` or `--template`, the layout of the row that is printed for each sample.
     let rows = RowLayout::new(matches)?;
     let selection = selection(matches, rows.as_ref(), context)?;
     let mut settings = ScriptSettings::new(selection, matches, context)?;
@@ -178,7 +178,7 @@ fn selection(
 fn field_error(error: Error) -> CliError {
     let text = error.to_string();
     let first_line = match &error {
-        // perf splits these errors, which name no event, into two lines.
+        // perf splits these errors into two lines. In other errors, a line break belongs to an event's name.
         Error::NoAddressForSymbols | Error::NoAddressForLines => text.lines().next(),
         _ => None,
     };

@@ -42,8 +42,8 @@ pub struct IntervalCounts {
     pub at: Duration,
     /// Duration of the interval; for totals, the time since the start.
     pub duration: Duration,
-    /// Whether the readings are totals since the start; otherwise they are differences to the readings at the end of the previous
-    /// interval.
+    /// Whether the readings are totals since the start; otherwise they are differences from the readings at the end of the
+    /// previous interval.
     pub is_total: bool,
     /// The readings of each event.
     pub readings: Vec<Vec<CounterReading>>,

@@ -113,7 +113,7 @@ impl Decompressor {
         self.append_decompressed(record.position, out)
     }
 
-    /// Ends the input: appends the records that are still held back. `position` is the offset that errors have.
+    /// Ends the input: appends the records that are still held back. `position` is the offset to report in errors.
     ///
     /// # Errors
     /// Errors of [`Decompressor::push`]; [`Error::CompressedTruncated`] if the last decompressed record is

@@ -20,7 +20,7 @@ impl LocalEvents {
         let of_this_processor = None;
         let tables =
             MachineTables::new(EVENT_TABLES_FOLDER.into(), of_this_processor, sysfs.root());
-        // No folder is given as by `--debugfs-dir`: tracefs is found at its mount point.
+        // Python has no equivalent of `--debugfs-dir`: tracefs is found at its mount point.
         let at_mount_point = None;
         Self {
             pmus: MachinePmus::new(sysfs, tables),

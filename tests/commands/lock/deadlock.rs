@@ -30,7 +30,8 @@ fn compile(test: &str, scratch: &Scratch) -> bool {
     is_compiled
 }
 
-/// Starts the program and waits until its threads have their first locks.
+/// Starts the program with `words`, the number of workers and the kind of their locks (or `chain`), and waits until each
+/// worker has its first lock.
 fn start(scratch: &Scratch, words: [&str; 2]) -> Hanging {
     let mut command = Command::new(scratch.path().join("deadlock"));
     let child = command.args(words).stdout(Stdio::piped()).spawn();
@@ -44,7 +45,8 @@ fn start(scratch: &Scratch, words: [&str; 2]) -> Hanging {
     program
 }
 
-/// Returns the process in the JSON of `lock deadlock`, once all of its threads, or all but one, wait.
+/// Returns the process in the JSON of `lock deadlock`, once all of its threads wait, or all but one (the last worker of a
+/// `chain` sleeps).
 fn report(scratch: &Scratch, program: &Hanging) -> serde_json::Value {
     // The program sleeps before it prints "ready", but on a busy machine its threads may not yet wait for their second locks.
     for _ in 0..50 {

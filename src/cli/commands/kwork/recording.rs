@@ -111,7 +111,7 @@ fn no_work(analysis: &Analysis<'_>, needed: NeededEvents, default: &[KworkClass]
     without_event(analysis, CliError::message(255, message).hint(hint))
 }
 
-/// Returns the hint how to record interrupts, softirqs and work items; `with_switches` is for `kwork top`, which needs context
+/// Returns the hint on how to record interrupts, softirqs and work items; `with_switches` is for `kwork top`, which needs context
 /// switches and no work items.
 fn record_hint(analysis: &Analysis<'_>, with_switches: bool) -> String {
     let classes = if with_switches {

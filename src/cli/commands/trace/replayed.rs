@@ -80,7 +80,7 @@ fn has_no_limits(words: &[String]) -> bool {
     !options.any(|word| match word.starts_with("--") {
         true => {
             let name = word.split('=').next().unwrap_or_default();
-            // Names may be abbreviated (`--no-inh`), also ambiguously here.
+            // Names may be abbreviated (`--no-inh`). An ambiguous abbreviation counts as a limit, too.
             LIMITS.iter().any(|limit| limit.starts_with(name))
         }
         false => word.contains(SHORT_LIMITS),

@@ -1,4 +1,4 @@
-//! A function in the brief layout: the browser's view as text.
+//! A function in the brief layout (`--stdio2`): the browser's view as text.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -92,7 +92,7 @@ impl<'a> BriefPrinter<'_, 'a> {
 
     /// Prints a line without an instruction.
     fn note(&mut self, text: &str) -> io::Result<()> {
-        // `label_width` includes the colon and the blank after a label, unlike in `line`. The text is padded like in perf.
+        // `label_width` includes the colon and the blank after a label, unlike in `line`. The text is padded to perf's width.
         let (width, label_width) = (self.numbers_width, self.labels.width() + 2);
         let text = LeftAligned(text, width + label_width - 1);
         writeln!(self.out, "{} {}{text}", Blanks(width), Blanks(label_width))
@@ -117,7 +117,7 @@ impl<'a> BriefPrinter<'_, 'a> {
             // 24: the width of the bytes in objdump, with the tab after them.
             text = format!("{:<24}{text}", hex(first));
         }
-        // Padded like perf.
+        // Padded to perf's width.
         let text = LeftAligned(&text, width + label_width + 5);
         writeln!(self.out, "{arrow} {text}")?;
         self.further_bytes(line)

@@ -64,8 +64,8 @@ pub fn write_record(record: &Record<'_>, kind: RecordKind, misc: Misc, out: &mut
     out.push(b'\n');
 }
 
-/// Appends a change of kernel code in the function `symbol`: ` ffffffff81000000 start+0x0 old len 5
-/// new len 5`, with the old and new bytes on separate lines.
+/// Appends a change of kernel code in the function `symbol`: the line `PERF_RECORD_TEXT_POKE ffffffff81000000 start+0x0 old len 5
+/// new len 5`, then lines of the old and of the new bytes.
 pub fn write_text_poke(poke: &TextPoke<'_>, symbol: Option<&SymbolOffset<'_>>, out: &mut Vec<u8>) {
     put(out, "PERF_RECORD_TEXT_POKE");
     put(out, &text_poke(poke, symbol));
