@@ -115,6 +115,7 @@ fn calls_are_followed_and_left() {
     let Some(tmux) = browser((80, 24), &scratch, ANNOTATE) else {
         return;
     };
+    // The first match is the source line, the next one (n) the instruction.
     tmux.press(&["/", "c", "a", "l", "l", "Enter", "n", "Enter"]);
     tmux.wait_for("twist  ./calc");
     // The `ret` at the end leads back to the caller.

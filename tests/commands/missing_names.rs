@@ -1,4 +1,4 @@
-//! Notes on code without names, with the reason and what to do.
+//! Messages on functions without names: the reason, and a hint what to do.
 
 use std::fs;
 use std::process::Command;
@@ -57,6 +57,7 @@ fn messages(scratch: &Scratch) -> Vec<(String, String)> {
 fn objects_without_symbols_are_named_with_the_reason() {
     let test = "commands::missing_names::objects_without_symbols_are_named_with_the_reason";
     let scratch = Scratch::new();
+    // The argument 200 is the depth of the recursion.
     if record(&scratch, "recursion.c", &["-O0", "-s"], &["200"]).is_none() {
         return skip(test, "there is no C compiler");
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use rperf_wire::EventType;
 
-/// A class of events with its own default fields. Fields can be selected for the classes that have a prefix (`-F sw:…`).
+/// A class of events with its own default fields. Fields can be selected for a single class if it has a prefix (`-F sw:…`).
 /// Dynamic PMUs form one class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventClass {
@@ -27,7 +27,7 @@ pub enum EventClass {
 }
 
 impl EventClass {
-    /// All classes, in the order in which the fields selected for them are checked, which is that of the variants.
+    /// All classes, in the order of the variants. The fields selected for the classes are checked in this order.
     pub const ALL: [Self; 8] = [
         Self::Hardware,
         Self::Software,

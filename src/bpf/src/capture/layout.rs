@@ -1,6 +1,6 @@
-//! Layouts of the values of two BPF maps, and of the records. A plan lists the memory to copy at the begin or at the return of
-//! one system call. A buffer, one for each CPU, has the registers of a call and the record so far. Offsets and sizes are in
-//! bytes.
+//! Layouts of the values of two BPF maps (plans and buffers), and of the records. A plan lists the memory to copy when one system
+//! call begins or returns. A buffer, one for each CPU, has the registers of a call and the record so far. Offsets and sizes are
+//! in bytes.
 
 use rperf_syscalls::captured_record;
 
@@ -43,12 +43,13 @@ pub(super) const LENGTH_POINTED: i32 = 3;
 
 /// The buffer of a CPU.
 pub(super) mod buffer {
-    /// The begin of `struct pt_regs`: up to 288 bytes (arm64).
+    /// The first bytes of `struct pt_regs`: at most 288 (arm64).
     pub(in super::super) const REGISTERS: i16 = 0;
     /// Room for eight arguments of 64 bits, so that an index of three bits stays inside.
     pub(in super::super) const ARGUMENTS: i16 = 288;
-    /// The result of the call; the largest signed number while there is none. While the buffers of an iovec list are copied, it
-    /// is reduced by the size of each: the result is the number of bytes in all of them.
+    /// The result of the call; the largest signed number while there is none, so that it limits no length. While a message of
+    /// a list is read, the number of bytes of this message. While the buffers of an iovec list are copied, the number of bytes
+    /// left: it is reduced by the size of each buffer.
     pub(in super::super) const RESULT: i16 = 352;
     /// The size of the record so far.
     pub(in super::super) const RECORD_SIZE: i16 = 360;
@@ -63,7 +64,7 @@ pub(super) mod buffer {
     /// has no data.
     pub(in super::super) const MAX_RECORD_SIZE: i32 =
         SEGMENT_START_LIMIT + 2 * super::record::DATA as i32 + MAX_SEGMENT_DATA + 7;
-    /// The size of the buffer. The last 17 bytes are unused: with them (or with 1), it is a multiple of 8.
+    /// The size of the buffer, a multiple of 8. The last 17 bytes are unused; 1 would be enough to reach the multiple.
     pub(in super::super) const BUFFER_SIZE: i32 = RECORD as i32 + MAX_RECORD_SIZE + 17;
 }
 
@@ -78,7 +79,7 @@ pub(super) mod record {
     /// The size of the header.
     pub(in super::super) const HEADER: i16 = wire::HEADER_SIZE as i16;
 
-    // A segment: offsets from its begin.
+    // A segment: offsets from its start.
     pub(in super::super) const ARGUMENT: i16 = 0;
     pub(in super::super) const STATE: i16 = 1;
     /// The index of the item, for lists and messages.

@@ -15,7 +15,7 @@ use super::TaskOffsets;
 
 /// From the thread id to its [`state`]. It has the number of [`crate::tasks::TASKS`], which these programs do not use.
 pub(super) const STATES: MapId = MapId(0);
-/// From (task, birth) to the sums laid out in [`row`].
+/// From (thread id, [`state::BIRTH`]) to the sums laid out in [`row`].
 pub(super) const ROWS: MapId = MapId(2);
 /// One empty value of `ROWS`, which is too large for the stack: its minimum is `u64::MAX`, all else is 0.
 pub(super) const TEMPLATE: MapId = MapId(3);
@@ -49,7 +49,7 @@ pub(super) mod state {
     pub(in super::super) const SIZE: u32 = 48;
 }
 
-/// The value of `ROWS`.
+/// The value of `ROWS`: the waits of a task. Times are in ns.
 pub(super) mod row {
     pub(in super::super) const COUNT: i16 = 0;
     pub(in super::super) const TOTAL: i16 = 8;
@@ -137,7 +137,7 @@ pub(super) fn switch(offsets: TaskOffsets, cpu: Option<u32>) -> ProgramBuilder {
 }
 
 /// Adds the time for which the current task ran, and stores whether it waits for a CPU from now on. The arguments of
-/// `sched_switch` are at `R6`, the time is in `R9`. Jumps to `next` or runs to its end: both lead to the same place, since the
+/// `sched_switch` are at `R6`, the time is in `R9`. Jumps to `next` or falls through: both lead to the same place, since the
 /// caller places this label directly after this code.
 fn switch_out(b: &mut ProgramBuilder, cpu: Option<u32>, next: Label) {
     let (known, summed, waits) = (b.label(), b.label(), b.label());
@@ -209,8 +209,8 @@ fn store_current_comm(b: &mut ProgramBuilder, to: Register, offset: i16) {
     b.call(Helper::GetCurrentComm);
 }
 
-/// Adds the wait of the task at `R6`, whose id is on the stack and which runs from the time `R9` on. Jumps to `out` or runs to
-/// its end, as [`switch_out`].
+/// Adds the wait of the task at `R6`, whose id is on the stack and which runs from the time `R9` on. Jumps to `out` or falls
+/// through; the caller places this label directly after this code, too.
 fn switch_in(b: &mut ProgramBuilder, offsets: TaskOffsets, cpu: Option<u32>, out: Label) {
     let (known, in_order) = (b.label(), b.label());
     look_up(b, STATES, TASK);

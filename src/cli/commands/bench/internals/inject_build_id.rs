@@ -340,7 +340,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_build_ids_of_all_mapped_objects_are_injected() {
+    fn the_build_ids_of_readable_objects_are_injected() {
         let program = std::env::current_exe().unwrap();
         let objects = [program, PathBuf::from("/nonexistent")];
         let recording = recording(&objects, 3, 4).unwrap();

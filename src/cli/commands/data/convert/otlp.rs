@@ -101,7 +101,7 @@ impl DataConversion<'_> {
     }
 }
 
-/// The address of the profiles service of the collector at `address`, which may already be that of the service.
+/// Returns the URL of the profiles service of the collector at `address`, which may also be the URL of the service itself.
 ///
 /// # Errors
 ///

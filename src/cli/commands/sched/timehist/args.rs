@@ -133,7 +133,7 @@ impl TimehistRequest {
                 next: is_set("next"),
                 wakeups: is_set("wakeups"),
                 stacks: flag(matches, "call-graph") != Some(false),
-                // For the summary, whereas the option of the same name selects rows.
+                // Selects the layout of the summary, whereas `TimeHistoryOptions::idle_only` selects what is counted.
                 idle_only,
             },
             max_stack,
