@@ -65,7 +65,7 @@ pub(crate) fn stream(
     match destination(matches) {
         OutputDestination::File => return Ok(None),
         OutputDestination::Fifo(name) => {
-            // Finds only what is written in place, not replaced by a new file; thus `None` if the FIFO was removed meanwhile.
+            // `None` if the FIFO was removed, or replaced by a regular file, since `destination` found it.
             let fifo = find_in_place(Path::new(name), PathOrigin::Given);
             let opened = fifo.and_then(|fifo| match fifo {
                 // Blocks until a reader opens the FIFO.

@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(names_of(4), ["iTLB-loads", "iTLB-load-misses"]);
         for other in [
             "dcache-loads",
-            // Spellings are case-sensitive: `l1-d`.
+            // Spellings are case-sensitive: only `l1-d` is valid.
             "L1-d-load-miss",
             "L1-dcache-x",
             "node-",

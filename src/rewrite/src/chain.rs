@@ -6,8 +6,8 @@ use rperf_perfdata::{BuildRewriter, EventDesc, Rewriter};
 
 /// Builds a chain of rewriters, each of which receives the output of the previous one; `None` without builders.
 ///
-/// [`Rewriter::note`] and [`Rewriter::note_end`] are called for the first rewriter only, because they get the records as read
-/// from their source, and the others get rewritten ones.
+/// [`Rewriter::note`] and [`Rewriter::note_end`] are called for the first rewriter only: they concern records as read from the
+/// source, and later rewriters receive rewritten records.
 pub fn chain(
     builders: impl IntoIterator<Item = Arc<dyn BuildRewriter>>,
 ) -> Option<Arc<dyn BuildRewriter>> {

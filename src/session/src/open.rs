@@ -181,7 +181,7 @@ impl Opener<'_> {
                         *replaced = spec;
                         events = record_events(&specs, &self.options);
                     } else if let Some(side_band) = events.get_mut(index) {
-                        // It is not in `specs`, so its attr is not made anew: it gets the flags of the new spec.
+                        // The side-band event is not in `specs`, so `record_events` does not update its attr.
                         side_band.attr.flags |= spec.attr.flags;
                         side_band.spec = spec;
                     }
@@ -192,7 +192,7 @@ impl Opener<'_> {
     }
 
     /// Sets the stack limit and the watermark, each only if the event has none of its own, and clears what the kernel does not
-    /// support. Events of overwrite rings get no watermark.
+    /// support. Overwrite rings are not polled, so their events get no watermark.
     fn adapted(&self, mut event: RecordEvent) -> RecordEvent {
         if event.spec.settings.max_stack.is_none() {
             event.attr.sample_max_stack = self.max_stack;
@@ -352,8 +352,8 @@ impl Opener<'_> {
         let paranoid = self.sysctl.perf_event_paranoid();
         if is_denied(&refused.cause) && paranoid.is_none_or(|level| level > 1) {
             let on_cpus = self.options.target == rperf_events::SamplingTarget::Cpus;
-            // Above 1 (in fact already at 1), unprivileged users may not observe whole CPUs, not even only user space: a
-            // restriction to it does not help there.
+            // Above 1, unprivileged users may not profile the kernel; already above 0, they may not observe whole CPUs, even
+            // in user space only. So excluding the kernel does not help if CPUs are observed.
             let instead = user_only(spec).filter(|_| !on_cpus)?;
             // The restriction of the side-band event to user space does not change its records.
             if !is_side_band {

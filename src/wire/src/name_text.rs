@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// Code point of the private character of a byte, minus the byte.
 const BASE: u32 = 0x10_ff00;
-/// First byte in UTF-8 of the private characters, and of all from U+100000.
+/// First UTF-8 byte of all characters from U+100000 on, including the private characters.
 const LEAD_BYTE: u8 = 0xf4;
 
 /// Converts a name to text.

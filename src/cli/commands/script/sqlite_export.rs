@@ -12,12 +12,12 @@ use super::run_script::run_file;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 
-/// Exports a recording to the database that the first of the `words` names.
+/// Exports a recording to a database. `words` are the script's arguments, first the path of the database.
 ///
 /// # Errors
 ///
-/// Status 129: other words than the script takes. Status 255: the database exists, or its folder cannot be opened. Otherwise
-/// those of [`run_file`].
+/// Status 129: `words` are invalid. Status 255: the database exists, or its folder cannot be opened. Otherwise those of
+/// [`run_file`].
 pub(super) fn export(
     words: Vec<OsString>,
     matches: &ArgMatches,
@@ -40,11 +40,11 @@ pub(super) fn export(
     status
 }
 
-/// Checks the words, and returns the name of the database.
+/// Checks the script's arguments, and returns the path of the database.
 ///
 /// # Errors
 ///
-/// Status 129: other words than the script takes.
+/// Status 129: the database is missing, or a further word is unknown.
 pub(super) fn check(words: &[OsString]) -> Result<OsString, CliError> {
     let usage_error = |message: String| {
         CliError::usage(format!("script export-to-sqlite: {message}")).detail(
