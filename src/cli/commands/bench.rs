@@ -248,7 +248,7 @@ mod tests {
                 .find(|arg| arg.get_long() == Some(long))
                 .and_then(clap::Arg::get_short)
         };
-        // If a benchmark has an `-r` or `-f` of its own, such as the run time or a function, the common option has no letter.
+        // `-r` is `--runtime` in `hash`, `-f` is `--function` in `memcpy`: `--repeat` and `--format` have no letter there.
         assert_eq!(letter("hash", "runtime"), Some('r'));
         assert_eq!(letter("hash", "repeat"), None);
         assert_eq!(letter("memcpy", "function"), Some('f'));

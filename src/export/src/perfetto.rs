@@ -166,7 +166,7 @@ impl<W: Write> Writer<'_, W> {
     }
 }
 
-/// Returns the packet's sample for `row`, a sample of the profile. `count` is the number of events so far, its own included.
+/// Returns the packet's sample for `row`, a sample of the profile. `count` is the number of events up to and including `row`.
 fn sample(
     row: &ProfileSample,
     pid: u32,

@@ -186,7 +186,7 @@ impl DecayingHistogram {
 impl HiddenSamples {
     fn hides(self, row: &HistogramRow) -> bool {
         let (mut has_kernel, mut has_user) = (false, false);
-        // Not compared with `own`: after a decay the sum of the modes may be lower.
+        // The modes are not compared with `own`: a decay rounds each of them down, so their sum may be lower.
         for weights in std::iter::once(&row.weights).chain(&row.others) {
             let [kernel, user, guest_kernel, guest_user] = weights.modes;
             has_kernel |= kernel > 0 || guest_kernel > 0;

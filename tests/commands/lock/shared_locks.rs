@@ -334,7 +334,7 @@ fn java_virtual_machines_are_recognized() {
         let library = scratch.path().join("libjvm.so");
         let preload = format!("LD_PRELOAD={}", library.display());
         let words = ["env", preload.as_str(), "./deadlock", "2", "chain"];
-        // Without `env` and the library for a program that is not Java.
+        // The program that is not Java runs without `env` and the library.
         let words = if is_java { &words[..] } else { &words[2..] };
         let program = start(&scratch, words);
         let pid = program.0.id();

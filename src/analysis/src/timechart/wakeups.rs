@@ -23,7 +23,7 @@ pub(super) struct Wakeups {
     kept: Vec<Wakeup>,
     /// Slot, waker and woken task of each wakeup in `kept`.
     seen: FxHashSet<(u64, TaskIndex, TaskIndex)>,
-    /// The number of grid cells in a slot; 0 means 1.
+    /// The number of grid cells in a slot; 0, the initial value, means 1.
     slot_cells: u64,
 }
 

@@ -37,8 +37,8 @@ impl Baseline {
         })
     }
 
-    /// Returns the text of the comparison, and whether it is a failure: a result is worse, a benchmark failed that did not fail
-    /// before, or there are benchmarks but none of their results could be compared.
+    /// Returns the text of the comparison, and whether it is a failure: a result is worse, a benchmark failed that succeeded in
+    /// the earlier run, or there are benchmarks but none of their results could be compared.
     pub(super) fn compare(&self, report: &Report) -> (String, bool) {
         let mut text = format!("\n# Compared with {}:\n", self.path);
         let current = (&report.kernel, &report.machine, report.cpus);
@@ -63,7 +63,7 @@ impl Baseline {
     }
 
     /// Appends the lines of a benchmark to `text`, and adds the number of its compared results to `compared`. Returns whether a
-    /// result is worse, or the benchmark failed and did not fail before.
+    /// result is worse, or the benchmark failed but succeeded in the earlier run.
     fn compare_entry(&self, entry: &Entry, text: &mut String, compared: &mut u64) -> bool {
         let same_name: Vec<&Entry> = self
             .report

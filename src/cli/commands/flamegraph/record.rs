@@ -76,7 +76,7 @@ impl Recorded {
     }
 }
 
-/// Returns the file that was given in place of a command, probably without `-i`: it exists but cannot be executed.
+/// Returns the only word of the command if it is a file that cannot be executed: probably a recording given without `-i`.
 fn recording_named(workload: &[OsString]) -> Option<&Path> {
     let [only] = workload else {
         return None;

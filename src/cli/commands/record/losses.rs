@@ -100,7 +100,7 @@ fn throttling_hint(request: &RecordRequest, throttled: &EventLosses) -> String {
 }
 
 /// Whether all losses occurred while overwritable rings (`--overwrite`) were paused for reading. These rings are never full. The
-/// rings of the side-band records (mappings, names, ...) may be, but their losses are counted separately.
+/// rings of the side-band records (mappings, names, ...) may be full; `lost_by_cpu` and `lost_of_tasks` count their losses.
 fn were_all_while_paused(overwrites: bool, recorded: &Summary) -> bool {
     let is_lossy = recorded.lost_chunks > 0 || !recorded.lost_samples.is_empty();
     overwrites && is_lossy && recorded.lost_by_cpu.is_empty() && recorded.lost_of_tasks == 0

@@ -16,7 +16,7 @@ fn an_object_without_debug_information_has_no_lines() {
     let no_cache = None;
     let paths = SearchPaths::new(no_cache);
     let loaded = load(&files, &paths, &ObjectRequest::new(path, ObjectKind::User));
-    // Without a separate debug file, the object's own file.
+    // Without a separate debug file, `debug` has the object's own file.
     let debug = loaded.debug.expect("it has a file");
     assert_eq!(debug.path(), path);
     let budget = Budget::new(1 << 20);
@@ -40,7 +40,7 @@ fn offsets_and_kernel_addresses_become_addresses_in_the_file() {
     assert_eq!(map.in_file(0x10), 0x1010);
     assert_eq!(map.in_file(0x250), 0x5250);
     assert_eq!(map.in_file(0x900), 0x900);
-    // Addresses of a kernel that runs above those in its file. An address below the shift wraps.
+    // The kernel runs at addresses above those in its file. An address below the shift wraps.
     assert_eq!(AddressMap::Shift(0x1000).in_file(0x1234), 0x234);
     assert_eq!(AddressMap::Shift(0x10).in_file(0), 0u64.wrapping_sub(0x10));
 }

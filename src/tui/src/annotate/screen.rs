@@ -138,7 +138,7 @@ impl AnnotateScreen {
                 addresses: false,
                 in_memory: false,
                 labels: ShownLabels::Targets,
-                // This option has another meaning in the printed output: there it asks for source locations.
+                // In the printed output, this option instead adds a summary by source line and source locations.
                 line_numbers: options.print_line,
                 split: false,
             },
@@ -293,7 +293,7 @@ impl Screen<ReaderMessage> for AnnotateScreen {
             }
             ReaderMessage::Shown(prepared) => {
                 self.is_waiting = false;
-                // It can be taken once: `None` if another screen that is waiting, too, has taken it.
+                // The screen can be taken only once: `None` if another waiting screen has taken it.
                 if let Some(screen) = prepared.take() {
                     return InputResult::Push(screen);
                 }
