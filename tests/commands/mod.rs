@@ -217,7 +217,7 @@ pub(crate) fn visible_options(command: &str) -> Vec<String> {
     // `-a, --all` splits into `-a`, an empty word and `--all`.
     let words = lines.flat_map(|line| line.split([' ', ',', '[']).take(3));
     let options = words.filter(|word| word.starts_with('-'));
-    // Except for a perf spelling that neither completion nor the manual offers.
+    // `-h` lists this alias, but completion and the manual do not.
     let visible = options.filter(|option| *option != "--showcpuutilization");
     let visible: Vec<String> = visible.map(str::to_owned).collect();
     assert!(!visible.is_empty(), "{command} -h lists options: {listed}");

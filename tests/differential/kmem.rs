@@ -1,7 +1,7 @@
 //! `kmem`: the same text as perf 6.1 on recordings of both tools.
 //!
-//! perf 6.1 gives all pages one caller and swaps the names of two migrate types (docs/compatibility.md): tables of pages are
-//! compared without callers, and with the two names in perf's text swapped back.
+//! perf 6.1 gives all pages one caller and has old names of migrate types (docs/compatibility.md): tables of pages are compared
+//! without callers, and with the names of current kernels in perf's text.
 
 use rperf_testkit::{may_trace, skip};
 
@@ -84,7 +84,7 @@ fn differences(
     for options in cases {
         let words = [&["kmem", "-i", file], *options, &["stat"]].concat();
         // perf sorts callers by an address that it does not set: with this variable, the C library fills new memory
-        // with the complement of 255, 0.
+        // with 0, the complement of 255.
         let outcome = |tool| {
             let run = tools.run(tool, &words).env("MALLOC_PERTURB_", "255");
             run.finish().expect("the tool starts")
@@ -118,9 +118,9 @@ fn allocations_are_shown_alike() {
                     "kmem", allocator, "record", "-m", "4096", "-o", &file, "--", "sh", "-c",
                     command,
                 ];
-                let made = tools.outcome(tool, &words);
-                if made.status != 0 {
-                    skip(NAME, &made.stderr);
+                let recorded = tools.outcome(tool, &words);
+                if recorded.status != 0 {
+                    skip(NAME, &recorded.stderr);
                     continue;
                 }
                 all_differences.extend(differences(&tools, &file, cases, |texts| {

@@ -18,7 +18,7 @@ pub struct SourceLine<'r> {
 }
 
 impl<'r> SourceLine<'r> {
-    /// The location of code that is in an object file, but has no line information.
+    /// The location of code that is in an object file or a JIT dump, but has no line information.
     pub const UNKNOWN: Self = Self {
         path: "??",
         line: 0,
@@ -37,8 +37,8 @@ impl<'r> SourceLine<'r> {
 pub struct CallFrame<'r> {
     /// The frame. Inlined functions have the address of the enclosing function, and a separate symbol.
     pub frame: Frame,
-    /// The source location; `None` for code without an object file, such as the kernel without a vmlinux,
-    /// and for PLT entries.
+    /// The source location; `None` for code that is in neither an object file nor a JIT dump, such as the kernel without a
+    /// vmlinux, and for PLT entries.
     pub source_line: Option<SourceLine<'r>>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct DebugInputs<'a> {
     pub(crate) budget: &'a Arc<Budget>,
 }
 
-/// The debug information of one object, and the symbols of inlined functions so far.
+/// The debug information of one object, and the symbols assigned to inlined functions so far.
 pub(crate) struct InlineInfo {
     pub(crate) lines: LineIndex,
     symbols: RwLock<InlinedSymbols>,

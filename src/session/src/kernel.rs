@@ -16,8 +16,8 @@ pub(crate) struct KernelMaps {
 }
 
 impl KernelMaps {
-    /// Reads the addresses if an event samples the kernel; reports if those of the kernel itself are hidden or can't be read, and
-    /// then has no modules either. There are also no modules if only their addresses can't be read.
+    /// Reads the addresses if an event samples the kernel. If those of the kernel itself are hidden or can't be read, reports
+    /// that and returns no modules either. If only those of the modules are missing, returns no modules and reports nothing.
     pub(crate) fn of(
         events: &[OpenEvent],
         proc: &Proc,

@@ -11,7 +11,7 @@ pub(super) struct NameIndex(usize);
 pub(super) struct KworkNames {
     names: Vec<Vec<u8>>,
     by_name: FxHashMap<Vec<u8>, NameIndex>,
-    /// By number, to avoid formatting the name of each event.
+    /// By softirq number, so that a name is formatted only once, not for each event.
     softirqs: FxHashMap<u64, NameIndex>,
 }
 

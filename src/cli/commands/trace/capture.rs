@@ -146,7 +146,7 @@ impl LiveCapture {
     }
 }
 
-/// Returns the first thread of a command, or the running threads of a target that is processes, threads or a user. The list is
+/// Returns the first thread of a command, or the current threads of a target that is processes, threads or a user. The list is
 /// empty for other targets.
 pub(super) fn observed_threads(observation: &Observation, request: &RecordRequest) -> Vec<u32> {
     let proc = Proc::new(&request.roots.proc);

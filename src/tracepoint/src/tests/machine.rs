@@ -351,6 +351,6 @@ fn all_tracepoints_read_as_in_perf() {
         comparison.tracepoints.len(),
         differences.join("\n")
     );
-    // A kernel has many hundreds: if there are so few, not all were found.
+    // A kernel has many hundreds: if there are at most 100, not all were found.
     assert!(comparison.tracepoints.len() > 100, "few tracepoints here");
 }

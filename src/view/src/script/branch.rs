@@ -68,7 +68,7 @@ pub(crate) fn kind(flags: u64) -> &'static str {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn flags_by_letter() {
+    fn flags_cycles_and_type_are_written() {
         let text = |flags| {
             let mut out = Vec::new();
             super::flags(flags, &mut out);
