@@ -118,7 +118,7 @@ pub(crate) const SCRIPTS: [BuiltInScript; 19] = [
             words: &[],
             options: &[
                 ("-f", &["--format"]),
-                // Stays as it is, as would a word that is not listed: `flamegraph` has the same option.
+                // Listed for completeness only: words that are not listed are passed on unchanged, too.
                 ("--format", &["--format"]),
                 ("--colorscheme", &["--colors"]),
             ],

@@ -36,8 +36,8 @@ const FIELDS: SampleType = SampleType(
 struct TraceConversion {
     /// The id of the branch event's samples.
     id: u64,
-    /// Whether the part of the trace in each AUXTRACE record is a snapshot of the ring's end, so that successive parts of a ring
-    /// may overlap.
+    /// Whether the part of the trace in each AUXTRACE record is a snapshot, the latest entries of a ring: successive snapshots of
+    /// a ring may overlap.
     overlaps: bool,
     /// Process ids by thread id.
     processes: HashMap<u32, u32>,

@@ -60,7 +60,7 @@ struct TableTotals {
     events: Vec<EventIndex>,
     /// The names of the events.
     name: String,
-    /// The sampling frequency; `None` if there are several events, or the event has a period.
+    /// The sampling frequency; `None` if `top` has several events (even in several tables), or its only event has a period.
     frequency: Option<u64>,
     /// The totals of each event.
     totals: Vec<HitCount>,

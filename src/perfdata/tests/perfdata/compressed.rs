@@ -89,10 +89,12 @@ impl Recorder {
         }
         let mut out = Vec::new();
         if !self.frame_begun {
+            // The magic number, no optional fields, and the smallest window: 1 KiB.
             out.extend([0x28, 0xb5, 0x2f, 0xfd, 0, 0]);
             self.frame_begun = true;
         }
         for block in bytes.chunks(1024) {
+            // The size, then three bits: 0 for an uncompressed block that is not the last one.
             let header = u32::try_from(block.len() << 3).unwrap().to_le_bytes();
             out.extend(&header[..3]);
             out.extend(block);
@@ -294,7 +296,7 @@ proptest! {
         prop_assert_eq!(&streamed(&bytes, endian), &(recorder.expected, None));
     }
 
-    /// A failed read loses no record that was read before: they are those of a stream that ends there.
+    /// The records before a failed read are those of a stream that ends where the read fails.
     #[test]
     fn records_before_a_failed_read_are_returned(
         steps in steps(),
@@ -389,8 +391,8 @@ fn the_payload_of_a_record_after_compressed_ones_is_limited() {
     assert_eq!(end, Some(Error::PayloadSize { offset, size, most }));
 }
 
-/// A stream with a frame that has the largest window: this many blocks of 128 KiB of one byte, then `stored` uncompressed
-/// bytes, and finally three bytes copied from `back` bytes before.
+/// A stream with a frame that has the window of level 22, 128 MiB: `blocks` run-length blocks of 128 KiB, then `stored`
+/// uncompressed bytes, and finally three bytes copied from `back` bytes before.
 fn with_window(blocks: u32, stored: usize, back: u32) -> Vec<u8> {
     let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 17 << 3];
     for _ in 0..blocks {
@@ -424,8 +426,9 @@ fn memory_of_windows_is_limited_by_the_size_of_the_file() {
         let end = unpacked(bytes).1.expect("an end");
         matches!(end, Error::CompressedTruncated { .. })
     };
-    // A small recording at level 22 has no distant references.
+    // A small recording at level 22 declares a large window, but has no distant references.
     assert!(is_decompressed(&with_window(8, 100, 8 << 17)));
+    // References up to 32 MiB back are always allowed.
     let (window, most) = (128 << 20, 32 << 20);
     let too_large = ZstdError::Window { window, most };
     let far = unpacked(&with_window(264, 40_000, 33 << 20)).1;
@@ -433,7 +436,7 @@ fn memory_of_windows_is_limited_by_the_size_of_the_file() {
         matches!(&far, Some(Error::Zstd { source, .. }) if *source == too_large),
         "{far:?}"
     );
-    // The same reference is allowed in a larger file.
+    // The same reference is allowed in a larger file: the limit is eight times its size, rounded down to a power of two.
     assert!(is_decompressed(&with_window(264, 9 << 20, 33 << 20)));
 }
 
@@ -458,7 +461,7 @@ fn decompression_bombs_are_refused() {
         body.extend([2, 0, 0x10, 0]);
     }
     let (_, end) = unpacked(&with_compressed(&body));
-    // Decompression stops after the block that exceeds the limit. Blocks have 128 KiB; an excess of less than two is accepted.
+    // Decompression stops after the block that exceeds the limit. Blocks have 128 KiB; the test allows an excess below two.
     assert!(
         matches!(end, Some(Error::Ratio { size, most, .. }) if size > most && size < most + (256 << 10)),
         "{end:?}"

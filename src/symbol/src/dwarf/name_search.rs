@@ -15,7 +15,7 @@ use super::leb;
 use super::sections::Slice;
 
 /// Maximum number of strings to search for. With more, parsing the entries is faster. There may be more than one: several names
-/// may be accepted, and a short name is often also found at the ends of longer strings: linkers let names refer to such suffixes.
+/// may be accepted, and a short name is often also the end of longer strings, any of which the linker may have merged it into.
 const MAX_STRINGS: usize = 4;
 
 /// Minimum length of a name prefix to search for in all strings.

@@ -116,7 +116,7 @@ impl<S: TraceSink> TraceObserver<S> {
             } = held;
             let saved = (std::mem::replace(&mut self.stack, stack), self.is_shallow);
             self.is_shallow = is_shallow;
-            // Shows the return; not the field of the same name.
+            // This method shows the return; the field `ThreadState::returned` is only a call number.
             self.returned(task, time, Some(&begun), begun.number, result);
             (self.stack, self.is_shallow) = saved;
         }
@@ -131,6 +131,7 @@ impl<S: TraceSink> TraceObserver<S> {
         result: i64,
     ) -> Option<BegunCall> {
         let syscall = self.table.get(begun.number).filter(|_| self.memory_follows);
+        // The memory that the kernel wrote is captured only if the call succeeded.
         let memory_may_follow = result >= 0
             && syscall.is_some_and(|call| {
                 let structures = self.options.structures.as_deref();
