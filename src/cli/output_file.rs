@@ -21,7 +21,7 @@ pub(crate) fn write_to(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), CliError> {
     if path == Path::new("-") {
-        // Unless stdout is a terminal, which gets control characters escaped.
+        // Writes bytes unchanged from now on; only a terminal still gets control characters escaped.
         context.output.make_verbatim();
         let mut out = context.stdout();
         write(&mut out)?;

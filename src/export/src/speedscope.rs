@@ -70,8 +70,8 @@ struct SharedFrame<'p> {
     file: Option<&'p str>,
 }
 
-/// Returns the frame of a function. Speedscope's frames have no addresses, so a function has only one, with
-/// the function's index.
+/// Returns the frame of a function. Speedscope's frames have no addresses, so each function has one frame, at the function's
+/// index.
 fn shared_frame<'p>(profile: &'p Profile, function: &'p ProfileFunction) -> SharedFrame<'p> {
     let object = function.object;
     let object = object.and_then(|object| profile.objects.get(object as usize));

@@ -330,7 +330,7 @@ impl Folder {
         )?)
     }
 
-    /// Removes a name other than a folder. A link is removed, not its target.
+    /// Removes a name that is not a folder. A link is removed, not its target.
     ///
     /// # Errors
     /// Errors of unlink(2).

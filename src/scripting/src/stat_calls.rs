@@ -61,7 +61,7 @@ impl StatCalls {
         writer.into_bytes()
     }
 
-    /// The encoded calls at the end of an interval; `time` is this end, in nanoseconds since the start. `None` if no
+    /// The encoded calls at the end of an interval; `time` is this end, in nanoseconds since counting began. `None` if no
     /// function is called.
     #[must_use]
     pub fn interval(

@@ -78,16 +78,16 @@ const READERS: &[&str] = &[
 const WRITTEN: &[(&str, &str)] = &[("cachestat", "cstat"), ("setitimer", "ovalue")];
 
 /// Returns the bytes of a structure. If the program gives the structure's size, in a field of the structure or in an argument of
-/// the call, bytes beyond this size are replaced by 0.
+/// the call, bytes beyond this size are replaced by 0, as the kernel ignores them.
 pub(crate) fn zero_beyond_size(name: &str, call: &CallArguments<'_>, bytes: &[u8]) -> Vec<u8> {
     let word = |at: usize| {
         let word = bytes.get(at..)?.first_chunk()?;
         Some(u64::from(u32::from_ne_bytes(*word)))
     };
     let size = match name {
-        // PERF_ATTR_SIZE_VER0.
+        // The kernel takes 0 as PERF_ATTR_SIZE_VER0.
         "perf_event_attr" => word(4).map(|size| if size == 0 { 64 } else { size }),
-        // SCHED_ATTR_SIZE_VER0.
+        // The kernel takes 0 as SCHED_ATTR_SIZE_VER0.
         "sched_attr" => word(0).map(|size| if size == 0 { 48 } else { size }),
         "mount_attr" | "open_how" | "file_attr" | "xattr_args" => {
             // The kernel's name of the argument with the size; 0 if the call has no such argument.

@@ -305,7 +305,7 @@ impl SlabStatistics {
         sorted_callers(callers.into_values().collect(), keys)
     }
 
-    /// Returns the objects that were not freed. Failed allocations have no address.
+    /// Returns the objects that were not freed. Skips failed allocations: their address is 0.
     fn live(&self) -> impl Iterator<Item = SlabRow> {
         let live = self.addresses.iter();
         let live = live.filter(|(pointer, state)| **pointer != 0 && state.cpu != FREED);

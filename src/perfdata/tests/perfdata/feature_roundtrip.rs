@@ -80,7 +80,7 @@ fn sched_domains() -> impl Strategy<Value = SchedDomains> {
     })
 }
 
-/// Nodes with bitmaps of memory blocks (`blocks`: its words), whose last word need not be full.
+/// Nodes, each with a bitmap of memory blocks (`blocks`: the words of the bitmap; the last one need not be full).
 fn memory() -> impl Strategy<Value = MemoryTopology> {
     let node = (any::<u64>(), vec(any::<u64>(), 0..4), 0_u64..64);
     let node = node.prop_map(|(node, blocks, less)| MemoryNode {
@@ -210,7 +210,7 @@ proptest! {
         let nodes = nodes.into_iter().map(|(node, [total, free], cpus)| NumaNode { node, total, free, cpus });
         let nodes: Vec<NumaNode> = nodes.collect();
         let [kilobytes, resolution, wall_clock, clockid_time] = numbers;
-        // Any number is a clock: `online` again.
+        // The clock id can be any number: `online` is used again.
         let clock = ClockData { clockid: online, wall_clock, clockid_time };
         let cpu_caps = PmuCapabilities { name: "cpu".to_owned(), values: caps.first().map_or_else(Vec::new, |pmu| pmu.values.clone()) };
         let bytes = file_with(endian, |set| {
@@ -232,7 +232,8 @@ proptest! {
         prop_assert_eq!(decoded.clock_data(), Some(clock));
     }
 
-    /// The formats are those of the compression and of the recording's directory. Other numbers and lists are here, too.
+    /// The formats are those of the compression and of the recording's directory. Also tests the AUX index, the scheduling
+    /// domains, E_MACHINE and CLN_SIZE.
     #[test]
     fn files_programs_and_formats_are_decoded_as_encoded(
         endian in endians(), build_ids in build_ids(), programs in programs(),

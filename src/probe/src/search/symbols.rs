@@ -143,7 +143,8 @@ pub(super) fn check_offset(
     let Some(starts) = starts.filter(|starts| !starts.contains(&offset)) else {
         return Ok(());
     };
-    // The last two boundaries are the nearest: one on each side of `offset`, or both before it in the last instruction.
+    // The last two boundaries are the nearest: one on each side of `offset`, or both before it if `offset` is in the function's
+    // last instruction.
     let second_last = starts.len().saturating_sub(2);
     Err(Error::NoInstruction {
         function: name(),

@@ -39,9 +39,10 @@ fn argument_after(print_fmt: &str, title: &str) -> Option<usize> {
     None
 }
 
-/// Returns the value of an expression of numbers; `None` if it has fields or enumerators.
+/// Returns the value of an expression of numbers; `None` if it has fields, enumerators, or operators that are not evaluated.
 fn value(node: &Node) -> Option<i64> {
     match node {
+        // The cast is assumed not to change the value.
         Node::Cast { operand, .. } => value(operand),
         // `constant` does not evaluate `?`, whose right side is the operation `:` of both branches.
         Node::Operation(operation) if operation.operator == "?" => {
@@ -95,8 +96,8 @@ mod tests {
         assert_eq!(printed(text, "other"), None);
         assert_eq!(printed(text, "order"), None);
         assert_eq!(printed(text, "missing"), None);
-        let larger = text.replace("(10)", "(8)");
-        assert_eq!(printed(&larger, "pageblock_order"), Some(8));
+        let smaller_limit = text.replace("(10)", "(8)");
+        assert_eq!(printed(&smaller_limit, "pageblock_order"), Some(8));
         assert_eq!(printed("\"a=%d b=%d\", REC->a, (11-1)", "b"), Some(10));
         assert_eq!(printed("\"a_b=%d b=%d\", REC->a, (11-1)", "b"), Some(10));
         assert_eq!(printed("", "a"), None);
