@@ -138,8 +138,7 @@ fn line_of(path: &Path) -> String {
     }
 }
 
-/// Sends a signal repeatedly until the recorder exits, since one soon after the first signal counts as the same; returns the
-/// signal that ended it, if any.
+/// Sends a signal every 300 ms until the recorder exits; returns the signal that ended the recorder, if any.
 fn ended_by(recording: &mut Child, signal: &str) -> Option<i32> {
     let pid = recording.id().to_string();
     let began = Instant::now();

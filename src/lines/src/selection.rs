@@ -70,8 +70,7 @@ struct ClassFields {
     user_set: bool,
     /// After a `-F`, whether the class may have no events. As in perf, false only if the `-F` names the class but no fields.
     may_lack_events: bool,
-    /// Whether the defaults were replaced: a `-F` listed all fields, instead of adding or removing
-    /// some.
+    /// Whether the defaults were replaced: a `-F` was a complete list, without `+` and `-`.
     replaced: bool,
 }
 

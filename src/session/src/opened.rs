@@ -58,7 +58,7 @@ impl OpenedEvents {
         Ok((opened, rings))
     }
 
-    /// Returns the sample type of the first event, used to decode records.
+    /// Returns the sample type of the first event, which determines the trailer of synthesized records.
     pub(crate) fn sample_type(&self) -> SampleType {
         let first = self.events.first();
         first.map_or(SampleType::default(), |event| event.event.attr.sample_type)

@@ -106,7 +106,7 @@ impl Loader<'_> {
             return;
         }
         match entry.contents.as_str() {
-            // Latencies of instructions, which no event counts.
+            // Retire latencies of events (`:R` in metrics): the file defines no events.
             "retire latency" => {}
             "metrics" => self.load_file(&perf_metrics(&path), "metrics", pmu),
             // Other contents, such as `core`, are the topic of the file's events.

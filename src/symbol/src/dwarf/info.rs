@@ -42,7 +42,7 @@ pub struct DebugUnit<'u> {
     pub line_dwarf: &'u Dwarf<Slice<'u>>,
     /// The unit with the line table: the same, or the skeleton unit of split DWARF.
     pub line_unit: Rc<Unit<Slice<'u>>>,
-    /// Cached results of the function name search of a [`UnitPrefilter`], for the strings of this unit.
+    /// A cache of whether the unit's strings match [`UnitPrefilter::function`].
     pub cached_names: Option<&'u CachedNames>,
 }
 
@@ -73,8 +73,8 @@ impl DebugInfo {
     }
 
     /// Calls `visit` for the compilation units accepted by `prefilter`, in file order, until `visit` breaks. Units with damaged
-    /// headers or missing `.dwo` files are skipped; returns how many units `prefilter` could not check because their `.dwo` file
-    /// is missing.
+    /// headers, or with a `.dwo` file that is missing or unusable, are skipped; returns how many units `prefilter` could not
+    /// check for lack of their `.dwo` file.
     pub fn for_each_unit(
         &self,
         files: &dyn Files,
@@ -131,7 +131,7 @@ impl DebugInfo {
     }
 
     /// Calls `visit` for one unit of the object's file: `unit` itself, or if it is a skeleton unit, the unit with its entries
-    /// in a `.dwo` file. `None` if that file is missing.
+    /// in a `.dwo` file. `None` if that file is missing or unusable.
     pub(super) fn visit_unit<'u>(
         &'u self,
         files: &dyn Files,
@@ -172,7 +172,7 @@ impl DebugInfo {
             unit: Rc::new(unit),
             line_dwarf: main,
             line_unit: Rc::clone(skeleton),
-            // The results are for the strings of the object's file.
+            // The cache is for the strings of the object's file, not of the `.dwo` file.
             cached_names: None,
         })
     }

@@ -191,15 +191,14 @@ fn found_waits(
     let by_own_tid: BTreeMap<u32, u32> = own_tids.collect();
     let mut waits = BTreeMap::new();
     for (tid, state) in threads {
-        // `wait` is the system call; the `FoundWait` is made below.
-        if let Some((address, wait)) = futex_call(state) {
+        if let Some((address, call)) = futex_call(state) {
             let memory = futex_memory(pid, address)?;
-            let holder = wait.holder(&memory, is_thread_id(pid, address));
+            let holder = call.holder(&memory, is_thread_id(pid, address));
             // `holder` is as found in the memory, with an id of the thread's own PID namespace.
             let holder_thread = holder.and_then(|holder| {
                 // Joined threads are of the same process, although their futexes are not private.
                 // The place is the file and the offset that shared memory maps; the holder may be of any process that maps it.
-                let may_be_shared = wait.is_shared() && holder.object != FutexObject::Thread;
+                let may_be_shared = call.is_shared() && holder.object != FutexObject::Thread;
                 let place = may_be_shared.then(|| machine.place(pid, address)).flatten();
                 match place {
                     Some(place) => machine.thread_sharing(place, pid, holder.tid),
@@ -217,7 +216,7 @@ fn found_waits(
                 address,
                 object,
                 // futex(2) has the timeout as its fourth argument.
-                has_timeout: state.call.is_some_and(|call| call.arguments[3] != 0),
+                has_timeout: state.call.is_some_and(|blocked| blocked.arguments[3] != 0),
                 holder: holder_thread,
                 switches: state.switches,
             };
@@ -240,16 +239,16 @@ fn futex_call(thread: &ThreadState) -> Option<(u64, FutexCall)> {
     (is_futex && wait.is_wait()).then_some((address, wait))
 }
 
-/// Reads the memory around a futex; if not all of it is mapped, only the part that a mutex has, from the futex on. What cannot
-/// be read is 0.
+/// Reads the memory around a futex; if not all of it is mapped, only [`MUTEX_MEMORY`] bytes from the futex on, enough for a
+/// mutex. What cannot be read is 0.
 ///
 /// # Errors
 /// `EPERM`: this process may not read the memory of the other one.
 fn futex_memory(pid: u32, address: u64) -> io::Result<FutexMemory> {
-    // Returns whether all of `memory` was read. Inside, `read` is the result, then the number of bytes.
+    // Returns whether all of `memory` was read.
     let read = |address: u64, memory: &mut [u8]| match read_process_memory(pid, address, memory) {
         Err(error) if error.raw_os_error() == Some(libc::EPERM) => Err(error),
-        read => Ok(read.is_ok_and(|read| read == memory.len())),
+        result => Ok(result.is_ok_and(|count| count == memory.len())),
     };
     let mut around = [0; BEFORE_FUTEX + FROM_FUTEX];
     if read(address.wrapping_sub(BEFORE_FUTEX as u64), &mut around)? {
