@@ -166,14 +166,29 @@ impl PatternParser<'_> {
         // Skips blanks.
         self.peek();
         let rest = self.text.get(self.at..).unwrap_or_default();
-        let ends = |c: char| c.is_whitespace() || matches!(c, '&' | '|' | '!' | '(' | ')');
-        let pattern = rest.split(ends).next().unwrap_or_default();
+        let pattern = rest.get(..pattern_len(rest)).unwrap_or_default();
         if pattern.is_empty() {
             return Err(SyntaxError::new(self.at, "a pattern is missing"));
         }
         self.at += pattern.len();
         Ok(PatternNode::Pattern(pattern.to_owned()))
     }
+}
+
+/// The length in bytes of the pattern at the start of `text`. An operator ends it unless it is escaped (`\!`), or the `!` of a
+/// negated set (`[!a-c]`).
+fn pattern_len(text: &str) -> usize {
+    let mut previous = None;
+    for (at, letter) in text.char_indices() {
+        let is_literal = previous == Some('\\') || (previous == Some('[') && letter == '!');
+        let is_end = letter.is_whitespace() || matches!(letter, '&' | '|' | '!' | '(' | ')');
+        if is_end && !is_literal {
+            return at;
+        }
+        // A backslash that is itself escaped escapes nothing.
+        previous = (!(is_literal && letter == '\\')).then_some(letter);
+    }
+    text.len()
 }
 
 #[cfg(test)]
@@ -191,6 +206,10 @@ mod tests {
             ("(a|b)&c*", "a", false),
             ("!__k* & *", "main", true),
             ("!__k*&*", "__ksym", false),
+            ("[!_]*", "main", true),
+            ("[!_]*&!m*", "_start", false),
+            ("a\\!|b", "a!", true),
+            ("a\\\\&b", "b", false),
         ] {
             let filter = NameFilter::parse(filter).unwrap();
             assert_eq!(filter.matches(name), expected, "{filter:?} {name}");

@@ -417,6 +417,10 @@ const SLAB_ALLOCATOR: [&str; 5] = [
 impl Recomputed {
     /// Adds an event with the functions of its stack, innermost first.
     fn add(&mut self, time: u64, event: &str, fields: &str, stack: &[&str]) {
+        // Events of external fragmentation neither allocate nor free.
+        if event.ends_with("extfrag") {
+            return;
+        }
         let text = |name| field(fields, name).unwrap_or_else(|| panic!("{name}: {fields}"));
         let is_page = event.contains("mm_page");
         let address = hex(text(if is_page { "pfn" } else { "ptr" }));

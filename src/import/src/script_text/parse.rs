@@ -251,7 +251,7 @@ impl<'t> TextHead<'t> {
 /// Whether the event is a tracepoint (`sched:sched_switch`), not an event with modifiers (`cycles:u`). If the part after the
 /// colon could be either, the event is a tracepoint unless the text after the event is empty or a frame.
 fn is_tracepoint(event: &str, after_event: &str) -> bool {
-    const MODIFIERS: &str = "ukhIGHpPSDWeb";
+    const MODIFIERS: &str = "ukhIGHpPSDWebXR";
     let Some((system, name)) = event.split_once(':') else {
         return false;
     };

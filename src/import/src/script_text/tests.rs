@@ -60,6 +60,16 @@ fn lines_of_both_perf_versions_are_parsed() {
             None,
         ),
         (
+            "sh 7 1.000000: cycles:uX: 401000 main+0x10 (/bin/sh)",
+            "sh",
+            7,
+            None,
+            1_000_000_000,
+            None,
+            "cycles:uX",
+            None,
+        ),
+        (
             ":-1    -1 [000] 0.000000: 1 probe_a:b__return:",
             ":-1",
             u32::MAX,
