@@ -8,6 +8,9 @@ use rperf_testkit::{Run, Scratch, may_trace, skip};
 
 use super::run;
 
+/// In bytes: 40 on x86-64, 48 on aarch64.
+const MUTEX_SIZE: usize = size_of::<libc::pthread_mutex_t>();
+
 /// A program that is killed when this is dropped.
 pub(super) struct Hanging(pub(super) Child);
 
@@ -102,10 +105,9 @@ fn circles_of_one_to_three_threads_are_found_with_their_locks_and_functions() {
             let wait = wait_of(&worker(number));
             assert_eq!(wait["holder_comm"], worker(number + 1), "{kind}: {wait}");
             assert_eq!(wait["type"], "mutex");
-            // A mutex has 40 bytes on x86-64.
             let expected = match (number + 1) % count {
                 0 => "locks".to_owned(),
-                place => format!("locks+{:#x}", place * 40),
+                place => format!("locks+{:#x}", place * MUTEX_SIZE),
             };
             assert_eq!(wait["variable"], expected, "{wait}");
             assert_eq!(wait["timeout"], kind == "timed", "{wait}");
@@ -142,10 +144,10 @@ fn no_deadlock_is_reported_if_there_is_none() {
     );
     // worker-0 waits for worker-1, and worker-1 for worker-2, which sleeps.
     let [first, second] = [
-        "(locks+0x28) held by worker-1 (",
-        "(locks+0x50) held by worker-2 (",
+        format!("(locks+{:#x}) held by worker-1 (", MUTEX_SIZE),
+        format!("(locks+{:#x}) held by worker-2 (", 2 * MUTEX_SIZE),
     ];
-    let places = [first, second].map(|line| text.find(line).unwrap_or_else(|| panic!("{text}")));
+    let places = [first, second].map(|line| text.find(&line).unwrap_or_else(|| panic!("{text}")));
     assert!(places[0] < places[1], "{text}");
     assert!(text.contains("take_second_lock+0x"), "{text}");
     let end = text.lines().rfind(|line| line.starts_with("  worker-2 ("));

@@ -269,7 +269,7 @@ fn events_that_did_not_run_have_no_count_and_no_metric() {
     assert_eq!(
         metric_texts(&table),
         ["0.000 CPUs utilized"],
-        "0 divided by 0 is no metric"
+        "a quotient by 0 is no metric"
     );
 }
 
