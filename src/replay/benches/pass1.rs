@@ -1,5 +1,5 @@
-//! Benchmark of pass 1 over 1.5 GiB of small records, compared with memory bandwidth: `cargo bench -p rperf-replay
-//! --bench pass1`.
+//! Benchmark of pass 1 of a replay (`Replay::open`) over 1.5 GiB of small records, compared with memory bandwidth:
+//! `cargo bench -p rperf-replay --bench pass1`.
 //!
 //! `read` sums every word of the recording, `headers` only steps from record to record, and `open` is pass 1; all run on one
 //! core. The target for `open` is half the rate of `read`.
@@ -27,7 +27,7 @@ fn recording() -> Vec<u8> {
         SampleType::TIME,
         SampleType::PERIOD,
     ];
-    // The last sample and the last end of a round may exceed `SIZE`: 48 bytes.
+    // `SIZE` is exceeded by at most a sample and an end of a round (48 bytes).
     let reserved_bytes = SIZE + 64;
     let mut recording = Recording::new(&fields, reserved_bytes);
     for number in 0.. {

@@ -16,7 +16,7 @@ use rperf_wire::{Endian, RawRecord, RecordHeader, RecordKind, Regs, RegsAbi, U64
 
 use crate::pipeline::Transform;
 
-/// The bytes of records for each worker after the first.
+/// A round is rewritten by one worker, and one more for each `BYTES_PER_WORKER` bytes, up to the number of workers.
 const BYTES_PER_WORKER: usize = 512 << 10;
 
 /// The parameters of unwinding.

@@ -23,7 +23,7 @@ pub const PERL_SHIM: &str = concat!(
     include_str!("../perl/shim.pl")
 );
 /// The template of a handler's call up to the fields of the tracepoint: number of the call, which is skipped; three common
-/// fields (preemption count, flags, lock depth), CPU, seconds, nanoseconds, process, command name, callchain.
+/// fields (preemption count, flags, lock depth), CPU, seconds, nanoseconds, pid, command name, callchain.
 const COMMON: &str = "x4 l< l< l< L< Q< Q< l< L</a L</a";
 /// The template of a call of `process_event`: number of the call, which is skipped; the record; the sample; whether the
 /// sample has raw data, and this data.

@@ -101,7 +101,7 @@ impl AuxMap {
 impl Memory for AuxMap {
     /// Position at which the hardware continues to write.
     fn head(&self) -> u64 {
-        // Acquire: the trace up to the head, which was written before the head, is seen after the head is read.
+        // Acquire: the trace is written before the head that covers it; reads after this load see the trace up to the head.
         self.control.control_field(AUX_HEAD).load(Ordering::Acquire)
     }
 
@@ -118,8 +118,8 @@ impl Memory for AuxMap {
         let Some(length) = byte_distance(self, from, to) else {
             return (&[], &[]);
         };
-        // SAFETY: the bytes lie between tail and head, where nothing is written until the tail moves; `release` takes
-        // `&mut self`.
+        // SAFETY: the bytes lie between tail and head, where nothing is written until the tail moves. Only `release` moves
+        // it; it takes `&mut self`, so not while the bytes are borrowed.
         unsafe { self.area.wrapping_slices(CIRCULAR_OFFSET, from, length) }
     }
 

@@ -20,7 +20,7 @@ const TASKS: u32 = 5;
 
 #[derive(Debug, Clone, Copy)]
 enum Event {
-    /// Time, CPU, task switched out, index of its state, task switched in.
+    /// Time, CPU, task switched out, index of its state in [`STATES`], task switched in.
     Switch(u64, usize, u32, usize, u32),
     /// Time, task woken.
     Wake(u64, u32),
@@ -159,7 +159,7 @@ proptest! {
             busy += lane.run_time();
         }
         prop_assert_eq!(whole.cpus.values().map(|cpu| cpu.busy).sum::<u64>(), busy);
-        // The run times before and after an event, which is at 1 to 4 fifths of the list, add up to the whole.
+        // The run times before and after an event, which is at 1 to 3 fifths of the list, add up to the whole.
         let middle = events[events.len() * fifths / 5].time();
         let parts = [(0, middle), (middle, u64::MAX)].map(|(first, last)| {
             let range = ChartRange { first, last };

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_thread_changes_its_descriptors() {
+    fn a_thread_changes_its_descriptors() {
         for (random, nested) in [(false, 0), (true, 2)] {
             let bench = Control {
                 threads: 2,
@@ -132,7 +132,7 @@ mod tests {
             let threads = bench.run().unwrap();
             assert_eq!(threads.len(), 2);
             let [add, modify, remove] = threads[0].operations;
-            // The first thread only. At the end, at most its 4 descriptors are in the set.
+            // Only the first thread is checked. At the end, at most its 4 descriptors are in the set.
             assert!(add > 0 && remove > 0 && add - remove <= 4, "{threads:?}");
             assert!(random || (add == modify && add == remove), "{threads:?}");
         }

@@ -130,7 +130,7 @@ fn report(
             _ => sqlite_export::export(words, matches, context),
         };
     };
-    // -i is given after the name of the script: the command is parsed again with -i before it.
+    // -i is given after the name of the script: the command line is parsed again with -i before `report`.
     let mut call: Vec<OsString> = vec!["-i".into(), input];
     if flag(matches, "force") == Some(true) {
         call.push("-f".into());

@@ -42,8 +42,8 @@ struct Process {
     pid: u32,
     /// The parent's index in [`ExecTree::processes`].
     parent: Option<usize>,
-    /// The time in nanoseconds at which the parent began the call that created the process; if that call was not seen,
-    /// [`LineDetails::moment`] of the first call of the process.
+    /// The time in nanoseconds at which the parent began the call that created the process; if that call was not seen, the
+    /// time at which the first call of the process returned (began, if it never returns).
     begin: u64,
     /// The time of the exit in nanoseconds; `None` if no exit was seen.
     end: Option<u64>,
@@ -237,8 +237,8 @@ struct PendingProcess {
 }
 
 impl Process {
-    /// Whether a call was made by a later process with the same pid. A call after the end is not enough: other threads of this
-    /// process may return from calls and exit after its exit_group(2).
+    /// Whether a call was made by a later process with the same pid. A return or an exit after the end does not prove it: other
+    /// threads of this process may return from calls and exit after its exit_group(2).
     fn is_followed_by(&self, line: &TraceLine<'_>, details: &LineDetails) -> bool {
         let Some(end) = self.end else { return false };
         // The end was assumed wrongly: this thread of the process was not seen before.
@@ -330,7 +330,7 @@ fn exit_status(details: &LineDetails) -> String {
 
 /// Whether a call of clone(2) or clone3(2) created a thread, not a process.
 fn is_thread(details: &LineDetails) -> bool {
-    // The trace saw the new thread begin; otherwise only the flags tell.
+    // If the trace does not show that the new thread began, the flags decide.
     if details.starts_thread {
         return true;
     }

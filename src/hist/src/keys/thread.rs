@@ -29,7 +29,7 @@ const fn key(name: &'static str, title: &'static str) -> Key {
     Key {
         name,
         title,
-        // No wider column for rows whose function is not known.
+        // The column's width does not depend on rows whose function is unknown, unlike that of objects and symbols.
         unresolved_width: 0,
         pads: CellPadding::Always,
         reads: KeyDependency::Thread,

@@ -6,8 +6,8 @@
 //!        1..=28  data of type_len words
 //!        0       u32 length, which includes itself, and data
 //!        29      padding: the rest of the page if time_delta is 0, otherwise a discarded event, with a length as for 0
-//!        30      u32: time_delta + (word << 27) is added to the time
-//!        31      u32: time_delta + (word << 27) is the time, without its five upper bits
+//!        30      u32 word: time_delta + (word << 27) is added to the time
+//!        31      u32 word: time_delta + (word << 27) is the time, without its five upper bits
 //! ```
 //!
 //! Source: `events/header_page` and `events/header_event` in tracefs, and include/linux/ring_buffer.h.
@@ -29,7 +29,7 @@ const MISSED_STORED: u64 = 1 << 30;
 /// Bits of `commit` with the size of the events in bytes.
 const LENGTH: u64 = (1 << 27) - 1;
 
-/// The minimum size of a page in bytes. Smaller sizes are not believed: the header must fit, and [`RingEvents`] must advance.
+/// The minimum size of a page in bytes. Smaller sizes are ignored: the header must fit, and [`RingEvents`] must advance.
 const MIN_PAGE_SIZE: usize = 64;
 
 /// The layout of pages, by `events/header_page`.
@@ -45,8 +45,8 @@ pub(super) struct PageLayout {
 }
 
 impl PageLayout {
-    /// Parses the text of `header_page`. Missing fields are assumed as in 64-bit kernels, with pages of `page_size` bytes (at
-    /// least [`MIN_PAGE_SIZE`]).
+    /// Parses the text of `header_page`. Missing fields are assumed to be as in 64-bit kernels, and pages to have `page_size`
+    /// bytes (at least [`MIN_PAGE_SIZE`]).
     pub(super) fn parse(text: &[u8], endian: Endian, page_size: u32) -> Self {
         let text = String::from_utf8_lossy(text);
         // Offset and size of a field.

@@ -51,7 +51,7 @@ pub(super) fn defines(
     }
     let mut search = UnitScan::new(wanted, known);
     let mut verdict = UnitMatch::No;
-    // The loop gets only the entries that are not settled by their attributes at fixed distances.
+    // The loop gets only the entries for which the few attributes that `is_settled` reads do not suffice.
     while let Some(entry) = scanner
         .next_to_read(&mut |scanner, start, at, fixed| search.is_settled(scanner, start, at, fixed))
     {

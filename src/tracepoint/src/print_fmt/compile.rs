@@ -52,7 +52,7 @@ impl PrintFmt {
 struct Compiler<'a> {
     format: &'a Format,
     program: PrintFmt,
-    /// Number of values on the stack after the instructions so far of the current numeric argument.
+    /// Number of values on the stack after the instructions emitted so far for the current numeric argument.
     depth: usize,
     /// The largest `depth` in all numeric arguments.
     max_depth: usize,
