@@ -44,7 +44,7 @@ pub(crate) fn fault(text: &str) -> Option<String> {
         .map(|tag| format!("the tag <{tag}> is not closed"))
 }
 
-/// The first ampersand that does not begin a reference, with the text after it.
+/// The first ampersand that begins neither a character reference nor one to a predefined entity, with the text after it.
 fn invalid_reference(text: &str) -> Option<String> {
     let known = ["amp;", "lt;", "gt;", "quot;", "apos;", "#"];
     let mut after = text.split('&').skip(1);

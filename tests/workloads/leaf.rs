@@ -1,4 +1,5 @@
-//! A function without a frame, and its callers: never run; rperf reads its unwind information to find the caller.
+//! A leaf function without a frame, and its callers. The program is never run: rperf reads its unwind information to find the
+//! caller of the leaf function.
 #![no_std]
 #![no_main]
 

@@ -151,7 +151,8 @@ impl Transform for SchedStatMerger {
         for (raw, record) in RawRecord::all(records, self.endian) {
             let position = self.position;
             self.position += record.len() as u64;
-            // `kind` is that of the event, `None` for other records than samples; `raw.kind` is the type of the record.
+            // `kind` is that of the sample's event; `None` if the event is unknown or the record is not a sample. `raw.kind` is
+            // the type of the record.
             let (kind, time) = match raw.kind {
                 RecordKind::SAMPLE => {
                     let head = self.events.sample_head(raw.body);

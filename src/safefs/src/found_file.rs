@@ -1,4 +1,4 @@
-//! Files that are found and checked by path before they are opened.
+//! Files that are found by path, and checked before they are opened.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
@@ -107,7 +107,7 @@ impl FoundFile {
     }
 
     /// Opens the file for writing, of any type, without truncating it; opening a FIFO waits for its reader. A regular file is
-    /// appended to: what is behind `/dev/stdout` was truncated by the shell, or has a content to keep (`>>`).
+    /// appended to: the shell has truncated the file behind `/dev/stdout` (`>`), or its content must be kept (`>>`).
     ///
     /// # Errors
     /// Errors of open(2).

@@ -89,7 +89,7 @@ impl CpuMode {
     }
 }
 
-/// `struct perf_event_header`, eight bytes before every record.
+/// `struct perf_event_header`, the first eight bytes of every record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordHeader {
     /// Record type.

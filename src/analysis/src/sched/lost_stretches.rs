@@ -9,8 +9,8 @@ use crate::{EventContext, Loss};
 pub struct LostStretch {
     /// The CPU; `None` if not recorded.
     pub cpu: Option<u32>,
-    /// The time of the previous event or loss of that CPU, in nanoseconds; 0 if there is none. If `cpu` is `None`, that of the
-    /// previous one without a CPU.
+    /// The time of the previous event or loss of that CPU, in nanoseconds; 0 if there is none. If `cpu` is `None`, the time of
+    /// the previous event or loss without a CPU.
     pub from: u64,
     /// The time of the record that reports the loss, in nanoseconds.
     pub to: u64,

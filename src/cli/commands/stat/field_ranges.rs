@@ -27,7 +27,7 @@ struct FieldRanges {
 /// # Errors
 ///
 /// Status 129: an event is not a tracepoint with this field, or is in a group; no events; edges that are not numbers, or too
-/// many of them.
+/// many of them. Otherwise, errors of reading or parsing the tracepoint's format.
 pub(super) fn in_ranges(
     specs: Vec<EventSpec>,
     matches: &ArgMatches,
@@ -98,7 +98,7 @@ impl FieldRanges {
     fn copy(&self, spec: &EventSpec, range: ValueRange) -> EventSpec {
         let field = &self.field;
         let filter = match (range.from, range.to) {
-            // `to + 1` is the edge as given, which fits in an `i64`; below the edge `i64::MIN`, `to` does not.
+            // `to + 1` is the edge as given, which fits in an `i64`; if the edge is `i64::MIN`, `to` does not fit.
             (None, Some(to)) => format!("{field} < {}", to + 1),
             (Some(from), Some(to)) if from == to => format!("{field} == {from}"),
             (Some(from), Some(to)) => format!("{field} >= {from} && {field} <= {to}"),

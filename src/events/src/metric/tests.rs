@@ -393,7 +393,7 @@ impl Tree {
             },
             Self::Binary(operator, left, right) => {
                 let (left, right) = (left.oracle()?, right.oracle()?);
-                // 128 bits, in which the remainder of `i64::MIN` and -1 does not overflow; the value is limited to 64 bits.
+                // Saturates to 64 bits; the result has 128, so that the remainder of `i64::MIN` and -1 does not overflow.
                 let truncated = |value: f64| i128::from(value as i64);
                 match *operator {
                     "|" => (truncated(left) | truncated(right)) as f64,

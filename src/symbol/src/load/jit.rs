@@ -28,7 +28,7 @@ pub(super) fn load(files: &dyn Files, request: &ObjectRequest<'_>) -> LoadedSymb
     }
     match dump_of(files, request, &mut findings) {
         Some((path, dump)) => {
-            // Identified by number: the table has all functions. By address: only those that exist at the end of the dump.
+            // Functions by number: the table has all functions of the dump. By address: only those that exist at its end.
             let (table, code) = match request.by_number {
                 true => dump.into_numbered(),
                 false => dump.last_functions(),

@@ -142,13 +142,12 @@ fn read_with_gimli(unit: &DebugUnit<'_>) -> Vec<Entry> {
         if !is_function_or_inlined(entry.tag()) {
             continue;
         }
-        let value = |name| entry.attr_value(name);
-        let number = |name| match value(name) {
+        let value = |attribute| entry.attr_value(attribute);
+        let number = |attribute| match value(attribute) {
             Some(AttributeValue::FileIndex(index)) => Some(index),
             value => value?.udata_value(),
         };
-        // Here and in `value`, `number` and `any`, a name is that of an attribute.
-        let names = [
+        let name_attributes = [
             gimli::DW_AT_name,
             gimli::DW_AT_linkage_name,
             gimli::DW_AT_MIPS_linkage_name,
@@ -158,9 +157,9 @@ fn read_with_gimli(unit: &DebugUnit<'_>) -> Vec<Entry> {
             offset: entry.offset().0,
             tag: entry.tag(),
             depth: entry.depth(),
-            names: names
+            names: name_attributes
                 .into_iter()
-                .filter_map(|name| text(value(name)?))
+                .filter_map(|attribute| text(value(attribute)?))
                 .collect(),
             origin: origin.map(|origin| match origin {
                 AttributeValue::UnitRef(offset) => Some(offset.0),
@@ -174,7 +173,7 @@ fn read_with_gimli(unit: &DebugUnit<'_>) -> Vec<Entry> {
                 gimli::DW_AT_entry_pc,
             ]
             .into_iter()
-            .any(|name| value(name).is_some()),
+            .any(|attribute| value(attribute).is_some()),
             numbers: [
                 gimli::DW_AT_decl_file,
                 gimli::DW_AT_decl_line,
@@ -354,7 +353,7 @@ fn compare_functions(unit: &DebugUnit<'_>, name: &str) {
 }
 
 /// Checks that `next_unless` skips exactly the inlined calls that its predicate accepts: here, those whose call file has an odd
-/// number. A call is known by its call file and origin. Calls about which the predicate is not asked are returned.
+/// number. A call is identified by its call file and origin. Calls about which the predicate is not asked are returned.
 fn compare_calls(unit: &DebugUnit<'_>) {
     let entries = read_with_gimli(unit);
     let mut scanner =

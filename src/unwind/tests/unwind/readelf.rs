@@ -40,7 +40,7 @@ fn word(address: u64) -> Option<u64> {
 }
 
 /// The value of one of the registers r4 to r11: the stack pointer plus 0x20 for r4, and 0x20 more for each further one, so that
-/// each is another address in the stack. The other general registers are unknown.
+/// each holds a different address in the stack. The other general registers are unknown.
 fn register(number: u64) -> u64 {
     STACK_POINTER + number * 0x20 - 0x60
 }
@@ -132,7 +132,7 @@ impl Machine {
         let (Some(return_address), Some(stack_pointer)) = (return_address, stack_pointer) else {
             return vec![ip];
         };
-        // Only the kernel saves both, in signal frames: the caller's address is exact, and its stack may be another one.
+        // Only the kernel saves both r13 and r15, in signal frames: the caller's address is exact, and it may have another stack.
         let is_signal = popped(13).is_some() && popped(15).is_some();
         // The unwinder rejects a caller whose stack pointer is below that of the function.
         if stack_pointer < STACK_POINTER && !is_signal {
@@ -275,7 +275,7 @@ fn arm_unwind_instructions_match_readelf() {
     if let Err(error) = done {
         panic!("{error}");
     }
-    // Of 30 files with `FUNCTIONS` functions each. With fewer, the generated programs would test too little.
+    // In 30 files with `FUNCTIONS` functions each, more than 200 functions have known callers; fewer would test too little.
     assert!(
         callers_found.get() > 200,
         "{} had callers",
