@@ -116,7 +116,7 @@ pub(super) fn write<W: Write>(
                 });
                 result?;
             }
-            // Records of the kernel's types and of the recorder's types, whatever the CPU mode.
+            // `Kernel` and `User` are the types of the kernel and of the recorder, not CPU modes.
             (RecordContent::Kernel { record, .. } | RecordContent::User(record), _) => {
                 after(out, DumpedRecord::Record(record))?;
             }
@@ -151,7 +151,7 @@ fn dump_content<'a>(replay: &'a Replay<'_>, content: &'a RecordContent<'_>) -> D
     }
 }
 
-/// Returns the name of the sample's thread at that time, from the World (the processes and mappings at a time).
+/// Returns the name of the sample's thread at the sample's time, from the World (the processes and mappings, by time).
 fn comm<'a>(replay: &'a Replay<'_>, sample: &Sample<'_>) -> &'a str {
     let world = replay.world();
     world.comm(world.comm_at(sample.tid, sample.order))

@@ -33,7 +33,7 @@ struct Sums {
     other_cpu: u64,
 }
 
-/// The last object at an address. It stays when freed: as in perf, a second free is counted, too, as one on another CPU.
+/// The last object at an address. It stays once freed: as in perf, a second free counts too, always as one on another CPU.
 #[derive(Debug, Clone)]
 struct Object {
     site: u64,

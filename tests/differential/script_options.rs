@@ -205,7 +205,7 @@ pub(super) fn nameless(text: &str) -> String {
     text.lines().map(line).collect()
 }
 
-/// Inserts a TEXT_POKE record with the address of the recording's first kernel sample before all samples.
+/// Inserts, before all samples, a TEXT_POKE record with the address of the recording's first kernel sample.
 fn with_kernel_text_poke(recording: &[u8]) -> Vec<u8> {
     let data = PerfData::parse(recording).expect("a recording");
     let samples = samples(&data);
@@ -214,7 +214,7 @@ fn with_kernel_text_poke(recording: &[u8]) -> Vec<u8> {
     let poke = TextPoke {
         addr: addr.expect("a sample in the kernel"),
         old: &[0xe8, 1, 2, 3, 4],
-        // More than one line of the output, which has 16 bytes.
+        // More bytes than the 16 in one line of the output.
         new: &[0x90; 17],
     };
     let first_sample = 0;
@@ -240,7 +240,7 @@ const PAIRS: &[[(u32, u64); 2]] = &[
     [(0, 5), (0, 4)],
 ];
 
-/// The recording `fixture` with its first two events replaced by these counters.
+/// The recording `fixture` with its first two events replaced by the counters of `pair` (type and config).
 fn with_counters(fixture: &Path, pair: &[(u32, u64); 2]) -> Vec<u8> {
     let mut bytes = fs::read(fixture).expect("a fixture");
     let data = PerfData::parse(&bytes).expect("a recording");

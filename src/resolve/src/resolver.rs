@@ -271,7 +271,7 @@ impl<'w> Resolver<'w> {
                 true => Some(symbol.index),
                 // `None`, which omits the inlined function, if it has no name.
                 false => source.function.and_then(|function| {
-                    // Among the object's inlined functions, whose symbols follow those of its table.
+                    // The index among the object's inlined functions, whose symbols follow those of its table.
                     let number = inlines.number(function, symbol.index)?;
                     self.object(symbol.dso)?.inlined_symbol(number)
                 }),
@@ -287,7 +287,8 @@ impl<'w> Resolver<'w> {
         }
     }
 
-    /// Appends the functions at `frame` to `sources`, innermost first; `None` if there are none.
+    /// Appends the functions at `frame` to `sources`, innermost first. Returns the lines and inlined functions of the frame's
+    /// object, and the frame's symbol; `None` if no function was found.
     fn source_frames(
         &self,
         frame: &Frame,
@@ -528,7 +529,7 @@ impl<'w> Resolver<'w> {
         self.load_inputs().load(dso)
     }
 
-    /// The symbols of a module in kallsyms, which lists those of all modules; `None` if the kernel's object has no such list.
+    /// The symbols of a module in kallsyms; `None` if the list of the kernel's object has no such module.
     fn listed_module(&self, module: &Dso) -> Option<SymbolTable> {
         let kernel = self.object(self.kernel_of(module.machine)?)?;
         kernel.module_symbols(&module.name)

@@ -242,7 +242,7 @@ mod tests {
         // Recursive; then error checking and without elision.
         assert_eq!(owner([2, 3, 77, 1, 1, 0]), Some(77));
         assert_eq!(owner([2, 0, 77, 1, 0x202, 0]), Some(77));
-        // Shared by processes, as the call has to say.
+        // Shared by processes: neither the call nor the kind of the mutex may be private.
         let shared = FutexCall {
             operation: 0,
             ..wait
@@ -342,7 +342,8 @@ mod tests {
         // Its owner died: no thread holds it.
         assert_eq!(tid(robust, [WAITERS | 1 << 30, 0, 0, 0, 0, 0]), None);
         assert_eq!(tid(robust, [0, 0, 0, 0, 0, 0]), None);
-        // If processes may share the word, the kind of a mutex must tell that the word has the owner: one of glibc, or of musl.
+        // If processes may share the word, the kind of the mutex must show that the word has the owner: first kinds of glibc,
+        // then of musl.
         let shared = FutexCall {
             operation: 0,
             ..robust

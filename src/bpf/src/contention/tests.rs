@@ -315,7 +315,7 @@ fn waits_for_futexes_have_their_process_and_a_user_stack() {
 fn waits_are_summed_by_stack_and_by_lock() {
     let stacks = options(TaskSet::All, ContentionKey::Stack);
     let locks = options(TaskSet::All, ContentionKey::Lock);
-    // Selects only a lock at an address outside the kernel, of which there is none.
+    // Selects only locks at address 1, which is outside the kernel: there are none.
     let no_locks = ContentionOptions {
         locks: Some(LockFilter {
             addresses: vec![(1, 2)],

@@ -21,7 +21,7 @@ pub(super) enum RunMode {
     Parallel,
     /// One after another (`-S`).
     Sequential,
-    /// One after another in the main thread; a crash ends the program (`-F`).
+    /// One after another in the main thread; a panic ends the program (`-F`).
     MainThread,
 }
 
