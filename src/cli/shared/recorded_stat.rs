@@ -85,7 +85,7 @@ impl<'d> RecordedStat<'d> {
         match &decoded {
             UserRecord::StatConfig(config) => self.config = Some(config.clone()),
             UserRecord::ThreadMap(map) => {
-                // An id that is not a `u32` is -1, for all threads, which has no name.
+                // The entry for all threads has no name; its id, -1, is not a `u32`.
                 let named = map.threads.iter().filter_map(|thread| {
                     let name = String::from_utf8_lossy(&thread.comm).into_owned();
                     Some((u32::try_from(thread.pid).ok()?, name))

@@ -16,7 +16,7 @@ pub struct StripSamples {
 }
 
 impl StripSamples {
-    /// Creates the transform for a recording with these events that keeps the samples of `kept`.
+    /// Creates the transform for a recording with these events; of their samples, it keeps those of `kept`.
     #[must_use]
     pub fn new(endian: Endian, events: &[EventDesc], kept: EventIndex) -> Self {
         Self {

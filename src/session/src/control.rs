@@ -35,7 +35,7 @@ pub(crate) struct ControlledCounters<'a> {
     pub(crate) spec: &'a EventSpec,
     pub(crate) attr: &'a Attr,
     /// Whether `enable` and `disable` without a name switch this event: if it is a group leader or in no group, but not if it is
-    /// the side-band event of a recording. Group members follow their leader.
+    /// the side-band event of a recording, which stays enabled. Group members follow their leader.
     pub(crate) is_switched_with_all: bool,
     pub(crate) counters: Vec<&'a Counter>,
 }
@@ -47,7 +47,7 @@ pub(crate) struct ControlRequests {
     pub(crate) stop: bool,
     /// Write a snapshot: the content of the rings to a new file, or the latest part of hardware traces.
     pub(crate) snapshot: bool,
-    /// Whether hardware traces are to continue; `None` if unchanged.
+    /// Whether hardware traces are enabled from now on; `None` if unchanged.
     pub(crate) traces_run: Option<bool>,
 }
 

@@ -76,7 +76,7 @@ struct PackedSymbol {
     start: u64,
     /// From the lowest bit: the size in bytes (26 bits), [`IS_LONG`] (1), type and name form (3), binding (2). If [`IS_LONG`] is
     /// set, the lowest 26 bits are the index of the size in [`PackedSymbols::long`]. If type and name form are [`GROUP`], these
-    /// bits are the number of a group.
+    /// 26 bits are the number of a group.
     bits: u32,
     name: NameAt,
 }
@@ -148,9 +148,9 @@ impl PackedSymbols {
             Ok(size) if size <= SIZE_MASK => size,
             // No file has 64 million symbols of 64 MiB and more.
             _ => {
-                let number = self.long.len() as u32 & SIZE_MASK;
+                let index = self.long.len() as u32 & SIZE_MASK;
                 self.long.push(size);
-                IS_LONG | number
+                IS_LONG | index
             }
         }
     }

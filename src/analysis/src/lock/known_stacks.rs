@@ -11,7 +11,7 @@ use super::rows::LockDetail;
 /// The number of maps, each with its own mutex, so that threads seldom wait for each other.
 const SHARDS: usize = 16;
 
-/// A cache of the details computed from recorded callchains, such as the caller of the functions of locks. Waits have few
+/// A cache of the details computed from recorded callchains, such as the caller of the lock functions. Waits have few
 /// different stacks, and a look-up by the recorded bytes is cheaper than evaluating a stack. Memory grows with the number of
 /// different stacks.
 #[derive(Debug)]

@@ -63,7 +63,7 @@ pub(super) fn build(matches: &ArgMatches, context: &Context) -> Result<RecordReq
     let rings = RingOptions {
         pages: ring_pages,
         min_flush_bytes: ring_size::flush(matches)?,
-        // `stream` is set if the records are written to a pipe.
+        // `stream` is set if the records are written to stdout or a FIFO.
         threads: threads::threads(matches, output.stream.is_some())?,
         affinity: threads::affinity(matches)?,
         real_time: real_time(matches)?,

@@ -113,7 +113,7 @@ fn tasks(request: &RecordRequest) -> TaskSet {
         // Without BTF, tasks that the observed ones create are not captured.
         Target::Workload | Target::Processes(_) => member_offsets([("task_struct", "pid")]).ok(),
         Target::Threads(_) => None,
-        // All tasks of a user, of the machine, or on some CPUs: records of tasks that are not observed do no harm.
+        // All tasks of a user, of the machine, or on some CPUs: readers ignore waits of tasks that are not observed.
         _ => return TaskSet::All,
     };
     TaskSet::Threads {

@@ -137,7 +137,7 @@ fn flame_stacks(table: &OffCpuTable, named: &NamedSwitchStacks) -> Stacks {
     let mut stacks = Stacks::default();
     let mut frames = Vec::new();
     for row in &table.rows {
-        // Names and states are no code: `User` is the kind without a mark, which is a suffix such as `_[k]`.
+        // Names and states are not code: `User` is the kind without a mark (a suffix such as `_[k]`).
         let label = |stacks: &mut Stacks, name: &str| stacks.label(name, FrameKind::User);
         let comm = |comm: &[u8]| String::from_utf8_lossy(comm).replace(' ', "_");
         frames.clear();

@@ -471,7 +471,7 @@ mod tests {
             // Of two entries for one address, the last applies.
             writer.lines(&[
                 (0x1000, 7, "a.js"),
-                (0x1004, 9, "\u{1}"),
+                (0x1004, 9, "other.js"),
                 (0x1004, 8, "b.js"),
             ]);
             // Six bytes of `.eh_frame` (`frames`), two of `.eh_frame_hdr` (`ix`).
