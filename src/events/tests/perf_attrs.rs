@@ -156,7 +156,7 @@ fn call_graph(arguments: &str) -> CallGraph {
         selected = match mode.split_once(',').unwrap_or((mode, "8192")) {
             ("dwarf", size) => CallGraph::Dwarf {
                 stack_size: StackSize::new(size.parse().unwrap()).unwrap(),
-                // With the mode given as an option, perf records data addresses, too.
+                // With the mode given as an option (not by the configuration), perf records data addresses, too.
                 with_data: true,
             },
             _ => CallGraph::FramePointers,
@@ -224,7 +224,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// Events with terms (`cs/period=5/`), and breakpoints.
+/// Events with terms (`cs/period=5/`), an event by its numbers (`1:3` is TYPE:CONFIG), and breakpoints.
 fn terms() -> Vec<Case> {
     use SamplingTarget::{Cpus, Workload};
     vec![

@@ -12,15 +12,15 @@ use crate::inline::SourceLine;
 /// The functions of one dump.
 pub(crate) struct JitObject {
     code: JitCode,
-    /// By index; loaded on first use.
+    /// By [`SymbolIndex`]; loaded on first use.
     functions: Box<[OnceLock<Option<Box<DumpedFunction>>>]>,
 }
 
 /// A function of a dump.
 pub(crate) struct DumpedFunction {
-    /// The ELF file made of the function, as if it were an object of its own.
+    /// An ELF file in memory that contains only this function.
     image: JitImage,
-    /// The number of this object for unwinding.
+    /// The number of the function's ELF file in unwinding.
     pub(crate) module: ModuleId,
     frame_info: Result<rperf_unwind::FrameInfo, TruncationCause>,
 }
@@ -34,7 +34,7 @@ impl JitObject {
         }
     }
 
-    /// The function at `index`; `module` assigns its number on first use.
+    /// The function at `index`; `module` is called on first use and returns [`DumpedFunction::module`].
     pub(crate) fn function(
         &self,
         index: SymbolIndex,

@@ -118,7 +118,7 @@ fn options_that_exclude_each_other_or_have_no_effect_are_refused() {
     }
 }
 
-/// Flags of waits, and the names of their kinds of locks in the table of perf 7.2.
+/// Flags of waits (`LCB_F_*`), and the names of their kinds of locks in the table of perf 7.2.
 const KINDS: [(u32, &str); 14] = [
     (0, "semaphore"),
     (1, "spinlock"),
@@ -187,8 +187,8 @@ fn checks_count_the_selected_rows() {
         line.unwrap_or_default().to_owned()
     };
     // Without -v, checks are shown only if there is a bad row.
-    // The first row has the impossible order: its wait ends twice. As in perf, `contention` also counts rows that -E hides,
-    // `report` does not.
+    // The first row is bad: its wait ends twice, which is an impossible order. As in perf, `contention` also counts rows that -E
+    // hides, `report` does not.
     assert_eq!(checks("contention"), "bad: 1, total: 3");
     assert_eq!(checks("contention -E 1"), "bad: 1, total: 3");
     assert_eq!(checks("report"), "bad: 1, total: 3");
@@ -273,7 +273,7 @@ fn truncated_recordings_are_not_said_to_have_no_events() {
         "contention",
         "info",
         "contention --holders",
-        // Without -i or -p, `deadlock` is refused for that.
+        // Without -i or -p, `deadlock` is refused with another message.
         "deadlock -i perf.data",
     ] {
         let refused = run(&scratch, &format!("lock {command}"));

@@ -12,7 +12,7 @@ const USER: Misc = Misc::USER;
 fn threads_follow_their_creators() {
     for endian in [Endian::Little, Endian::Big] {
         let mut recording = Recording::new(endian);
-        // Each record has the time, the CPU and the process, which has one thread; a fork also has the new process.
+        // The tuples are (time, CPU, pid); each process has only its main thread. A fork also has the child's pid.
         recording.comm((1, 0, 10), b"sh");
         recording.fork((2, 0, 10), 12);
         recording.fork((3, 0, 12), 11);

@@ -1,5 +1,5 @@
 //! Counts and durations of system calls by task and call, summed in the kernel: no record is written per call, so none is lost
-//! from a full buffer. Only what does not fit into the maps is lost, and counted ([`SummaryLosses`]).
+//! because a buffer is full. Only what does not fit into the maps is lost, and counted ([`SummaryLosses`]).
 
 mod programs;
 #[cfg(test)]
@@ -70,7 +70,7 @@ pub struct CallSummary {
     pub process: u32,
     /// The end of the last call, ns of `CLOCK_MONOTONIC`.
     pub last_end: u64,
-    /// The command name at that time.
+    /// The command name at the end of the last call.
     pub comm: Vec<u8>,
     /// Number of durations by bucket; see [`bucket_start`].
     pub buckets: Vec<u32>,
@@ -78,7 +78,8 @@ pub struct CallSummary {
     pub errnos: BTreeMap<u32, u64>,
 }
 
-/// Returns the shortest duration in ns of a bucket: each duration below 16 has one, above that each power of two has 8.
+/// Returns the shortest duration of a bucket, in ns: each duration below 16 ns has its own bucket; above, each power of two
+/// has 8.
 #[must_use]
 pub fn bucket_start(bucket: usize) -> u64 {
     let shift = (bucket / 8).saturating_sub(1).min(60);
@@ -145,6 +146,7 @@ impl SyscallSummary {
             );
         }
         for entry in self.0.entries(programs::ERRNOS)? {
+            // The errno follows the key of `CALLS`, which has 16 bytes.
             let errno = u32::try_from(number(&entry.key, 16)).unwrap_or_default();
             if let Some(call) = calls.get_mut(&CallKey::decode(&entry.key)) {
                 call.errnos.insert(errno, number(&entry.value, 0));

@@ -134,7 +134,7 @@ impl ThreadTable {
         is_removed && self.histories.remove(&tid).is_some()
     }
 
-    /// Removes all names except the last one of each thread id, which then applies from the beginning.
+    /// Keeps only the latest name of the last thread of each id, if it has one; the name then applies from the beginning.
     pub(crate) fn keep_last_names(&mut self) {
         for history in self.histories.values_mut() {
             let last = history.changes.drain(..).next_back();
@@ -187,7 +187,8 @@ impl ThreadTable {
         change.comm()
     }
 
-    /// The range of orders around `order` in which the thread id has no change: its names (see below) stay the same.
+    /// The range of orders around `order` in which the thread id has no change: each of the `comm_*` functions below returns the
+    /// same name for all of them.
     pub(crate) fn span(&self, tid: u32, order: Order) -> OrderRange {
         let changes = self
             .histories

@@ -55,10 +55,11 @@ fn code() -> FunctionCode {
         arrow: Some(Arrow::Back),
         ..instruction(4, "ret", 0, 0)
     };
+    let file_index = 0;
     let site = |function: &str, is_inlined, line| CodeSite {
         function: function.to_owned(),
         is_inlined,
-        line: Some((0, line)),
+        line: Some((file_index, line)),
     };
     let is_inlined = true;
     FunctionCode {
@@ -196,7 +197,8 @@ fn the_jump_at_the_cursor_has_an_arrow() {
 fn enter_follows_jumps_calls_and_returns_and_tab_selects_the_next_hottest() {
     let (mut screen, requests) = screen();
     let mut input = |code| Screen::<ReaderMessage>::input(&mut screen, Input::Key(key(code)));
-    // From the hottest instruction to the next hottest, a jump; to its target; back to the jump; and to the call below it.
+    // From the hottest instruction to the next hottest, a jump; to its target, the hottest; BackTab wraps around to the jump;
+    // then to the call below it.
     assert!(matches!(input(KeyCode::Tab), InputResult::Changed));
     assert!(matches!(input(KeyCode::Enter), InputResult::Changed));
     assert!(matches!(input(KeyCode::BackTab), InputResult::Changed));
