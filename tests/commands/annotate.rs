@@ -26,6 +26,7 @@ fn record_program(test: &str) -> Option<(Tools, String)> {
 }
 
 /// Compiles the program with these additional options; returns the tools and the program's path. `None` if the test is skipped.
+/// The program's argument is the CPU time that it uses, in ms.
 fn compile_program(test: &str, options: &[&str]) -> Option<(Tools, String)> {
     let tools = Tools::find_for(test)?;
     let program = tools.path().join("stacks");

@@ -141,7 +141,7 @@ fn script_refuses_with_the_same_words() {
     let file = file.expect("perf records a shell");
     for (words, message) in REFUSED {
         let line = [&["script", "-i", &file], *words].concat();
-        // perf's, then rperf's. What perf prints to the standard output before it refuses is not compared.
+        // perf's outcome, then rperf's. What perf prints to the standard output before it refuses is not compared.
         let outcomes = tools.outcomes(&line, &[]);
         for outcome in &outcomes {
             assert!(outcome.stderr.contains(message), "{line:?}: {outcome:?}");
@@ -269,7 +269,7 @@ const OPTIONS: &[&[&str]] = &[
     &["-F", "+misc,+flags,+pid"],
 ];
 
-/// Additional options for each recording of [`MIXED`], for files only: perf refuses parts (`50%/2`) and relative times for pipes.
+/// Additional options for each recording of [`MIXED`], for files only: perf refuses some for pipes (`50%/2`, relative times).
 const FILE_OPTIONS: &[&[&str]] = &[
     &["-G"],
     &["--time", "50%/2"],

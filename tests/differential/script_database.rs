@@ -162,7 +162,7 @@ fn the_same_database_is_written() {
             &*script.to_string_lossy(),
         ];
         let words = [&words[..], &[&name, "all", "calls", "callchains"]].concat();
-        // rperf has a substitute for PySide2 of its own: it does not need that of this test.
+        // rperf has its own substitute for PySide2, and does not need the one of this test.
         let run = match tool {
             Tool::Perf => tools.run(tool, &words).env("PYTHONPATH", tools.path()),
             Tool::Rperf => tools.run(tool, &words),

@@ -71,8 +71,9 @@ pub struct ChartBox {
     pub high: u8,
     /// Its colour.
     pub paint: Paint,
-    /// Whether the box summarises short periods of one state of a task or CPU, which changed too fast to draw each change. Boxes
-    /// of its other states have the same times, one above the other; the height of each is the share of time in its state.
+    /// Whether the box summarises short periods of one state of a task or CPU whose state changed too fast to draw each change.
+    /// The other states have boxes with the same times, one above the other; the height of each shows its state's share of the
+    /// time.
     pub is_merged: bool,
     /// Index of its name in the row's names.
     pub name: Option<u32>,

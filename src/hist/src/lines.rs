@@ -206,7 +206,7 @@ impl SortColumns<'_, '_> {
         }
     }
 
-    /// The order with `--children`: that of perf's red-black tree, because [`ComparedLine::compare`] is not a strict order.
+    /// The order with `--children`: that of perf's red-black tree, because [`ComparedLine::compare`] is not transitive.
     /// `total_index` is the index of the total among the fields.
     fn order_with_callers(&self, direction: Direction, total_index: usize) -> Vec<u32> {
         let before = self.codes(0..total_index).dense().ranks;

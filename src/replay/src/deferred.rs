@@ -85,7 +85,7 @@ impl DeferredCallchains {
         self
     }
 
-    /// Positions in the file of all records with deferred callchains.
+    /// The [`Order::position`] of each record with a deferred callchain.
     pub(crate) fn positions(&self) -> impl Iterator<Item = u64> {
         self.chains.iter().map(|(_, order)| order.position)
     }
@@ -173,7 +173,7 @@ impl WaitingSamples {
         all
     }
 
-    /// Positions in the file of all samples.
+    /// The [`Order::position`] of each waiting sample.
     pub(crate) fn positions(&self) -> impl Iterator<Item = u64> {
         let held = self.samples.values().flatten();
         held.map(|order| order.position)

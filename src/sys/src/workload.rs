@@ -24,7 +24,7 @@ pub struct Program {
 
 impl Program {
     /// Looks up `argv[0]`: directly if it contains a slash, otherwise in the folders of `search`, the value of `PATH`; in `/bin`
-    /// and `/usr/bin` if it is `None`.
+    /// and `/usr/bin` if `search` is `None`.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] if there is no match; [`io::ErrorKind::PermissionDenied`] if there are matches, but none is
@@ -157,7 +157,8 @@ impl ChildSetup {
 }
 
 impl Workload {
-    /// Forks the child and waits until it is ready. Its program gets the signal mask from before `signals` were blocked.
+    /// Forks the child and waits until it is ready. Its program gets the signal mask from before [`Signals::block_for_run`], if
+    /// that is in effect, otherwise from before `signals` were blocked.
     ///
     /// # Errors
     /// What pipe2(2) and fork(2) report; [`io::ErrorKind::InvalidInput`] if an argument contains a NUL.
@@ -427,8 +428,8 @@ mod tests {
         )
     }
 
-    /// Here and in most tests, SIGUSR1 is used as any signal would be: [`Workload::fork`] needs a [`Signals`] for the mask of its
-    /// program.
+    /// Here and in most tests, it does not matter which signal is blocked: [`Workload::fork`] needs a [`Signals`] only for the
+    /// signal mask of the program.
     #[test]
     fn runs_only_after_the_start() {
         let signals = Signals::block(&[libc::SIGUSR1]).unwrap();
@@ -493,9 +494,9 @@ mod tests {
         assert!(writer.status().unwrap().success());
     }
 
-    /// Also checks the exception: a script without `#!` is no error, since the shell runs what execve(2) does not load.
+    /// Also checks the exception: a script without `#!` is no error, since the shell runs it.
     #[test]
-    fn a_program_that_cannot_be_loaded_is_the_error_of_start() {
+    fn start_returns_the_error_of_exec() {
         let signals = Signals::block(&[libc::SIGUSR1]).unwrap();
         let path = std::env::temp_dir().join(format!("rperf-workload-{}", std::process::id()));
         write_script(&path, "#!/no/such/interpreter\n");

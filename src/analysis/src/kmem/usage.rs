@@ -53,8 +53,8 @@ pub struct UsageRow {
     pub allocated: RequestCount,
     /// Bytes requested by them.
     pub requested: u64,
-    /// The allocations that were freed within the recording. If an address was allocated again without an event of its free
-    /// between, the older allocation is neither here nor in `live`.
+    /// The allocations that were freed within the recording. If an address was allocated again without a free event in between,
+    /// the older allocation is neither here nor in `live`.
     pub freed: RequestCount,
     /// The allocations that were not freed.
     pub live: RequestCount,
@@ -73,7 +73,7 @@ pub struct UsageReport {
     pub end: u64,
     /// By kind, cache and key, ascending.
     pub rows: Vec<UsageRow>,
-    /// Frees of addresses without a live allocation: the number of those of objects, and of those of pages.
+    /// Number of frees of addresses without a live allocation: frees of objects, then frees of pages.
     pub unmatched_frees: [u64; 2],
 }
 
@@ -155,7 +155,7 @@ impl MemoryUsage {
             time,
             bytes: allocated,
         };
-        // If the address has an older allocation, that was freed at an unknown time: its lifetime does not count.
+        // An older allocation at this address was freed at an unknown time: its lifetime does not count.
         if let Some(older) = self.live(kind).insert(address, live) {
             self.forget(older);
         }
@@ -303,7 +303,7 @@ impl Observer<UsageDetail> for MemoryUsage {
             }
             TypedEvent::MmPageFree(event) => {
                 let page = event.pfn().or(event.page()).unwrap_or_default();
-                // Also frees pages of the slab allocator: both kinds share one table of live allocations.
+                // The page may also be one of `SlabPages`: both kinds share one table of live allocations.
                 self.free(time, MemoryKind::Pages, page);
             }
             _ => {}

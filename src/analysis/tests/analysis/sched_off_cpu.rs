@@ -44,7 +44,7 @@ struct Event {
     state: Option<usize>,
 }
 
-/// Gives each event a stack of one frame, whose object has the event's time as its number: a stack of the result tells its event.
+/// Gives each event a stack of one frame, with the event's time as [`DsoId`]: a stack in the result identifies its event.
 struct TimeStacks;
 
 impl PrepareSamples for TimeStacks {

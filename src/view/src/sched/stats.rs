@@ -272,8 +272,8 @@ impl StatsText<'_> {
     }
 
     /// Writes a title and the headings of the columns. `column` is the heading of the last column, which compares a counter with
-    /// its [`Base`]; two recordings have two such columns, after PCT_CHANGE, the change between them. `blanks` is the number of
-    /// additional blanks before the first `column`.
+    /// its [`Base`]. For two recordings, there are two such columns, after that of the change between them (PCT_CHANGE). `blanks`
+    /// is the number of additional blanks before the first `column`.
     fn write_title(
         &self,
         out: &mut dyn Write,
@@ -415,7 +415,7 @@ impl StatsText<'_> {
     }
 }
 
-/// Returns the categories of a domain's counters, in the order of its line in this version of `/proc/schedstat`.
+/// Returns the categories of a domain's counters, in the order of the domain's line in this version of `/proc/schedstat`.
 fn categories(version: u16) -> Vec<Category> {
     let states = match version >= BUSY_FIRST {
         true => ["busy", "idle", "newidle"],

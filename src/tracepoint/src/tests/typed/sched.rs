@@ -77,7 +77,7 @@ fn state_letters_match_the_kernel() {
     ];
     assert_states(SWITCH, &current);
     let table = "\"|\", { 1, \"S\"} , { 2, \"D\" }, { 16, \"Z\" }, { 32, \"X\" }, { 64, \"x\" }";
-    // Linux 3.x and 4.x have other bits; the oldest kernels have no mask.
+    // Linux 3.x and early 4.x have other bits; the oldest kernels have no mask.
     let older = format!(
         "\"%s%s\", REC->prev_state & (1024-1) ? __print_flags(REC->prev_state & (1024-1), {table}) : \"R\", \
          REC->prev_state & 1024 ? \"+\" : \"\""
@@ -217,7 +217,7 @@ fn tasks_move_begin_and_end() {
 }
 
 #[test]
-fn time_on_a_cpu_is_of_64_bits() {
+fn sched_stat_runtime_has_64_bit_times() {
     let current = variants("sched:sched_stat_runtime").into_iter();
     for tracepoint in current.chain(variants_without("sched:sched_stat_runtime", &["vruntime"])) {
         let values = [
