@@ -8,7 +8,8 @@ use rperf_perfdata::Metadata;
 use super::context::Context;
 use super::error::CliError;
 
-/// Returns the tracepoint formats of the recording in `path`, prepared for printing; warns about those that can't be printed.
+/// Returns the tracepoint formats of the recording in `path`, prepared for printing; warns about tracepoints that are not
+/// printed as the kernel prints them.
 ///
 /// # Errors
 ///

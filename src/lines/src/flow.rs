@@ -84,7 +84,7 @@ pub struct BranchFlow<'a, 'r, 'w> {
     disassembler: Disassembler<'a, 'r, 'w>,
     /// Machine, process and time of the sample, for lookups of addresses.
     at: AddressContext,
-    /// The mode of the start of the block last read, or tried to be read.
+    /// The mode of a block's start address, set by `read_block`.
     mode: CpuMode,
     /// Start and end of the function last passed to `step`, as addresses in its object. As in perf, the object itself is not
     /// compared.

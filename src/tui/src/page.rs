@@ -26,7 +26,7 @@ pub struct Page<'a> {
 pub struct ScrolledList<'l> {
     /// The list.
     pub list: &'l mut List,
-    /// Number of columns that are scrolled out of view on the left.
+    /// Number of characters of each row that are scrolled out of view on the left.
     pub left: usize,
 }
 
@@ -106,8 +106,7 @@ pub(crate) fn put(frame: &mut Frame<'_>, line: Line<'_>, rect: Rect) {
     frame.render_widget(escaped(line), rect);
 }
 
-/// Returns a line with escapes for the controls of the text direction and for control characters. Tabs are not escaped: ratatui
-/// drops them.
+/// Escapes control characters and the characters that change the text direction. Tabs are not escaped: ratatui drops them.
 fn escaped(mut line: Line<'_>) -> Line<'_> {
     for span in &mut line.spans {
         if let Cow::Owned(text) = escaped_line(&span.content) {

@@ -9,7 +9,7 @@ pub(super) fn run(scratch: &Scratch, words: &[&str]) -> Outcome {
     run.within(scratch.path()).finish().expect("rperf starts")
 }
 
-/// A folder with a recording `perf.data` of these lines of `script`.
+/// Creates a folder with a recording `perf.data`, converted from `text`, the output of `script`.
 pub(super) fn recorded(text: &str) -> Scratch {
     let scratch = Scratch::new();
     scratch

@@ -29,7 +29,7 @@ pub(super) const LAST_BUCKET_END: u64 = (1 << 44) - 1;
 /// The size of a value of the map `CALLS`, in bytes: 4 for each bucket, from `call::BUCKETS` on.
 pub(super) const CALL_SIZE: usize = 88 + 4 * BUCKET_COUNT as usize;
 
-/// Index in [`crate::tasks::LOSSES`] of calls without room in `CALLS`; 0 is that of tasks.
+/// Index in [`crate::tasks::LOSSES`] of calls without room in `CALLS`; index 0 is [`crate::tasks::LOST_TASKS`].
 pub(super) const LOST_CALLS: i32 = 1;
 /// Index in [`crate::tasks::LOSSES`] of failed calls whose errno has no room in `ERRNOS`.
 pub(super) const LOST_ERRNOS: i32 = 2;

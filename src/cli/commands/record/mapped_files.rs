@@ -45,7 +45,7 @@ pub(super) struct MappedFiles {
 #[derive(Debug, Default)]
 pub(super) struct OpenFiles(Mutex<HashMap<BuildId, File>>);
 
-/// Is used in the place of debuginfod servers: symbol lookup asks for a file by its build-id if no file at a known path has it.
+/// Replaces debuginfod servers: symbol lookup asks for a file by its build-id if no file at a known path has it.
 impl Servers for OpenFiles {
     fn fetch(&self, request: &FileRequest<'_>) -> Option<PathBuf> {
         let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -91,9 +91,9 @@ impl MappedFiles {
         take(records.get(done..).unwrap_or_default());
     }
 
-    /// Returns the id of the mapped file; `None` unless the record is an executable mapping of a file in user space. If the file
-    /// was opened, that is its build-id or a generated id; `None` if it is not an ELF file or cannot be mapped. If it was not
-    /// opened, that is a generated id if its name is that of a file here (outside of containers), otherwise `None`.
+    /// Returns the id of the mapped file; `None` unless the record is an executable mapping of a file in user space. For a
+    /// file that could be opened: its build-id, or a generated id if it has none; `None` if it is not an ELF file or cannot be
+    /// mapped. For other files: a generated id if the name is that of a file here (outside of containers), otherwise `None`.
     fn id_of(&mut self, raw: &RawRecord<'_>) -> Option<BuildId> {
         let Ok(Record::Mmap2(mapped)) = Record::decode(raw, Endian::NATIVE) else {
             return None;

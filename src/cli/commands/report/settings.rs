@@ -65,7 +65,8 @@ pub(super) struct ReportSettings {
 /// The content of a report, according to the settings and the recording.
 struct ReportShape {
     counted: CountedItems,
-    /// Whether the recording has no callchains; false for a pipe, as in perf, which then does not know the events yet.
+    /// Whether the recording has no callchains; false for a pipe, as in perf, which checks this before it reads
+    /// the events of a pipe.
     lacks_callchains: bool,
     /// Whether there are callchains or branch stacks that call graphs can show.
     has_chains: bool,
@@ -158,6 +159,7 @@ impl ReportSettings {
             false => default_keys(shape.counted, recording, self.raw_trace),
         };
         let most_running = parallelism.as_ref().map(Parallelism::maximum);
+        // If at most one thread runs at a time, latency equals overhead.
         let shows_latency = most_running.is_some_and(|most| most > 1);
         let ResolvedColumns {
             columns,

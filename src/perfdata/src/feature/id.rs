@@ -101,15 +101,15 @@ features! {
     SIMPLEPERF_FILE = 128;
     /// simpleperf: pairs of keys and values.
     SIMPLEPERF_META_INFO = 129;
-    /// simpleperf: results of unwinding.
+    /// simpleperf: paths and sizes of the files in `SIMPLEPERF_DEBUG_UNWIND_FILE`.
     SIMPLEPERF_DEBUG_UNWIND = 130;
-    /// simpleperf: files needed for unwinding.
+    /// simpleperf: contents of files needed for unwinding.
     SIMPLEPERF_DEBUG_UNWIND_FILE = 131;
     /// simpleperf: symbols of the files, newer form.
     SIMPLEPERF_FILE2 = 132;
     /// simpleperf: taken branches, from an ETM trace.
     SIMPLEPERF_ETM_BRANCH_LIST = 133;
-    /// simpleperf: mappings at the start.
+    /// simpleperf: MMAP, MMAP2 and COMM records of the start of the recording.
     SIMPLEPERF_INIT_MAP = 134;
 }
 

@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_task_runs_after_the_one_that_wakes_it() {
-        const TIME: u64 = 20_000_000;
+        const NANOS: u64 = 20_000_000;
         // The index 2 is that of the task with the thread id 6.
         let wake = ReplayStep::Wake { number: 0, task: 2 };
         let plan = ReplayPlan {
@@ -239,16 +239,16 @@ mod tests {
                 task(0, Vec::new()),
                 task(
                     5,
-                    vec![ReplayStep::Sleep(TIME), ReplayStep::Run(TIME), wake],
+                    vec![ReplayStep::Sleep(NANOS), ReplayStep::Run(NANOS), wake],
                 ),
-                task(6, vec![ReplayStep::Await(0), ReplayStep::Run(TIME)]),
+                task(6, vec![ReplayStep::Await(0), ReplayStep::Run(NANOS)]),
             ],
             wakeups: 1,
             ..ReplayPlan::default()
         };
         let times = replay_once(&plan, &precision()).unwrap();
         // One after the other: a sleep and two runs.
-        assert!(times.elapsed >= Duration::from_nanos(3 * TIME));
-        assert!(times.cpu_time >= Duration::from_nanos(2 * TIME));
+        assert!(times.elapsed >= Duration::from_nanos(3 * NANOS));
+        assert!(times.cpu_time >= Duration::from_nanos(2 * NANOS));
     }
 }
