@@ -10,7 +10,7 @@ const MAX_SHOWN: usize = 10;
 /// were optimised after linking): perf resolves all addresses in such an object but the first. So one line for each object is
 /// accepted. `objects` are those of the lines accepted so far; the object of an accepted line is added.
 fn is_unnamed_first(perf: &str, rperf: &str, objects: &mut HashSet<String>) -> bool {
-    // The object keeps the bracket after it.
+    // `object` includes the closing bracket.
     let Some((start, object)) = perf.split_once(" [unknown] (") else {
         return false;
     };
@@ -110,7 +110,7 @@ pub(crate) fn difference(expected: &str, actual: &str) -> Option<String> {
 }
 
 #[test]
-fn shows_differing_lines_and_counts_the_rest() {
+fn shows_and_counts_differing_lines() {
     assert_eq!(difference("a\nb\n", "a\nb\n"), None);
     let text = difference("a\nb\nc\n", "a\nx\n").expect("they differ");
     assert!(

@@ -41,7 +41,7 @@ const EXPECTED_IN_TYPES: &[&str] = &[
 pub(super) fn faults(out: &Path) -> Vec<String> {
     let read = |name: &str| text(&out.join(name));
     let mut faults = Vec::new();
-    // The outputs for definitions from a file (which `cat` opens above), for events from add to removal, and for cached
+    // The outputs for the definitions in `/payload/definitions`, for events from creation to removal, and for cached
     // definitions.
     for name in ["definitions", "life", "kept"] {
         let theirs = read(&format!("{name}.perf"));

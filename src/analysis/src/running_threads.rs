@@ -27,7 +27,7 @@ pub fn running_threads(replay: &Replay<'_>) -> Option<Vec<(Order, u32)>> {
 
 #[derive(Default)]
 struct RunningThreads {
-    /// Only its number of running tasks is used: the states that end are ignored.
+    /// Only its number of running tasks is used: the completed states that it reports are ignored.
     states: TaskStates,
     /// Each change, with the new number.
     steps: Vec<(Order, u32)>,

@@ -1,5 +1,5 @@
 //! Dynamic probes: definitions, the probe points and values they select, and the lines that create
-//! the events.
+//! the events in `kprobe_events` and `uprobe_events`.
 //!
 //! **Invariants.** No input causes a panic. The crate opens no files, prints nothing and does not
 //! depend on the host.

@@ -101,8 +101,8 @@ impl EventTable {
         self.endian
     }
 
-    /// The number of records that came too late, after later ones could be delivered, as counted by `rounds`. 0 if a ring was
-    /// written backward: as in perf, the order of its records is no reason to warn.
+    /// The number of late records (see [`Rounds::late`]). 0 if a ring was written backward: as in perf, the order of its records
+    /// is no reason to warn.
     pub(crate) fn out_of_order(&self, rounds: &Rounds) -> u64 {
         match self.backward {
             true => 0,

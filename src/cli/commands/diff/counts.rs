@@ -18,8 +18,8 @@ use crate::cli::input::Input;
 use crate::cli::options::is_given;
 use crate::cli::shared::recorded_stat::RecordedStat;
 
-/// Options for samples that are refused for files with counts.
-const OF_SAMPLES: [&str; 23] = [
+/// Options for samples: they are refused for files with counts.
+const SAMPLE_OPTIONS: [&str; 23] = [
     "baseline-only",
     "compute",
     "period",
@@ -161,7 +161,7 @@ pub(super) fn print(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<(), CliError> {
-    if let Some(option) = OF_SAMPLES.into_iter().find(|id| is_given(matches, id)) {
+    if let Some(option) = SAMPLE_OPTIONS.into_iter().find(|id| is_given(matches, id)) {
         let message = format!("--{option} is for samples; the files have counts (stat record)");
         // The status is not 129 (usage), because the options are valid for other files.
         return Err(CliError::message(255, message));

@@ -10,8 +10,8 @@ use super::tracepoint::{FieldPattern, TextTracepoint};
 
 /// Ids of tracepoints begin here.
 const FIRST_TRACEPOINT: u16 = 1;
-/// Maximum number of events: ids of tracepoints have 16 bits, and begin at 1. One less than that allows, since the range of
-/// ids in [`TextEvents::finish`] computes the id after the last one, too.
+/// Maximum number of events: ids of tracepoints have 16 bits, and begin at 1. The highest id stays unused: the range of
+/// ids in [`TextEvents::finish`] also computes the id after the last one, which must not overflow.
 const MAX_EVENTS: usize = u16::MAX as usize - 1;
 
 /// Configs of events with unknown names (`PERF_TYPE_RAW`) begin here.

@@ -395,7 +395,7 @@ fn symbols_of_modules_are_read_from_kallsyms() {
 }
 
 #[test]
-fn modules_of_another_kernel_get_no_symbols_of_this_one() {
+fn modules_of_another_kernel_get_no_symbols_of_the_running_one() {
     let files = kernel_files(1);
     let other = id(3);
     let request = ObjectRequest {
