@@ -1,5 +1,5 @@
 //! Apache Parquet: one file per table and recording, in folders that name the partition. The file name is the id of the
-//! recording: host, time of its first sample and size of its data.
+//! recording: host, time of its first sample in nanoseconds, and size of its data in bytes.
 //!
 //! ```text
 //! DIR/samples/host=web1/date=2026-11-23/web1-5120034-83121.parquet
@@ -47,9 +47,9 @@ pub fn path(table: &Table, dataset: &Dataset<'_>, date: &str) -> PathBuf {
     path
 }
 
-/// Text as part of a file name: other characters than letters, digits, `-`, `_` and `.` become `%XX`, as Hive writes
-/// them, and so does a leading dot: the host's name comes from the recording, so it may be `../..`. A result longer than
-/// [`MAX_NAME`] is truncated, and ends with a hash of the text.
+/// Text as part of a file name: bytes other than ASCII letters, digits, `-`, `_` and `.` become `%XX`, as in Hive. So does a
+/// leading dot, since the host's name comes from the recording and may be `../..`. A result longer than [`MAX_NAME`] is
+/// truncated, and ends with a hash of the text.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for (index, byte) in text.bytes().enumerate() {

@@ -85,7 +85,8 @@ struct ShardFold<'r, 'a, A> {
 }
 
 impl<A: Fold> ShardFold<'_, '_, A> {
-    /// Folds the samples of a slice. The slice has no damage: damage that ended pass 1 is after the last slice.
+    /// Folds the samples of a slice. The slice has no damage: damage that ended pass 1, the scan of all record headers, is after
+    /// the last slice.
     #[inline(always)]
     fn fold(&mut self, slice: &DataSlice, endian: Endian) {
         let replay = self.replay;

@@ -41,7 +41,7 @@ pub(crate) enum FieldFormat {
     Array,
 }
 
-/// The sources of arguments before the tracepoint's own fields, from the third argument on.
+/// The sources of the third to eighth argument; the tracepoint's own fields follow.
 const COMMON: [ColumnSource; 6] = [
     ColumnSource::Cpu,
     ColumnSource::Seconds,

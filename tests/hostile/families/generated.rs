@@ -151,7 +151,7 @@ impl Event {
             read_format: random.next() & 0x1f,
             // Bits up to `sigtrap`.
             flags: SAMPLE_ID_ALL | random.next() & random.next() & 0x3f_ffff_ffff,
-            // Without `PERF_SAMPLE_BRANCH_COUNTERS`, the highest bit.
+            // Without the highest bit, `PERF_SAMPLE_BRANCH_COUNTERS`: the function `branches` writes no counters.
             branches: random.next() & random.next() & 0x7_ffff,
             user_registers: few_bits(random),
             interrupt_registers: few_bits(random),

@@ -293,9 +293,9 @@ proptest! {
         prop_assert_eq!(ended, machine.history);
     }
 
-    /// For arbitrary events, the states of a task do not overlap, and `running` is the number of tasks that run at the end.
+    /// For arbitrary events, the states of a task do not overlap, and `running_count` is the number of tasks that run at the end.
     ///
-    /// `one` and `other` are threads (0 is the idle task, which is neither forked nor woken); of a migration, `other` is a CPU.
+    /// `one` and `other` are threads (0 is the idle task, which is neither forked nor woken); in a migration, `other` is a CPU.
     #[test]
     fn arbitrary_events_give_consistent_states(
         events in proptest::collection::vec((0..6_u8, 0..4_u32, 0..4_u32, 0..2_u32), 0..200),

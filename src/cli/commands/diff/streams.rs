@@ -123,6 +123,7 @@ impl StreamsFile {
         let mut events = data.events().iter();
         let has_stacks =
             events.any(|event| has_branches(event) || has_chains(event.attr.sample_type));
+        // A recording of `stat` has counts instead of samples.
         if data.features().has(FeatureId::STAT) || !has_stacks {
             let message = format!("--stream: {name} has neither branch stacks nor callchains");
             return Err(

@@ -65,7 +65,7 @@ impl SymbolFilters {
 
 /// How several events are shown.
 pub(super) struct EventDisplay {
-    /// Whether the events of a group share a table; `None` if neither the option nor the configuration says so.
+    /// `--group` or the configuration's `report.group`: whether the events of a group share a table; `None` if neither is given.
     pub(super) group: Option<bool>,
     /// The position in its group of the event by which rows are sorted; 0 is the leader.
     pub(super) sort_event: usize,
