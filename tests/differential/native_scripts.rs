@@ -10,7 +10,7 @@ const COMMAND: &str = "for i in 1 2 3; do cat /etc/passwd > out; cat /nosuch 2> 
      head -c 100000 /dev/zero | cat > out; cat . 2> out; ls / | wc -l; \
      echo 1 > /proc/sys/vm/compact_memory";
 
-/// Script, arguments, its file below `scripts/`.
+/// Name of the script, its arguments, and the file of perf's script below `scripts/`.
 const SCRIPTS: &[(&str, &[&str], &str)] = &[
     ("syscall-counts", &[], "python/syscall-counts.py"),
     ("syscall-counts", &["cat"], "python/syscall-counts.py"),
@@ -137,7 +137,7 @@ fn tables_are_those_of_perfs_scripts() {
             continue;
         };
         let script = match *name {
-            // perf fails in its handler of skb:kfree_skb, whose fields have changed since.
+            // perf fails in the script's handler of skb:kfree_skb, whose fields have changed since it was written.
             "netdev-times" => adapted(&tools, &script),
             _ => script,
         };
@@ -165,7 +165,7 @@ fn tables_are_those_of_perfs_scripts() {
                 "task-analyzer" => line.split_whitespace().collect::<Vec<_>>().join(" "),
                 _ => line.to_owned(),
             };
-            // Scripts in Perl print equal rows in an arbitrary order.
+            // Scripts in Perl print rows with equal counts in an arbitrary order.
             let mut rows: Vec<String> = lines.map(row).collect();
             rows.sort_unstable();
             rows

@@ -1,4 +1,4 @@
-//! Off-CPU time of tasks, from samples of context switches and SWITCH records.
+//! Off-CPU time of tasks, from SWITCH records and the samples of an event that occurs when tasks are switched out.
 //!
 //! ```text
 //! CPU 0:  sample of 7 | SWITCH out 7
@@ -25,7 +25,7 @@ pub struct OffCpu {
     event: EventIndex,
     /// Whether SWITCH records are kept.
     keeps_switches: bool,
-    /// Tells the time up to which all records have been read. A round is a pass of the recorder over all rings.
+    /// The time up to which all records have been read. A round is a pass of the recorder over all rings.
     rounds: Rounds,
     /// Number of bytes read, the position of the next record.
     position: u64,

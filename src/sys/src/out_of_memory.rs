@@ -274,7 +274,7 @@ fn write_all(fd: RawFd, mut bytes: &[u8]) {
     }
 }
 
-/// Formats a number without allocating.
+/// Formats a number without allocating; `usize::MAX` has 20 digits.
 fn decimal(mut number: usize, digits: &mut [u8; 20]) -> &[u8] {
     let mut start = digits.len();
     for (index, digit) in digits.iter_mut().enumerate().rev() {

@@ -113,14 +113,14 @@ fn attrs(file: &[u8]) -> (Range<usize>, usize) {
     (start..start + size, offset(file, 16))
 }
 
-/// The first id of the event that was requested after the tracepoints of work, `sched_process_wait`; both tools ignore it.
+/// The first id of `sched:sched_process_wait`, an event that both tools ignore; it was requested after the tracepoints of work.
 fn ignored_id(file: &[u8]) -> u64 {
     let (attrs, size) = attrs(file);
     // The offset and size of an event's ids follow its attr.
     let mut ids = attrs
         .step_by(size)
         .map(|attr| offset(file, attr + size - 16));
-    // The requested events come first: the one that rperf adds for task records is after them.
+    // The requested events come first: the event that rperf adds for task records is after them.
     let count = TRACEPOINTS.len();
     number(file, ids.nth(count).expect("an event that is ignored"), 8)
 }

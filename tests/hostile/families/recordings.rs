@@ -424,12 +424,12 @@ pub(crate) fn with_mutated_object(inputs: &mut CaseInputs<'_>) -> Case {
     finish("object of a recording", &line, mutated, inputs)
 }
 
-/// Writes a mutated object to `place`, and the mutated debug file that some objects link to beside it.
+/// Writes a mutated object to `place`, and beside it the mutated debug file that some objects link to.
 fn put_object(object: &Seed, place: &Path, inputs: &mut CaseInputs<'_>) {
     let (seeds, random) = (inputs.seeds, &mut *inputs.random);
     let other = random.pick(&seeds.objects);
     let mutated = match random.one_in(5) {
-        // The beginning of the name of a function in the workload, long enough for most hostile names.
+        // The workload has a function whose name begins with this, and has room for most hostile names.
         true => elf::with_hostile_symbols(&object.bytes, "a_function", random),
         false => elf::mutate(&object.bytes, &other.bytes, random),
     };

@@ -23,7 +23,7 @@ pub struct LockDetail {
     /// The stack that determines the row if waits are grouped by caller.
     pub stack: LockStack,
     /// The addresses of the callchain with the functions of locks, innermost first, up to the maximum number of frames; of waits
-    /// for futexes, only those of the program.
+    /// for futexes, only the user addresses.
     pub full_stack: Vec<u64>,
     /// Whether the wait is excluded by its stack.
     pub is_excluded: bool,
@@ -95,9 +95,9 @@ pub struct LockRow {
     pub max: u64,
     /// The shortest wait; 0 if none ended.
     pub min: u64,
-    /// The time of the waits in which the threads could run, but waited for a CPU; 0 without events of the scheduler.
+    /// The time of the waits in which the threads could run, but waited for a CPU; 0 if it was not measured.
     pub run_queue: u64,
-    /// Whether [`LockRow::add_wait`] subtracts that time from the waits. False for sums of the kernel, which never include it.
+    /// Whether [`LockRow::add_wait`] subtracts `run_queue` from the waits. False for sums of the kernel, which never include it.
     pub(super) separates_run_queue: bool,
     /// The distribution of the waits; empty if only `waits_by_power` is known.
     pub waits: LogHistogram,
@@ -193,7 +193,7 @@ impl LockRow {
         }
     }
 
-    /// Creates a row without waits for another key, to which waits of this row are moved.
+    /// Creates a row with another key and no waits, to which waits of this row are moved.
     pub(super) fn with_key(&self, key: LockKey) -> Self {
         let detail = LockDetail {
             stack: LockStack {

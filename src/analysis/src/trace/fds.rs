@@ -89,7 +89,8 @@ impl ReturnedCall<'_> {
         self.argument(index) & flag != 0
     }
 
-    /// Returns the last readable capture of an argument's memory; `None` if there is none or it is truncated.
+    /// Returns the last readable capture of an argument's memory: that of the return, if any, follows that of the begin. `None`
+    /// if there is none or it is truncated.
     fn memory(&self, argument: usize) -> Option<&[u8]> {
         let mut captures = self.memory.iter().rev();
         let last =

@@ -218,8 +218,8 @@ impl BuildRewriter for SampleFilters {
     }
 }
 
-/// Returns the period of an event's samples, for samples without a recorded period; 1 if the period varies (`-F`), as it is
-/// recorded then if a filter compares it.
+/// Returns the period of an event's samples, for samples without a recorded period. If the period varies (`-F`), returns 1,
+/// which is never compared: a filter that compares periods has them recorded.
 fn fixed_period(event: &EventDesc) -> u64 {
     match event.attr.flags.contains(AttrFlags::FREQ) {
         true => 1,

@@ -484,7 +484,7 @@ chain:
     }
 
     #[test]
-    fn without_a_cycle_no_deadlock_is_claimed() {
+    fn a_chain_is_no_deadlock_but_a_wait_for_itself_is_one() {
         let waits = vec![(2, wait(FutexObject::Mutex, Some(3), NO_TIMEOUT))];
         let expected = "\
 process t1 (1): 5 threads, 1 waiting for futexes
