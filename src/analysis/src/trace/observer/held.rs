@@ -130,13 +130,17 @@ impl<S: TraceSink> TraceObserver<S> {
         begun: BegunCall,
         result: i64,
     ) -> Option<BegunCall> {
-        let syscall = self.table.get(begun.number).filter(|_| self.memory_follows);
         // The memory that the kernel wrote is captured only if the call succeeded.
-        let memory_may_follow = result >= 0
-            && syscall.is_some_and(|call| {
+        let is_written = || {
+            let call = self.table.get(begun.number).filter(|_| result >= 0);
+            call.is_some_and(|call| {
                 let structures = self.options.structures.as_deref();
                 !call.capture_plan_with(structures).at_return.is_empty()
-            });
+            })
+        };
+        // Memory that could not be read at the begin is captured again at the return.
+        let is_retried = || begun.memory.iter().any(|memory| memory.is_unreadable);
+        let memory_may_follow = self.memory_follows && (is_retried() || is_written());
         if !memory_may_follow {
             return Some(begun);
         }

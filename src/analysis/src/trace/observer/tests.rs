@@ -224,3 +224,27 @@ fn memory_that_is_read_late_is_marked_and_gives_no_names_to_descriptors() {
     let opened = "1 open(filename: \"/etc/x\" (late)) = 3";
     assert_eq!(trace.lines(), [opened, "1 close(fd: 3) = 0"]);
 }
+
+/// Memory that could not be read at the begin is captured again at the return, even if the call failed.
+#[test]
+fn unreadable_memory_of_the_begin_may_follow_the_return() {
+    let mut trace = Trace::new(options());
+    let memory = |is_return, bytes: &[u8]| TraceRecord::Memory {
+        number: number("openat"),
+        is_return,
+        memory: vec![CapturedArgument {
+            argument: 1,
+            bytes: bytes.to_vec(),
+            is_unreadable: bytes.is_empty(),
+            ..CapturedArgument::default()
+        }],
+    };
+    trace
+        .enter(1, "openat", &[3, 16])
+        .add(1, memory(false, b""))
+        .exit(1, "openat", -2)
+        .add(1, memory(true, b"/etc/x"));
+    trace.observer.release();
+    let line = "1 openat(dfd: 3, filename: \"/etc/x\") = -1 ENOENT (No such file or directory)";
+    assert_eq!(trace.lines(), [line]);
+}
