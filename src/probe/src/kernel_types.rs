@@ -28,7 +28,8 @@ pub(crate) struct BtfShape<'b> {
 pub(crate) type Parameter<'b> = BtfShape<'b>;
 
 impl<'b> BtfShape<'b> {
-    /// Returns the parameters of a prototype in order, and the return value (`None` for void). `None` if it is no prototype.
+    /// Returns the parameters of a prototype in order, and the return value (`None` for void). `None` if the type
+    /// with the id `prototype` is of another kind.
     pub(crate) fn signature(
         btf: &'b Btf<'b>,
         prototype: u32,

@@ -123,9 +123,9 @@ impl LiveWorld {
     }
 
     /// If the World has grown enough since it was last pruned, prunes data that later samples can't need, and returns
-    /// true. Then three things obtained before are invalid: ids of mappings, ids of names no longer in use, and epochs (numbers
-    /// of states of the mappings). May be called only when all samples of the complete rounds except the last one have been
-    /// processed.
+    /// true. Then the following, if obtained before, are invalid: ids of mappings, of removed DSOs and of names no longer in use,
+    /// and epochs (numbers of states of the mappings). May be called only when all samples of the complete rounds except the last
+    /// one have been processed.
     pub fn forget(&mut self) -> bool {
         let size = self.builder.world().size();
         if size + self.ended.len() < 2 * self.pruned_size + MIN_GROWTH {
@@ -155,7 +155,7 @@ impl LiveWorld {
         self.endian
     }
 
-    /// Decodes a sample; `None` if its event is unknown. Without a time, its time is the current flush limit.
+    /// Decodes a sample; `None` if its event is unknown. A sample without a time gets the current flush limit as its time.
     ///
     /// # Errors
     /// [`DecodeError`] for a truncated sample.
@@ -269,7 +269,7 @@ mod tests {
         })
     }
 
-    /// Whether the process of a sample has a mapping at 0x1800 at that time.
+    /// Whether a sample's process has a mapping at 0x1800 at the time of the sample.
     fn has_mapping(live: &LiveWorld, record: &[u8], position: u64) -> bool {
         let (raw, _) = RawRecord::split(record, Endian::NATIVE).unwrap();
         let sample = live.sample(&raw, position).unwrap().unwrap();

@@ -154,8 +154,8 @@ impl Counter {
     /// (`PERF_EVENT_IOC_SET_FILTER`).
     ///
     /// # Errors
-    /// What ioctl(2) reports: `EINVAL` for a filter that does not fit the event or is too long. Without a call,
-    /// [`io::ErrorKind::InvalidInput`] for a filter with a NUL.
+    /// What ioctl(2) reports: `EINVAL` for a filter that does not fit the event or is too long. A filter with a NUL is not passed
+    /// to the kernel: [`io::ErrorKind::InvalidInput`].
     pub fn set_filter(&self, filter: &str) -> io::Result<()> {
         let mut filter = CString::new(filter)?.into_bytes_with_nul();
         // SAFETY: the request reads a string that ends with a NUL and outlives the call.
@@ -271,8 +271,8 @@ pub(crate) fn read_fd(fd: BorrowedFd<'_>, to: &mut [u8]) -> io::Result<usize> {
 
 #[cfg(test)]
 impl Counter {
-    /// Opens a dummy event of this thread in user mode. It counts nothing: it serves a ring, whose records `flags` choose (MMAP).
-    /// `None` if that is not permitted.
+    /// Opens a dummy event of this thread in user mode, for tests of rings: it counts nothing, but its ring receives the records
+    /// selected by `flags`, such as MMAP. `None` if that is not permitted.
     pub(crate) fn open_dummy(flags: rperf_wire::AttrFlags) -> Option<Self> {
         use rperf_wire::{AttrFlags, EventType};
 

@@ -98,7 +98,7 @@ fn split(bytes: &[u8]) -> Option<(CapturedBytes<'_>, &[u8])> {
         is_truncated,
         is_unreadable: *state == STATE_UNREADABLE,
         marks_more_items: *state == STATE_MORE,
-        // The program in the kernel reads memory when the call begins or returns, as part of it.
+        // Late memory is read from outside the process; the program in the kernel runs in the calling thread.
         is_late: false,
     };
     Some((
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_of_each_state() {
+    fn texts_bytes_and_unreadable_memory_are_decoded() {
         let mut bytes = [257_u32.to_ne_bytes(), 1_u32.to_ne_bytes()].concat();
         bytes.extend(segment(1, STATE_TEXT, 34, b"/etc/x\0"));
         bytes.extend(segment(2, STATE_TEXT, 5, b"abcd\0"));

@@ -279,14 +279,14 @@ impl LiveMemory {
     }
 
     /// Returns the stacks with live allocations, in no particular order.
-    fn live_stacks(&self, end: u64, intervals: usize) -> Vec<StackMemory> {
+    fn live_stacks(&self, end: u64, interval_count: usize) -> Vec<StackMemory> {
         let all = self.stacks.iter().map(|state| StackMemory {
             allocator: state.allocator,
             stack: Vec::new(),
             allocated: state.allocated,
             live: RequestCount::default(),
             ages: LogHistogram::new(),
-            curve: state.changes.cumulative(intervals),
+            curve: state.changes.cumulative(interval_count),
             processes: Vec::new(),
         });
         let mut all: Vec<StackMemory> = all.collect();

@@ -1,5 +1,5 @@
-//! Plans (lists of the memory to copy at the begin or return of a system call) as the programs read them, and the programs in the
-//! running kernel.
+//! Tests that plans (lists of the memory to copy at the begin or return of a system call) are encoded as the BPF programs read
+//! them, and that the running kernel accepts the programs.
 
 use super::*;
 use crate::testing::running;
@@ -21,7 +21,7 @@ fn plans_are_encoded_for_the_programs() {
     };
     // An entry of a plan has 16 bytes (`layout::entry`; in `at_entry`, the word means the begin of the call): the kind of memory,
     // its argument, the kind of its length, the argument of the length, then the factor of the length and the limit. 32 is the
-    // limit of strings that are not paths.
+    // limit of buffers, and of strings that are not paths.
     let opened = encode(&plan("openat").at_entry, 32);
     assert_eq!(opened.len(), 64);
     // A text at argument 1, up to 4098 bytes (`PATH_MAX` and 2, so that a longer text is recognized); then nothing.

@@ -6,7 +6,7 @@ use crate::definition::signed_number;
 use crate::field::Dereference;
 use crate::register;
 
-/// The base of a value, from which memory is read or not, see [`Operand::reads`].
+/// The base of an argument: its value if [`Operand::reads`] is empty, otherwise the address from which the value is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum OperandBase {
     /// A register or a constant, in the kernel's syntax for probes (`%ax`, `\5`).

@@ -140,7 +140,7 @@ impl World {
     }
 
     /// Returns the bytes that the host kernel's code at `address` had just before `order`; `None` if no TEXT_POKE record modifies
-    /// them. `code` is the content of the kernel's memory at `address` as read at any time; its length is the number of bytes.
+    /// them. `code` is the content of the kernel's memory at `address` as read at any time; the result has its length.
     #[must_use]
     pub fn code_at(&self, order: Order, address: u64, code: &[u8]) -> Option<Vec<u8>> {
         self.pokes.code_at(order, address, code)

@@ -92,7 +92,7 @@ pub(super) fn write_rows(
             None => write_padded(&mut text, &step, histogram, &columns),
         }
         text.push('\n');
-        // Nothing, except at the last level. As in perf, percentages of call graphs relate to all samples, including those
+        // Only rows of the last level have a call graph. As in perf, its percentages relate to all samples, including those
         // without a row.
         graph::push(&mut text, &step.row, histogram.all.period, layout);
         out.write_all(text.as_bytes())?;
