@@ -86,8 +86,8 @@ fn periods_are_counted_in_ranges_of_powers() {
     let title =
         "# cpu-clock period: 100 values, mean 20.0, min 20, median 20, p90 20, p99 20, max 20\n";
     assert!(text.starts_with(title), "{text}");
-    // Each value is in one of the ranges. Below, the result is the same with four threads of rperf itself (`-j`), and without the
-    // word `period`, the default.
+    // Each value is in one of the ranges. The run with `-j 4` (four threads of rperf itself), which omits the default field
+    // `period`, prints the same text.
     let all = printed(&scratch, &["cpu-clock", "period"]);
     assert_eq!(
         ranges(&all).iter().map(|(_, count)| count).sum::<u64>(),

@@ -19,7 +19,7 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    /// A number below `limit`; 0 if that is 0.
+    /// A number below `limit`; 0 if `limit` is 0.
     pub(crate) fn below(&mut self, limit: usize) -> usize {
         (self.next() % (limit as u64).max(1)) as usize
     }

@@ -115,8 +115,8 @@ const NO_DEBUG_ROWS: &[Row] = &[
 ];
 
 /// Rows for the C program without optimisation. `twice` is then not inlined; it is called three times in a round: by `middle`
-/// with `count`, by `other` with the number of the round and with this number + 1, which is `count`, too. A line with several
-/// records in a round has several addresses.
+/// with `count`, by `other` with the number of the round and with this number + 1, which is `count`, too. Other source lines
+/// with several records in a round have several addresses.
 const PLAIN: &[Row] = &[
     ("leaf:5 n s", "n={leaf.n} s={more.leaf}"),
     ("leaf:2", ""),

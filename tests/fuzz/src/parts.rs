@@ -1,7 +1,7 @@
 //! An object file in a format suited to fuzzers: independent parts without offsets.
 //!
 //! ```text
-//! flags machine { MARK kind address:u32-le content }
+//! flags:u8 machine:u8 { MARK kind:u8 address:u32-le content }
 //! ```
 //!
 //! Bits of the flags: 0 ELFCLASS32, 1 big-endian, 2 relocatable. The machine is x86-64, x86, 64-bit Arm or 32-bit Arm (0 to 3).

@@ -38,10 +38,9 @@ fn columns_fit_their_longest_cell_or_have_their_width() {
     assert_eq!(text, expected);
 }
 
-/// A rule is as long as its column: a title longer than the column's fixed width widens it, a shorter one (`n`) does not
-/// narrow it.
+/// A rule is as long as its column's fixed width (`n`), or as the title if the title is longer.
 #[test]
-fn a_rule_is_as_long_as_the_titles() {
+fn a_rule_covers_the_width_and_the_title() {
     let style = TextStyle {
         rule: true,
         ..TextStyle::PLAIN
