@@ -367,8 +367,8 @@ fn namespaces_cgroups_and_build_ids_are_recorded() {
     let system_wide = dump();
     assert!(system_wide.contains(&inode), "{inode}");
     assert!(system_wide.contains("PERF_RECORD_CGROUP cgroup: 1 /\n"));
-    // This records one task only: if it recorded system-wide, the kernel might mark mappings in the files of other recorders as
-    // having build-ids, on which perf fails.
+    // One task only: with `-a`, the kernel might also mark mappings in the recordings of concurrent tests as having a build-id
+    // although they have none, and perf fails on such mappings.
     record(&scratch, &["--buildid-mmap"], &["sh", "-c", BUSY]);
     let of_task = dump();
     // The build-id is in `<...>`, before `]:`. Anonymous mappings must have none.

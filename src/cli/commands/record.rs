@@ -55,7 +55,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     if flag(matches, "dry-run") == Some(true) {
         return Ok(ExitStatus::Ok);
     }
-    // For `lock record`: programs that capture who holds a lock that a thread waits for.
+    // For `lock record`: BPF programs that capture who holds a lock that a thread waits for.
     wait_capture::start(matches, context, &mut request);
     feedback::warn(context, &request);
     let mut reporter = RecordReporter::new(context, matches);

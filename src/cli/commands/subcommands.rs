@@ -1,5 +1,5 @@
-//! The table of subcommands: `kmem stat`, `sched stats record`. Those without an entry, such as `kmem record`, are run by their
-//! command.
+//! The table of subcommands such as `kmem stat` and `sched stats record`. Subcommands without an entry, such as `kmem record`,
+//! are run by their command.
 
 use super::{CommandEntry, kmem, kwork, lock, sched, stat, timechart};
 

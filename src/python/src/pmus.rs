@@ -133,7 +133,7 @@ impl Pmu {
             item.set_item("scale_unit", scale_text(scale))?;
         }
         if description.deprecated {
-            // The value is the word itself, not a boolean.
+            // As in perf, the value is the word itself, not a boolean.
             item.set_item("deprecated", "deprecated")?;
         }
         Ok(item)

@@ -12,9 +12,9 @@ use crate::kernel::Cgroups;
 /// Returns name and number of waits of each row of `lock contention --json`, sorted by name.
 fn rows(scratch: &Scratch, options: &str) -> Vec<(String, u64)> {
     let words = format!("lock contention -i perf.data --json {options}");
-    let made = run(scratch, &words);
-    assert_eq!(made.status, 0, "{words}: {made:?}");
-    let json: Value = serde_json::from_str(&made.stdout).expect("JSON");
+    let outcome = run(scratch, &words);
+    assert_eq!(outcome.status, 0, "{words}: {outcome:?}");
+    let json: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
     let rows = json["rows"].as_array().expect("rows").iter();
     let mut rows: Vec<(String, u64)> = rows
         .map(|row| {
@@ -120,16 +120,16 @@ fn programs_in_two_cgroups_have_their_own_waits() {
     );
     scratch.write("load.sh", script).expect("a file");
     let command = "lock record --user --all-cgroups -a -q -o perf.data -- sh load.sh";
-    let made = run(&scratch, command);
-    assert_eq!(made.status, 0, "{made:?}");
+    let recorded = run(&scratch, command);
+    assert_eq!(recorded.status, 0, "{recorded:?}");
     let cgroup_rows = rows(&scratch, "--lock-cgroup -Y futex");
     let waits = |number: usize| {
         let name = format!("/{}", names[number]);
         let row = cgroup_rows.iter().find(|(cgroup, _)| *cgroup == name);
         row.map(|(_, waits)| *waits).unwrap_or_default()
     };
-    // 110 waits for a mutex, and 20 for one that two processes share. In addition, the first program joins its thread. On a busy
-    // machine, a thread may come too late to wait. The upper bounds are below the sum of the waits of both programs.
+    // The first program waits 110 times for a mutex, and once to join its thread; the second, 20 times for a mutex that two
+    // processes share. On a busy machine, a thread may come too late to wait. The upper bounds are below the sum of all waits.
     assert!((105..=120).contains(&waits(0)), "{cgroup_rows:?}");
     assert!((15..=25).contains(&waits(1)), "{cgroup_rows:?}");
     let only = rows(&scratch, &format!("-G /{} -t -Y futex", names[1]));

@@ -95,7 +95,7 @@ fn block(
         loops: options.positive("nr_loops", 1)?,
         pages: PageOptions {
             huge_bits: huge_bits(options)?,
-            // `Block` makes the pages exist before it measures.
+            // `Block` faults in all pages before it measures.
             populate: false,
         },
     };
@@ -343,7 +343,7 @@ fn find_bit(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliErro
                             times.by_bits.mean(),
                             times.by_bits.standard_error()
                         ),
-                        // With `-f simple`, the text is printed, too.
+                        // As in perf, `bench -f simple` prints the text of this benchmark.
                         simple: None,
                         values: vec![
                             value("for_each_set_bit", times.by_words.mean()),

@@ -12,8 +12,8 @@ pub(crate) struct Namespaces {
     threads: FxHashMap<u32, Vec<NamespaceChange>>,
 }
 
-/// The namespaces that a thread has from the record at this position in the order on; empty if that record is the start of the
-/// thread. They are called links as in a NAMESPACES record, which has device and inode of each `/proc/PID/ns` link.
+/// The position of a record, and the namespaces that its thread has from then on: those of a NAMESPACES record, or none after a
+/// FORK record. They are called links because a NAMESPACES record has device and inode of each `/proc/PID/ns` link.
 type NamespaceChange = (Order, Box<[Namespace]>);
 
 impl Namespaces {
@@ -54,8 +54,7 @@ impl Namespaces {
     pub(crate) fn at(&self, tid: u32, order: Order) -> &[Namespace] {
         let changes = self.threads.get(&tid).map_or(&[][..], Vec::as_slice);
         let before = changes.partition_point(|(at, _)| *at < order);
-        // First its index, then the change.
-        let last = before.checked_sub(1).and_then(|last| changes.get(last));
+        let last = before.checked_sub(1).and_then(|index| changes.get(index));
         last.map_or(&[], |(_, links)| links)
     }
 }

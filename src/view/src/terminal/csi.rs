@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_differ_and_are_known_again() {
+    fn marks_differ_and_are_recognized() {
         let (one, other) = (Csi::marked(), Csi::marked());
         assert_ne!(one, other);
         let text = one.to_string();
