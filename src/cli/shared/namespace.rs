@@ -56,7 +56,7 @@ impl MountNamespace {
             return Ok(Self::current());
         };
         let root = PathBuf::from(format!("/proc/{pid}/root"));
-        // `join("")` adds a slash, with which the kernel always follows the link.
+        // `root` is a link. `join("")` adds a slash, with which the kernel follows it whatever the flags of open(2).
         match Folder::open(&root.join("")) {
             Ok(_) => Ok(Self { root: Some(root) }),
             Err(error) => {

@@ -9,7 +9,7 @@ use crate::tree::{Flame, FlameFrame};
 
 /// Height of a row, in pixels.
 const ROW: usize = 16;
-/// Horizontal margin, in pixels.
+/// Horizontal margin, in pixels; the script uses the same.
 const MARGIN: f64 = 10.0;
 /// Height of the text above the frames, in pixels.
 const HEADER_HEIGHT: usize = 60;

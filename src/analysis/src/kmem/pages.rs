@@ -20,9 +20,9 @@ pub(super) struct PageAllocation {
 /// The numbering of migrate types. It changed in Linux 4.4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MigrateTypes {
-    /// Unmovable, reclaimable, movable, reserved, CMA or isolated.
+    /// From 0: unmovable, reclaimable, movable, reserve, CMA (if configured), isolated.
     UpTo4_3,
-    /// Unmovable, movable, reclaimable, high-order atomic, CMA or isolated.
+    /// From 0: unmovable, movable, reclaimable, high-order atomic, CMA (if configured), isolated.
     #[default]
     Since4_4,
 }
@@ -125,7 +125,7 @@ pub enum PageSortKey {
     Hits,
     /// Binary logarithm of the number of pages.
     Order,
-    /// Number of the migrate type, which is signed: negative ones, which no kernel defines, last.
+    /// Number of the migrate type. It is signed: negative numbers, which no kernel defines, sort last.
     MigrateType,
     /// Allocation flags.
     Gfp,
@@ -181,9 +181,9 @@ pub struct PageStatistics {
     live_only: bool,
     /// The live pages, each with the index in `caller_keys` of the caller of its latest allocation.
     live: FxHashMap<u64, u32>,
-    /// For each key of a caller, its index in `caller_keys`, which is its number.
+    /// The number of each caller key: its index in `caller_keys`.
     caller_numbers: FxHashMap<PageKey, u32>,
-    /// The keys of callers: a live page needs only the index of its key.
+    /// The caller keys, so that `live` needs only an index for each page.
     caller_keys: Vec<PageKey>,
     /// Rows by page, if requested.
     pages: Option<FxHashMap<PageKey, PageRow>>,

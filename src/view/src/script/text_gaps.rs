@@ -65,8 +65,8 @@ pub(super) struct TextGap {
 pub(super) enum LateField {
     /// The time of a record in nanoseconds, which is shown relative to an earlier time.
     Time(u64),
-    /// Blanks that pad a column to its longest text so far. The number is the length in bytes of this line's text, which ends at
-    /// the gap. A line has at most one such column.
+    /// Blanks that pad a column to its longest text so far. The number is the length in bytes of the column's text in this
+    /// line, which ends at the gap. A line has at most one such column.
     Blanks(usize),
     /// The next `length` bytes of the block are a source line. They are shown unless the thread's previous source line has the
     /// same id.
@@ -133,7 +133,7 @@ impl ScriptBlock {
         });
     }
 
-    /// Leaves a gap at the end of the text.
+    /// Leaves a gap or a mark at the end of the text.
     pub(super) fn defer(&mut self, content: LateField) {
         self.gaps.push(TextGap {
             offset: self.text.len(),

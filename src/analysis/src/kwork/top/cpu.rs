@@ -1,5 +1,5 @@
 //! The activity of one CPU: the running task, and the interrupts and softirqs in its context. In this module, "interrupt" alone
-//! means an interrupt or a softirq. Only those of the classes that the user selected get here.
+//! means a hardware interrupt or a softirq. Only those of the classes that the user selected get here.
 
 use super::table::CpuTimes;
 use crate::kwork::KworkClass;
@@ -14,14 +14,14 @@ pub(super) struct CpuState {
     interrupts: Vec<OpenInterrupt>,
 }
 
-/// The running task, from the switch to it on.
+/// The running task since the switch to it.
 #[derive(Debug, Clone, Copy)]
 struct Current {
     tid: i32,
     since: u64,
-    /// Nanoseconds of hardware interrupts since then.
+    /// Nanoseconds of hardware interrupts since the switch.
     irq: u64,
-    /// Nanoseconds of softirqs since then.
+    /// Nanoseconds of softirqs since the switch.
     softirq: u64,
 }
 
