@@ -26,8 +26,8 @@ fn dumps_of_recordings_match_perf() {
     // perf takes long to record, so it makes only two of these recordings.
     for (name, recorders, options) in [
         ("chains", &BOTH[..], &["-g", "-F", "4000"][..]),
-        // Context switches: all their samples are in the kernel. Samples in other programs of the system would be shown with
-        // other symbols, as perf cannot read those of some objects.
+        // Context switches: all their samples are in the kernel. In other programs of the system, rperf would find symbols
+        // of some objects that perf cannot read.
         (
             "system",
             &[Tool::Rperf],
@@ -180,7 +180,7 @@ fn records_of_the_kernel_are_dumped() {
     kernel.put(20, 0, poke.raw([0x90; 23]).raw([0; 5]));
     kernel.put(21, 0, Bytes::new().u64(0x77));
     // How an address is shown in each of these cpumodes: 0 (unknown), 1 (kernel), 2 (user), 3 (hypervisor) and 5 (guest user).
-    // Only 4 (guest kernel) is left out.
+    // 4 (guest kernel), which is shown like 5, is left out.
     for (mode, ip) in [
         (PerfFile::USER, 0x1004),
         (1, 0x1004),

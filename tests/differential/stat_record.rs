@@ -66,7 +66,7 @@ fn script_differences(tools: &Tools, counted: &[&str], recorder: Tool) -> Vec<St
         let [perf, rperf] = tools
             .outcomes(words, stdin)
             .map(|outcome| format!("status {}\n{}", outcome.status, outcome.stdout));
-        // The heading of the rows: the outputs are not both empty or errors.
+        // The heading of the rows shows that rperf's output is neither empty nor an error.
         assert!(rperf.contains("RUN            TIME EVENT\n"), "{rperf}");
         let mismatch = difference(&perf, &rperf)?;
         Some(format!(

@@ -15,7 +15,7 @@ pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_rperf");
 
 /// The factor by which an unoptimised build may be slower.
 const SLOWNESS: u64 = if cfg!(debug_assertions) { 8 } else { 1 };
-/// The soft limit of a run's CPU time, in seconds.
+/// The soft limit of a run's CPU time, in seconds: SIGXCPU. The hard limit, SIGKILL, is 2 seconds higher.
 const MAX_CPU_SECONDS: u64 = 5 * SLOWNESS;
 /// A run that takes longer than this is killed.
 const MAX_RUN_TIME: Duration = Duration::from_secs(20 * SLOWNESS);

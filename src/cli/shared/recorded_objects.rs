@@ -108,7 +108,7 @@ impl Fold for SampledObjects {
     }
 
     fn merge(&mut self, later: Self) {
-        // A part of the recording without hits has length 0.
+        // The list of a part of the recording without hits is empty.
         self.0.resize(self.0.len().max(later.0.len()), false);
         for (hit, other) in self.0.iter_mut().zip(later.0) {
             *hit |= other;

@@ -27,8 +27,8 @@ pub(crate) struct RankTable {
     keys: Vec<KeyRanks>,
 }
 
-/// A number for each context of an event, and one for each site. Contexts that the keys don't distinguish have the same number,
-/// and so have such sites.
+/// A number for each context of an event, and one for each site. Contexts that the keys don't distinguish have the same number;
+/// so do such sites.
 pub(crate) struct EntryLabels {
     pub(crate) contexts: Vec<u32>,
     pub(crate) sites: Vec<u32>,

@@ -65,13 +65,12 @@ pub fn object_images(
         && request.kind == ObjectKind::User
         && let Some(build_id) = id
     {
-        // What the server is asked for; the build-id that was `wanted` above is a part of it.
-        let wanted = FileRequest {
+        let file_request = FileRequest {
             build_id,
             part: FilePart::Executable,
             object: request.path,
         };
-        images.code = paths.fetch(files, &wanted);
+        images.code = paths.fetch(files, &file_request);
     }
     images
 }

@@ -20,7 +20,7 @@ pub(super) struct FlameFile(PathBuf);
 
 /// A stack and its time.
 pub(super) struct FlameStack {
-    /// The name of the outermost frame: a kind of lock or a state in brackets, not a function.
+    /// The name of the outermost frame, in brackets: not a function, but the kind of lock, or the holder's state (`--holders`).
     pub(super) root: String,
     /// The other frames, outermost first.
     pub(super) frames: Vec<(String, FrameKind)>,

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_that_a_later_file_lacks_has_one_line() {
+    fn files_may_lack_the_function() {
         let blocks = [block([0, 8], 10), block([4, 20], 50)];
         let present = || Some(blocks.iter().collect::<Vec<_>>());
         assert_eq!(differences(&compare_blocks(&[present(), None])), [[None]]);

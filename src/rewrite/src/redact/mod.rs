@@ -155,7 +155,7 @@ impl Redactor {
             event.attr.kind == EventType::BREAKPOINT && event.ids.contains(&update.id)
         });
         let name = match breakpoints.next() {
-            // The recorded name contains the address.
+            // Its name was redacted by `new`; the name in the record contains the address.
             Some(breakpoint) => breakpoint.name.clone(),
             None => redacted_name(name, &mut self.names),
         };

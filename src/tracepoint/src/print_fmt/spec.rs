@@ -25,7 +25,7 @@ pub(super) struct Conversion {
 pub(super) enum ConversionKind {
     Integer(IntegerSpec),
     Text(TextSpec),
-    /// `%p` with the letters after it.
+    /// `%p`; the characters after it that belong to the conversion, such as `I6c`.
     Pointer(String),
 }
 
@@ -179,7 +179,7 @@ fn conversion<'a>(text: &'a str, parts: &mut Vec<FormatPart>) -> Result<&'a str,
     Ok("")
 }
 
-/// Number of letters after `%p` that belong to the conversion.
+/// Number of characters after `%p` that belong to the conversion.
 fn pointer_suffix(suffix: &[u8]) -> usize {
     let at = |index: usize| suffix.get(index).copied().unwrap_or_default();
     match at(0) {

@@ -13,13 +13,14 @@ pub struct TimeSummary {
     pub running: Vec<TimedTask>,
     /// Tasks that exited.
     pub terminated: Vec<TimedTask>,
-    /// The idle times by CPU number: of all CPUs of the machine and of other CPUs that have switches, if they are selected.
+    /// The idle times by CPU number: of the CPUs of the machine and others with switches; if CPUs are selected, only of those.
     pub idle: BTreeMap<u32, CpuIdle>,
     /// The time from the first to the last context switch in the time range, in nanoseconds. If a counted stretch (the time of a
     /// task on a CPU between two switches) begins before the end of the range and ends after it, the switch that ends the stretch
     /// counts as one at the end of the range.
     pub duration: u64,
-    /// The number of CPUs that perf prints: those of the machine, or the highest CPU number (not plus one) if that is higher.
+    /// The number of CPUs that perf prints: those of the machine, or the highest number of a CPU with samples (perf does not
+    /// add 1) if that is higher.
     pub cpu_count: u32,
     /// How often the options excluded a task of an event; an event of two tasks may count twice.
     pub skipped: u64,
@@ -30,8 +31,8 @@ pub struct TimeSummary {
 pub struct CpuIdle {
     /// The idle task's times.
     pub times: TaskTimes,
-    /// The idle time by the stack of the task that ran before, longest first; empty unless only idle times are counted
-    /// (`--idle-hist`).
+    /// The idle time by the stack of the task that ran before (if it has none, of an earlier task), longest first; empty unless
+    /// only idle times are counted (`--idle-hist`).
     pub stacks: Vec<IdleStack>,
     /// Whether a task other than the idle task was switched out on the CPU.
     pub has_run_tasks: bool,
