@@ -49,8 +49,8 @@ pub(super) fn command() -> Command {
         )
 }
 
-/// Prints the completion script of a shell; or, if the first argument is the word `words`, the candidates for the words after
-/// it.
+/// Prints the completion script of a shell; or, if the first argument is the word `words`, the candidates for the last of the
+/// words after it.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let words = matches.get_many::<OsString>("words").unwrap_or_default();
     let words: Vec<OsString> = words.cloned().collect();

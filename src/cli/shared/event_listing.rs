@@ -91,7 +91,7 @@ impl MachineEvents {
                 continue;
             }
             match EventSelection::new(word) {
-                // This error of access to tracefs is reported after the loop.
+                // tracefs cannot be read: the error is reported after the loop.
                 EventSelection::Kinds(kinds)
                     if kinds.contains(&EventKind::Tracepoint)
                         && catalogue.tracepoints.systems().is_err() => {}

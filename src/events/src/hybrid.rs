@@ -46,7 +46,7 @@ pub fn on_each_core_pmu(event: EventSpec, catalogue: &Catalogue<'_>) -> Vec<Even
     pmus.into_iter().map(on).collect()
 }
 
-/// The attr of a generic event for one core PMU; `None` for other names and other PMUs.
+/// The attr of a generic event for one core PMU; `None` if `pmu` is no core PMU, or `name` no generic event.
 pub(crate) fn generic_event_attr(
     pmu: &str,
     pmu_type: u32,

@@ -29,7 +29,7 @@ pub struct TimeConversion {
     pub shift: u16,
     /// Multiplier.
     pub mult: u32,
-    /// Offset to add.
+    /// Offset to add, in ns.
     pub zero: u64,
     /// For clocks with less than 64 bits: `time_cycles`, an earlier hardware time in 64 bits, from which the upper bits of later
     /// ones are derived, and `time_mask`, the mask of the clock's bits.

@@ -72,7 +72,7 @@ impl TruncationCause {
 }
 
 impl fmt::Display for TruncationCause {
-    /// Describes where frames are missing, to be appended to the number of stacks.
+    /// Describes where frames are missing; the text follows a number of stacks, or `stack truncated`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::DumpEnd => "at the end of the stack copy",

@@ -1,4 +1,4 @@
-//! `mem-phys-addr` and `export-to-sqlite` on recordings of other machines, and settings of perf that scripts read.
+//! `mem-phys-addr` and `export-to-sqlite`: results, arguments and refused recordings; and settings of perf that scripts read.
 
 use rperf_testkit::{Outcome, Run, Scratch, skip};
 

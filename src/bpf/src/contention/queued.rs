@@ -20,7 +20,7 @@ mod thread {
     pub(super) const WAITING_SINCE: i16 = 0;
     /// For how long it has waited for CPUs, in ns.
     pub(super) const TOTAL: i16 = 8;
-    /// Not 0 while it does not run.
+    /// 1 while it is switched out, otherwise 0.
     pub(super) const IS_OFF_CPU: i16 = 16;
 }
 /// The size of the value in bytes.
@@ -45,9 +45,9 @@ pub(super) fn note_begin(b: &mut ProgramBuilder, at: i16) {
     b.place(done);
 }
 
-/// A new value of [`RUN_QUEUE_TIMES`] on the stack, at the begin of a wait. It overlaps the key of the sum, which is needed only
-/// at the end of a wait. It also overlaps the address of a lock (the second half of `ENDED` in `programs`), which is needed at
-/// the end of a wait, and by filters of locks, but these run before [`note_begin`].
+/// A new value of [`RUN_QUEUE_TIMES`] on the stack, at the beginning of a wait. It overlaps the key of the sum, which is needed
+/// only at the end of a wait, and the address of a lock (the second half of `ENDED` in `programs`), which is needed at the end
+/// of a wait and by filters of locks. The filters run before [`note_begin`].
 const NEW: i16 = SUM_KEY - 8;
 const _: () = assert!(NEW + SIZE <= WAIT);
 

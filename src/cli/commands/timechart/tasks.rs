@@ -48,7 +48,7 @@ impl ShownTasks {
         };
         let is_active = |lane: &TaskLane| match by_calls {
             true => lane.calls.count > 0,
-            // It has events or states at more than one time.
+            // It has events, states or system calls at more than one time.
             false => lane.first < lane.last || lane.run_time() > 0,
         };
         let lanes = chart.tasks.iter().enumerate();

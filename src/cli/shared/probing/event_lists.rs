@@ -46,7 +46,7 @@ impl EventLists {
     }
 
     /// Returns how often events were hit while enabled, from the kernel's profiles. The key is the path of the program (empty for
-    /// the kernel) and the name of the event.
+    /// the kernel) and the name of the event, without its group.
     pub(crate) fn hits(&self) -> HashMap<(String, String), u64> {
         let text = |profile| {
             let bytes = self.0.read(profile).unwrap_or_default();
@@ -113,7 +113,7 @@ impl EventLists {
     pub(crate) fn write(&self, list: &str, line: &str) -> Result<(), CliError> {
         self.try_write(list, line)
             .map_err(|error| match error.raw_os_error() {
-                // Not if the list can be read: then the kernel has refused the event, for example an unknown symbol with ENOENT.
+                // If the list can be read, the error is taken to be about the event, such as ENOENT for an unknown symbol.
                 Some(libc::EACCES | libc::EPERM | libc::ENOENT) if !self.has(list) => {
                     self.refused(&error, list)
                 }

@@ -28,8 +28,8 @@ const MAX_TEXT: usize = 32_000;
 pub(super) struct FieldPattern<'t> {
     /// The field of each key, in the order of the keys in the texts; empty if `is_free` or `is_empty`.
     fields: Vec<FieldTexts<'t>>,
-    /// Whether the keys, or the parts before the first key, differ between texts, or keys are missing or occur twice: then each
-    /// text is stored as a whole.
+    /// Whether the keys, or the parts before the first key, differ between texts, or the texts have no keys, or one key twice:
+    /// then each text is stored as a whole.
     is_free: bool,
     /// Whether no text was added yet.
     is_empty: bool,
@@ -198,7 +198,7 @@ impl<'t> FieldTexts<'t> {
 
     /// The storage of the values, and the text after each value.
     fn storage(&self, is_switch: bool) -> (Storage, &'t str) {
-        // Numbers with leading zeros are printed alike only if all have the same width.
+        // A format can only reproduce leading zeros if all numbers have the same width.
         let is_number = self.is_number && (!self.is_padded || self.is_same_width);
         if let Some(tail) = self.tail {
             if is_switch && self.key == "prev_state" && self.is_state {

@@ -70,8 +70,8 @@ fn count_acknowledgements(from: &mut File) -> usize {
 #[test]
 fn every_command_is_executed_and_acknowledged() {
     let (mut control, mut to, mut from) = control();
-    // A command ends with a newline or NUL. `ping` is complete without them, since it is a known command. The empty line is none,
-    // so there are four commands; `enable` of an unknown event is acknowledged, too.
+    // A command ends with a newline or NUL; `ping` is complete without them, since it is a known command. The empty line is not a
+    // command, so there are four commands; `enable` of an unknown event is acknowledged, too.
     let (requests, reported) = execute(
         &mut control,
         "enable\ndisable cs\n\nenable x\0ping",
