@@ -70,7 +70,7 @@ fn every_visible_option_is_offered_by_bash() {
         for option in visible_options(&command) {
             assert!(offered.contains(&option), "{command} {option}: {offered:?}");
         }
-        // The help ends its list of perf's options that are recognised but not supported with a full stop. They are not offered.
+        // perf's options that are recognised but not supported are not offered. The help lists them, up to a full stop.
         let help = outcome(&["help", &command]).stdout;
         let refused = help
             .split_once("refused by name:")
@@ -151,7 +151,7 @@ fn tracepoints_are_completed_system_by_system() {
     );
 }
 
-/// The first line of `completion words` tells the shell which candidates of its own it adds to those on the other lines: names of
+/// The first line of `completion words` says which candidates the shell itself adds to those on the other lines: names of
 /// `files` or `directories`, those for the command line of another program (`command`), or `none`. After `files` and
 /// `directories` follows the part of the typed word before the name; after `command`, the index of that program's name among the
 /// words.

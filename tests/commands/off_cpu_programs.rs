@@ -135,7 +135,7 @@ fn waits_without_room_for_a_sum_are_counted_as_lost() {
     let (send, receive) = std::sync::mpsc::channel::<()>();
     let from_exec = false;
     programs.begin(&[], &[this_thread()], from_exec).unwrap();
-    // On a busy machine, a short sleep can end before the thread is switched out.
+    // This wait takes the only sum. On a busy machine, a shorter sleep can end before the thread is switched out.
     std::thread::sleep(Duration::from_millis(20));
     // A wait in another place, for which there is no room. It lasts the whole timeout, since `send` is neither used nor dropped.
     let late = receive.recv_timeout(Duration::from_millis(30));

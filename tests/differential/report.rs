@@ -326,7 +326,7 @@ fn sort_equals(lines: &mut [String]) {
 }
 
 /// Returns the cell of `full_line` that begins with `cell`; `cell` itself if there is none. perf truncates cells to the width of
-/// those that it saw first, at least 7.
+/// those that it saw first, at least 7 characters.
 fn untruncated<'a>(cell: &'a str, full_line: &'a str) -> &'a str {
     if cell.len() < 7 {
         return cell;

@@ -170,7 +170,7 @@ impl SurveyCounts<'_> {
 impl Fold for SurveyCounts<'_> {
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
         let survey = self.survey;
-        // Neighbours are similar; multiplicative hashing of the position spreads the selection.
+        // Successive samples are similar; multiplicative hashing of the position spreads the selection.
         let hash = sample.order.position.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         if !hash.is_multiple_of(survey.every) || !(survey.accepts)(world, sample) {
             return;

@@ -399,7 +399,7 @@ fn patterns_give_an_event_for_each_match_in_the_order_of_tracefs() {
 }
 
 #[test]
-fn an_unknown_tracepoint_offers_the_nearest() {
+fn unknown_tracepoints_have_advice() {
     for (text, advice) in [
         ("sched:sched_swich", ", did you mean `sched:sched_switch'?"),
         ("schd:sched_switch", ", did you mean `sched:sched_switch'?"),

@@ -20,7 +20,7 @@ use crate::cli::error::CliError;
 use crate::cli::options::flag;
 use rperf_input::DiskFiles;
 
-/// The directories in which a name without a slash is searched after `PATH`.
+/// The directories that are searched, after those of `PATH`, for a name without a slash.
 const LIBRARIES: [&str; 8] = [
     "/lib/x86_64-linux-gnu",
     "/usr/lib/x86_64-linux-gnu",
@@ -77,7 +77,7 @@ impl OpenedObject {
     }
 }
 
-/// Returns where files with symbols and debug information are searched, according to the options.
+/// Returns where to search for files with symbols and debug information, according to the options.
 pub(crate) fn search_paths(
     matches: &ArgMatches,
     context: &Context,
@@ -96,7 +96,7 @@ pub(crate) struct ProbedBinary {
     /// The path that definitions of events contain.
     path: PathBuf,
     bytes: FileBytes,
-    /// The files found for it, from which symbols and debug information are read.
+    /// The files from which its symbols and debug information are read.
     located: ObjectFiles,
     /// Read on demand: rarely needed, because debug information has nearly all symbols.
     table: OnceCell<SymbolTable>,
@@ -227,10 +227,10 @@ pub(crate) fn resolved_target(
     }
 }
 
-/// Returns the absolute path of a file. With `--target-ns`, this is a path below `/proc/PID/root`. Otherwise a name without a
-/// slash is searched in the working directory, `PATH` and the library directories, and links are resolved. Links are kept if only
-/// the path with links is a single word (see [`is_single_word`]), as probe definitions need; but not those of a file found in
-/// `PATH` or a library directory.
+/// Returns the absolute path of a file. With `--target-ns`, this is a path below `/proc/PID/root`. Otherwise the working
+/// directory, `PATH` and the library directories are searched for a name without a slash, and links are resolved, with one
+/// exception: a path that exists as given keeps its links if it is a single word (see [`is_single_word`]), as probe definitions
+/// need, and the resolved path is not.
 fn resolve(target: &Path, matches: &ArgMatches, context: &Context) -> Result<PathBuf, CliError> {
     if let Some(pid) = matches.get_one::<u64>("target-ns") {
         let inside = target.strip_prefix("/").unwrap_or(target);

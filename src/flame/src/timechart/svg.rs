@@ -16,7 +16,7 @@ const STYLE: &str = include_str!("style.css");
 /// Width of a picture that fits its window, until the script runs.
 const DEFAULT_WIDTH: u32 = 1200;
 const MIN_WIDTH: u32 = 400;
-/// Width of the labels left of the rows, in pixels as all sizes unless noted.
+/// Width of the labels left of the rows, in pixels, as are all sizes unless noted.
 const LEFT: u32 = 230;
 /// Width of the margin right of the rows.
 const RIGHT: u32 = 12;
@@ -367,7 +367,7 @@ impl<'c> ChartWriter<'c> {
         for (row, top) in self.chart.rows.iter().zip(&self.tops) {
             if section != Some(row.kind) {
                 section = Some(row.kind);
-                // A chart has rows of one of the two kinds of tasks, so "Tasks" occurs once.
+                // A chart has `Task` or `Calls` rows, not both, so "Tasks" occurs once.
                 let heading = match row.kind {
                     RowKind::Cpu => "CPUs",
                     RowKind::Task | RowKind::Calls => "Tasks",
@@ -396,7 +396,7 @@ impl<'c> ChartWriter<'c> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct PathKey {
     paint: Paint,
-    /// Whether the boxes show several states of a task at the same times, see [`ChartBox::is_merged`].
+    /// Whether the boxes summarise states that changed too fast to draw each change, see [`ChartBox::is_merged`].
     is_merged: bool,
     /// Index in the names of the row.
     name: Option<u32>,
@@ -518,7 +518,7 @@ fn tick_step(span: u64, most: f64) -> u64 {
     }
 }
 
-/// A time in seconds, with the decimals that `step` needs.
+/// A time in nanoseconds, printed in seconds with the decimals that `step` (also in nanoseconds) needs.
 struct Seconds {
     time: u64,
     step: u64,

@@ -94,7 +94,7 @@ impl<'d> Sections<'d> {
             });
         }
         let flags = from.u16("flags").map_err(failed)?;
-        // Only skipped.
+        // Not needed: the offset of the section's name.
         from.u32("description").map_err(failed)?;
         let size = from.u64("size").map_err(failed)?;
         let size = usize::try_from(size).unwrap_or(usize::MAX);

@@ -75,7 +75,7 @@ pub trait SourceText {
 pub struct AnnotatedEvents<'a> {
     /// The name of the event or the group.
     pub name: &'a str,
-    /// Whether the heading says "events", as for the leader of a group; never in `top`.
+    /// Whether the heading says "events": for a group, and for its leader even if shown alone; never in `top`.
     pub plural: bool,
     /// The sampling frequency of the first event, if one was requested.
     pub frequency: Option<u64>,

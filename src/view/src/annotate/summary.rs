@@ -17,16 +17,15 @@ pub(super) fn write(
     annotation: &Annotation<'_>,
     options: &AnnotateOptions,
 ) -> io::Result<()> {
-    // By path and number of the source line: a sum for each event. `line` is first an instruction's line in the listing;
-    // `site.line` and `lines` are source lines.
+    // By path and number of the source line: a sum for each event.
     let mut sums: BTreeMap<(&str, u32), Vec<HitCount>> = BTreeMap::new();
-    for line in &annotation.listing.lines {
-        let Some(place) = line.site.and_then(|site| site.line) else {
+    for instruction in &annotation.listing.lines {
+        let Some(place) = instruction.site.and_then(|site| site.line) else {
             continue;
         };
-        let zeros = || vec![HitCount::default(); line.hits.len()];
+        let zeros = || vec![HitCount::default(); instruction.hits.len()];
         let sum = sums.entry(place).or_insert_with(zeros);
-        let pairs = sum.iter_mut().zip(&line.hits);
+        let pairs = sum.iter_mut().zip(&instruction.hits);
         pairs.for_each(|(sum, hit)| sum.add(*hit));
     }
     let lines = sums.iter().map(|(place, hits)| {

@@ -17,7 +17,7 @@ impl<'a> Parser<'a> {
             self.take(1)?;
             return Some(self.text(name));
         }
-        // The functions after `return` add their types to the substitutions themselves, as some of them are no candidates.
+        // The functions after `return` add to the substitutions themselves, since not all types that they parse are candidates.
         let id = match first {
             b'r' | b'V' | b'K' => self.qualified_type()?,
             b'u' => {
