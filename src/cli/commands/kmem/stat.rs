@@ -75,7 +75,7 @@ pub(in crate::cli::commands) fn run(
     }
     let details = KmemDetails {
         resolver: &resolver,
-        intervals: time_intervals(matches, &analysis, "script")?, // If --time is invalid, the hint names `script`: it prints times.
+        intervals: time_intervals(matches, &analysis, "script")?, // For the hint on an invalid --time: `script` prints times.
     };
     let pass = ObserverPass::new(&layouts, details).reading(&needed);
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut events)?;
