@@ -114,10 +114,9 @@ impl EventLists {
         self.try_write(list, line)
             .map_err(|error| match error.raw_os_error() {
                 // If the list can be read, the error is taken to be about the event, such as ENOENT for an unknown symbol.
-                Some(libc::EACCES | libc::EPERM | libc::ENOENT) if !self.has(list) => {
-                    self.refused(&error, list)
-                }
-                Some(libc::EROFS) => self.refused(&error, list),
+                Some(libc::EPERM | libc::ENOENT) if !self.has(list) => self.refused(&error, list),
+                // The list may be readable, but not writable, for a group.
+                Some(libc::EACCES | libc::EROFS) => self.refused(&error, list),
                 _ => self.explained(&error, line),
             })
     }

@@ -181,6 +181,10 @@ mod tests {
         ("_RNvCs1234_7mycrate3foo.cold", "mycrate::foo"),
         ("camlStdlib__List__map_123", "Stdlib.List.map_123"),
         ("camlFoo__$2b$2b_9", "Foo.++_9"),
+        (
+            "_Z1fISsB5cxx11PS_S1_EvT_",
+            "f<std::string[abi:cxx11], f*, f*>",
+        ),
         // Functions that are restricted by `enable_if` or `decltype`, from GCC 12.
         (
             "_ZZ1hIN2ns1AEEDTadsrT_onplES2_ENKUliE_clEi",

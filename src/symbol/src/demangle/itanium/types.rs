@@ -210,7 +210,9 @@ impl<'a> Parser<'a> {
             let is_abbreviation = matches!(second, b'a' | b'b' | b's' | b'i' | b'o' | b'd');
             let is_extended = matches!(self.rest.as_bytes().get(2), Some(b'I' | b'B'));
             let id = self.name()?;
-            if !is_abbreviation || is_extended {
+            // A name that ends with its ABI tag has been added already.
+            let is_added = self.substitutions.last() == Some(&id);
+            if (!is_abbreviation || is_extended) && !is_added {
                 self.substitutions.push(id);
             }
             return Some(id);
