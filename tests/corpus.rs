@@ -39,7 +39,7 @@ const INTENDED_DIFFERENCES: &[(&str, &str, Relation)] = &[
     ("perf_no_unwind.data", "script", More),
     ("dwarf.data", "script", More),
     ("perf_with_ip_zero_in_callchain.data", "script", More),
-    // perf searches the code for calls to decode the hardware trace, and reports for each branch that it has no code.
+    // To decode the hardware trace, perf reads the instruction of each branch; it prints an error for each, as it has no code.
     ("bts.data", "script", Other),
     // In pipe mode, perf's evlist reads attrs only; it takes the ids after a short attr for fields of the attr.
     ("sleep.compressed.pipe.data", "evlist", Other),

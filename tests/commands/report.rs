@@ -263,7 +263,7 @@ fn the_time_until_retirement_is_a_key() {
     let outcome = report(&bytes, &words);
     assert_eq!(outcome.status, 0, "{outcome:?}");
     let lines: Vec<&str> = outcome.stdout.lines().collect();
-    // The sum of the 59 samples, and the latency of each.
+    // The sum of the latencies of all 59 samples, and the latency of each.
     assert!(
         lines.contains(&"#      Samples  Retire Latency  Local Retire Latency"),
         "{lines:?}"
@@ -505,8 +505,8 @@ fn branch_history_needs_branch_stacks() {
     assert_eq!(outcome.stdout, "");
 }
 
-/// A branch from an address without a mapping to the kernel: each end has its own privilege level, as in perf 6.1. `H` is an
-/// unknown level.
+/// A branch from an unmapped address into the kernel: each end has its own privilege level, as in perf 6.1. `H` is an unknown
+/// level.
 #[test]
 fn each_end_of_a_branch_has_its_own_level() {
     let fixture = root().join("tests/fixtures/x86_64/branches.data");

@@ -10,7 +10,7 @@ pub fn demangle(name: &str) -> Option<String> {
 /// The start of the demangled `name`, as far as it can be determined without parsing all of it; possibly empty. `name` if it
 /// certainly isn't mangled.
 pub(crate) fn beginning(name: &str) -> &str {
-    // Only of names with `_Z` an identifier is read; the result is empty for the others.
+    // An identifier is read only from names that begin with `_Z`; for the other mangled ones, the result is empty.
     let is_mangled = ["_Z", "_R", "ZN", "__ZN", "caml"]
         .iter()
         .any(|start| name.starts_with(start));

@@ -107,7 +107,7 @@ impl FixedNumber {
 /// bytes each.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct FixedDistances {
-    /// Distances of the name and of the linkage name, which are offsets in `.debug_str`.
+    /// Distances of the name and of the linkage name, whose values are offsets in `.debug_str`.
     pub(super) names: [Option<u32>; 2],
     /// Distance of the reference to the abstract origin or specification, an entry of the same unit.
     pub(super) origin: Option<u32>,
