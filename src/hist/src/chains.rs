@@ -35,8 +35,9 @@ impl ChainResolver {
     }
 
     /// The site numbers of `chain` in call graph order: outermost first for [`Direction::Caller`], otherwise innermost first.
-    /// If the sample's branches precede its callchain (in the result, too, in either order, as in perf), `chain` is the output of
-    /// [`branch_chain::encode`]. The frames of a corrupted callchain are dropped, but not those of the branches.
+    /// If the sample's branches precede its callchain, `chain` is the output of [`branch_chain::encode`], and the sites of the
+    /// branches are first in the result in both directions, as in perf. The frames of a corrupted callchain are dropped, but not
+    /// those of the branches.
     pub(crate) fn resolve(
         &mut self,
         sample_key: &SampleKey,
@@ -46,7 +47,8 @@ impl ChainResolver {
         let cache = &mut self.cache;
         // The epoch is the state of the mappings, which determines the sites.
         cache.begin(sample_key.epoch, sample_key.event);
-        // If call graphs start with the outermost caller, perf counts `max_stack` from there: the sites are truncated below.
+        // If call graphs start with the outermost caller, perf counts `max_stack` from there. Then all frames are walked, and
+        // their sites are truncated at the end.
         let max_frames = match self.direction {
             Direction::Caller => usize::MAX,
             Direction::Callee => self.max_stack,

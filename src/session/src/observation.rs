@@ -44,7 +44,7 @@ pub struct WakeReason {
 }
 
 impl Observation {
-    /// Opens all events of `request`, disabled. No output file is created.
+    /// Opens all events of `request`, disabled except for system-wide side-band events. No output file is created.
     ///
     /// SIGINT, SIGTERM and SIGHUP, with a workload also SIGCHLD, are blocked until this value is dropped. The workload
     /// is forked, but not executed.
@@ -195,7 +195,8 @@ impl Observation {
         }
     }
 
-    /// Enables all events, or disables all but the side-band event: tasks and mappings of that time are needed later.
+    /// Enables all events, or disables all but the side-band event: later samples need the changes of tasks and mappings that
+    /// happen while the other events are disabled.
     ///
     /// # Errors
     /// [`Error::Control`].

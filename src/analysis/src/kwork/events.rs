@@ -8,7 +8,7 @@ use super::names::{KworkNames, NameIndex};
 /// A step in the processing of a piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KworkStep {
-    /// A softirq is raised, or a work item is activated (put into a worker's list). Interrupts have no such step.
+    /// A softirq is raised, or a work item is activated (put on the worklist of a worker pool). Interrupts have no such step.
     Raise,
     /// The handler or the work item's function starts.
     Entry,
@@ -65,7 +65,7 @@ impl KworkEvent {
             }
             TypedEvent::SoftirqExit(event) => (Exit, Softirq, event.vec().value, None),
             TypedEvent::WorkqueueActivateWork(event) => {
-                // First the function's address, then its name.
+                // `name` is first the function's address, then the index of its name.
                 let name = event.function();
                 let name = name.map(|address| names.function(function, address));
                 (Raise, Workqueue, event.work(), name)

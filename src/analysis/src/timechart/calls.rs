@@ -88,7 +88,8 @@ pub struct TaskCalls {
     pub bytes_out: u64,
     /// The number of calls.
     pub count: u64,
-    /// Nanoseconds in calls. Of the polls, only failed ones count.
+    /// Nanoseconds in calls, without polls. Failed polls are included: their state is [`CallKind::FAILED_STATE`], as for all
+    /// failed calls.
     pub nanos: u64,
     /// The last call, which is not in `timeline` yet: the next one may be merged with it.
     last: Option<FinishedCall>,
@@ -159,8 +160,8 @@ impl CallSpans {
         self.spans.begin(tid, time, kind);
     }
 
-    /// Returns the call that ended; `None` if its entry is missing, or if it is not drawn, also because of
-    /// [`CallOptions::skip_eagain`].
+    /// Returns the call that ended; `None` if its entry is missing, or if the call is not drawn: it has no [`CallKind`], or
+    /// [`CallOptions::skip_eagain`] skips it.
     pub(super) fn exit(
         &mut self,
         time: u64,

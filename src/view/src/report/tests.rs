@@ -163,7 +163,7 @@ fn a_partial_single_branch_has_a_percentage() {
     assert_eq!(printed, expected.join("\n"));
 }
 
-/// A row without a function gives columns perf's minimum widths for such rows, which the object and symbol columns show.
+/// If a row has no symbol, the object and symbol columns have at least perf's minimum widths for such rows.
 #[test]
 fn cells_are_not_truncated_and_unresolved_rows_widen_columns() {
     let rows = vec![
@@ -384,7 +384,7 @@ fn separated_cells_are_neither_padded_nor_ambiguous() {
 fn explicit_widths_truncate_cells_and_titles() {
     let rows = vec![row(9000, 9000, &["calc", "library.so"], vec![])];
     let layout = ReportLayout {
-        // 0 is for an automatic width, as is none for the last column.
+        // A width of 0 is automatic, and so is that of the last column, for which none is given.
         widths: vec![10, 0, 3, 4],
         ..ReportLayout::default()
     };
