@@ -296,8 +296,8 @@ fn the_32_bit_vdso_is_unwound_to_its_caller() {
     assert!(calls > 0 && 10 * calls + 10 >= 8 * all, "{calls} of {all}");
 }
 
-/// A jitdump with two functions of 64 bytes at `code`, the second one in the place of the first: 5 and 200 nanoseconds after
-/// 1000. `start_time` and `flags` are fields of the header.
+/// A jitdump with two functions of 64 bytes at `code`: `first`, loaded at 1005 nanoseconds, and `second`, which replaces it at
+/// 1200. `start_time` and `flags` are fields of the header.
 fn dump_with_replaced_function(code: u64, start_time: u64, flags: u64) -> Vec<u8> {
     const LOAD: u32 = 0;
     let header = Bytes::new().raw(b"DTiJ").u32(1).u32(40).u32(0).u32(0);
@@ -338,9 +338,9 @@ fn functions_of_a_jitdump_are_used_from_their_times_on_if_the_clocks_can_be_rela
     let recording = file(&attr, "x86_64", &records.concat());
     scratch.write("perf.data", recording).expect("a file");
     for (start_time, flags, function) in [
-        // The sample is 100 nanoseconds after the mapping of the dump, so after its start.
+        // The start, 1000, is taken for the time of the dump's mapping, 500: the sample at 600 is at 1100 of the dump's clock.
         (1000, 0, "first"),
-        // Without a start time, and with times of a CPU counter, the last function is used.
+        // Without a start time, or with times of a CPU counter (flag 1), the last function is used.
         (0, 0, "second"),
         (1000, 1, "second"),
     ] {

@@ -33,7 +33,7 @@ impl InitialRecords<'_> {
             synthesize::kernel_map(to, text);
             synthesize::modules(to, &opened.kernel.modules);
         }
-        // Files have the names in the feature EVENT_DESC. In a pipe, it is a record, and may be too large for one.
+        // Files have the names of events in EVENT_DESC. In a pipe, features are records, and EVENT_DESC may be too large for one.
         let with_names = request.output.stream.is_some();
         synthesize::event_updates(to, events, with_names);
         synthesize::thread_map(to, &opened.cpu_tasks);

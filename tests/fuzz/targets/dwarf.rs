@@ -27,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
     // The budget is in bytes, for decompressed sections and parsed units.
     if let Some(lines) = LineIndex::open(&disk, &paths, source, &Budget::new(1 << 20)) {
         let mut frames = Vec::new();
-        // A program is looked up by file offset.
+        // In an object of kind `User`, code is looked up by file offset.
         for (_address, offset) in addresses(&disk.object) {
             lines.frames(&disk, offset, &mut frames);
         }
@@ -50,7 +50,7 @@ fn read_entries(disk: &Disk, info: &DebugInfo) {
         // The start of `work`, a function of the seeds' program.
         start: "wor",
         matches: &has_o,
-        // Asked only for units whose functions may have their names in other units: each such unit has the function.
+        // Called only for units whose functions may have their names in other units; here, each such unit matches.
         is_in_unit: &|_| true,
     };
     for function in [None, Some(query)] {

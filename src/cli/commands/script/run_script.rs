@@ -59,7 +59,7 @@ pub(super) fn run_file(
 ) -> Result<ExitStatus, CliError> {
     // The fields of text output (`-F`) do not apply to scripts.
     let settings = ScriptSettings::new(FieldSelection::default(), matches, context)?;
-    // Signals must be blocked before threads are started: after Ctrl-C this process continues.
+    // Blocked before threads are started, so that they inherit the mask: after Ctrl-C, this process still waits for the script.
     let _signals = Signals::block(&[libc::SIGINT]).ok();
     let reading = ScriptReading {
         context,

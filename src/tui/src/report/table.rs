@@ -95,8 +95,8 @@ impl TableView {
             return;
         };
         let histogram = &table.histogram;
-        // The limit relates to the sum that is 100 percent for the first event by default, also if the percentages on the screen
-        // are relative to shown rows.
+        // The limit relates to the first event's total in the histogram, even if the percentages on the screen are relative to
+        // the shown rows.
         let total = histogram.totals.first().copied().unwrap_or_default();
         let passes = |row: &HistogramRow| {
             let (_, percent) = share(row.weights.total, total.period);
@@ -131,7 +131,8 @@ impl TableView {
         }
     }
 
-    /// Returns the first line of the screen. Its counts are of all rows; with zooms, of the rows that pass them and the limit.
+    /// Returns the first line of the screen. Its counts are the histogram's totals, which may include samples without a row; with
+    /// zooms, the sums of the rows that pass them and the limit.
     pub(super) fn title(&self) -> String {
         let Some(table) = self.table() else {
             return String::new();

@@ -72,7 +72,7 @@ impl Column {
     }
 }
 
-/// The value of a cell in separated values (CSV) and JSON.
+/// The value of a cell in CSV and JSON; the other formats write the text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Value {
     /// The cell's text.

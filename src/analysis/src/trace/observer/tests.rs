@@ -216,7 +216,7 @@ impl ProcessMemory for Text {
 #[test]
 fn memory_that_is_read_late_is_marked_and_gives_no_names_to_descriptors() {
     let mut trace = Trace::new(options());
-    // No effect here: it does not limit paths.
+    // No effect here: this size does not limit paths.
     let string_size = 32;
     trace.observer.read_memory_late(Box::new(Text), string_size);
     trace.enter(1, "open", &[16]).exit(1, "open", 3);
