@@ -14,7 +14,7 @@ const MAX_CALL_SIZE: u64 = 8;
 /// Values from here on are not addresses but markers (`PERF_CONTEXT_MAX`).
 const MARKERS: u64 = (-4095_i64).cast_unsigned();
 
-/// A branch before a sample: a step of the callchain, which has two frames for it.
+/// A branch before a sample: a step of the callchain, shown as two frames (target and source).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChainBranch {
     branch: BranchEntry,

@@ -18,7 +18,7 @@ pub(crate) struct CountedOutput {
     /// Compressor of ring data (`-z`).
     pub(crate) compressor: Option<Compressor>,
     /// Number of samples written, if a [`RewriteThread`](crate::rewriting::RewriteThread) changes the records from the rings
-    /// before they are written: there may be fewer or more samples than in the rings. `None` otherwise.
+    /// before they are written: there may be fewer or more samples than in the rings. `None` otherwise or before the first write.
     rewritten: Option<u64>,
     /// Splits bytes into records, for the statistics.
     pub(crate) walker: RecordWalker,
@@ -100,8 +100,8 @@ impl CountedOutput {
         self.output_sink.write_with_payload(&record, pieces)
     }
 
-    /// Writes a run of rewritten records. `stats` already counts the records of the rings from which
-    /// they were made, so only samples are counted here.
+    /// Writes a run of rewritten records. `stats` already counts the original records of the rings, so only samples are
+    /// counted here.
     pub(crate) fn write(&mut self, run: &[u8]) -> Result<(), WriteError> {
         let samples = self.rewritten.get_or_insert_default();
         self.walker.walk([run, &[]], |record| {

@@ -186,7 +186,7 @@ impl<S: KworkSink> KworkRuns<S> {
 
     fn enter(&mut self, time: u64, cpu: u32, event: &KworkEvent, stack: Option<String>) {
         let key = event.key(cpu);
-        // Without raises if run times are measured: `event` ignores them.
+        // `None` if run times are measured: `Observer::event` then ignores raises.
         let raise = self.raises.end(&key, time);
         let work = match event.name {
             Some(name) if self.is_selected(cpu, event.name) => {

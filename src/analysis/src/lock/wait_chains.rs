@@ -88,7 +88,7 @@ mod tests {
     }
 
     proptest! {
-        // And the threads of cycles and chains are in the documented order.
+        // Also checks the order of the threads in cycles and chains.
         #[test]
         fn threads_are_in_a_cycle_if_following_the_holders_leads_back(
             holders in prop::collection::btree_map(0..12_u32, 0..12_u32, 0..12),

@@ -190,8 +190,8 @@ impl Recording {
         self.record(at, Misc(0), &Record::Lost(Lost { id, lost }));
     }
 
-    /// Adds a LOST_SAMPLES record of the kernel or, if `time` is 0, one of the recorder, whose `lost` is the total of the
-    /// recording.
+    /// Adds a LOST_SAMPLES record of the kernel or, if `time` is 0, one of the recorder, whose `lost` is the total of a
+    /// counter in the whole recording.
     pub(crate) fn lost_samples(&mut self, time: u64, cpu: u32, lost: u64) {
         let record = Record::LostSamples(LostSamples { lost });
         self.record((time, cpu, 0), Misc(0), &record);

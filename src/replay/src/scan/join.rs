@@ -72,8 +72,8 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         self.ended
     }
 
-    /// Adds the records that begin before `end`: those of `chunk`, if it was scanned without an error from the next record on.
-    /// Otherwise (maybe because its first record was guessed wrongly) the records are scanned here.
+    /// Adds the records that begin before `end`: those of `chunk`, if it starts at the next record and was scanned without an
+    /// error. Otherwise (maybe because its first record was guessed wrongly) the records are scanned here.
     pub(super) fn add(&mut self, chunk: Scanned<'a>, end: u64) {
         // No record begins in the chunk if an earlier record extends beyond it.
         if self.ended || self.position >= end {

@@ -24,13 +24,13 @@ const X86: [&str; 24] = [
 ];
 /// The number of the first vector register; each has two numbers, one per 64 bits.
 const XMM: u32 = 32;
-/// `r11` is the frame pointer, `r12` the intra-procedure-call register.
+/// `r11` is the frame pointer, `r12` the intra-procedure-call scratch register.
 const ARM: [&str; 16] = [
     "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "fp", "ip", "sp", "lr", "pc",
 ];
 /// The registers after `x0` to `x29`.
 const ARM64: [&str; 3] = ["lr", "sp", "pc"];
-/// The number of `vg`, the length of SVE's vectors.
+/// The number of `vg`, the length of SVE's vectors in units of 64 bits.
 const ARM64_VG: u32 = 46;
 
 impl Architecture {

@@ -88,7 +88,7 @@ impl TimeTable {
             out,
             "   {parent:5}  {:9} {} ",
             runs.count,
-            // The number is the width before the decimal point.
+            // 8: the width before the decimal point.
             Milliseconds(times.run, 8)
         )?;
         let short = |nanos| Milliseconds(nanos, 6);
