@@ -42,7 +42,7 @@ fn unwinder(file: &PerfData<'_>, jobs: usize) -> LiveUnwinder {
             endian: Endian::NATIVE,
             // The default maximum of frames.
             limit: Some(127),
-            // For reports that start with callers, and `--call-graph lbr`.
+            // Neither for reports that start with callers, nor for `--call-graph lbr`.
             keeps_outermost: false,
             has_lbr_call_stacks: false,
         },

@@ -284,7 +284,7 @@ impl LockFile {
     /// Returns the raw data of [`Owner`]: `place.flags` is the thread that has the lock, `place.class` is the name of the lock.
     fn owner(&self, place: Place) -> Bytes {
         // The number of a name is its index. `&CACHE` is a lock in a slab cache: number 4, then the name of the cache,
-        // padded so that the data so far (16 bytes before it) has a multiple of 32 bytes.
+        // padded with NULs until the raw data (with the 16 bytes before the name) is a multiple of 32 bytes long.
         let names = ["", "mmap_lock", "siglock", "rq_lock"];
         let number = names.iter().position(|name| *name == place.class);
         let raw = self.bytes().u64(place.lock).u32(place.flags);
@@ -520,7 +520,7 @@ pub(crate) fn waits_with_owners() -> Vec<u8> {
         ..wait(tid, lock, owner)
     };
     for (after, event, place) in [
-        // The first wait begins after its record, the second one before it.
+        // The first wait begins after its record, the second one before its own.
         (1000, Owner, record(1, 0, 3, "mmap_lock")),
         (100, Begin, wait(1, 0, 4)),
         (100, Begin, wait(2, 0, 4)),

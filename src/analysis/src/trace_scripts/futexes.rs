@@ -55,7 +55,7 @@ impl FutexWaits {
     /// Adds a call or its return.
     pub fn sample(&mut self, sample: &ScriptSample<'_>) {
         if sample.kind == Some(ENTER) {
-            // The number 1 is `op`, 0 is `uaddr`.
+            // Indices into `numbers` of `EVENTS`: 0 is `uaddr`, 1 is `op`.
             if sample.number(1) & !FLAGS == WAIT {
                 self.comms.insert(sample.tid, sample.comm.to_owned());
                 let began = (sample.number(0), sample.time);

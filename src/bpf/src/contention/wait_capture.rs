@@ -62,10 +62,10 @@ impl WaitCapture {
     }
 }
 
-/// Attaches the programs at the ends and execs of tasks, and at forks if new tasks are observed, too. Attaches none if all tasks
-/// are observed.
+/// Attaches the programs that keep the set of observed tasks up to date: at ends and execs of tasks, and at forks if new tasks
+/// are observed, too. Attaches none if all tasks are observed.
 pub(super) fn follow(loaded: &mut LoadedPrograms, tasks: &TaskSet) -> Result<(), Error> {
-    // `None` unless new tasks are observed: then no program is attached at forks.
+    // `None` if new tasks are not observed; no program is then attached at forks.
     let pid_offset = tasks.follow_offset()?;
     let with_execs = true;
     match tasks.is_limited() {

@@ -159,7 +159,7 @@ fn fold(fake: &Fake, samples: &[Sample]) -> UniqueStacks {
     stacks
 }
 
-/// The rows in an order that doesn't depend on weights: rows of equal weight may be in any order.
+/// The rows, sorted by their debug output, since rows of equal weight may be in any order.
 fn sorted(mut rows: Vec<HistogramRow>) -> Vec<HistogramRow> {
     rows.sort_by_cached_key(|row| format!("{row:?}"));
     rows
@@ -243,7 +243,7 @@ proptest! {
             let alone = rows::histogram(&[event], &options, &fake, NonZeroUsize::MIN);
             prop_assert_eq!(group.totals[index], alone.totals[0]);
             // The number of rows of the event alone that are not yet found in the group. A row of the group in which this event
-            // has no weight may be a row of the other event only, so rows without weight are not searched, and remain.
+            // has no weight may be a row of the other event only, so rows without weight are not searched, and remain missing.
             let mut missing = alone.rows.len();
             for row in &group.rows {
                 let weights = if index == 0 { row.weights } else { row.others[0] };
@@ -270,7 +270,7 @@ proptest! {
 
     #[test]
     fn without_call_graphs_rows_are_in_order(samples in samples(), mut options in options()) {
-        // With call graphs of callers, the depth of the graphs orders rows with equal totals.
+        // With `children` and call graphs, rows with equal totals can be ordered by the depth of their graphs.
         options.graph = None;
         let fake = Fake::new();
         let rows = count(&fake, &options, &samples, ONE_PART, ONE_THREAD).rows;

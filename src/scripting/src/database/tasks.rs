@@ -25,7 +25,7 @@ pub(super) struct Thread {
     pub(super) id: u64,
     /// Oldest first; never empty.
     comms: Vec<Comm>,
-    /// Whether a record has named the thread.
+    /// Whether its name is known, for example from a COMM record; otherwise its only name is `:TID`.
     is_named: bool,
 }
 
@@ -109,7 +109,7 @@ impl Tasks {
         }
     }
 
-    /// The thread with this thread id, if a record has named it.
+    /// The thread with this thread id, if its name is known.
     pub(super) fn named(&self, tid: u32) -> Option<ThreadIndex> {
         let index = *self.by_tid.get(&tid)?;
         self.threads.get(index)?.is_named.then_some(index)
@@ -158,8 +158,8 @@ impl Tasks {
         if let Some(exec) = thread.comms.iter().rposition(|comm| comm.is_exec) {
             return exec;
         }
-        // Without an exec, the program has the first name. But the first name of a main thread may be that of its parent, if it
-        // has the time 0 (the process was running before the recording): then the second name, if any, is that of the program.
+        // Without an exec, the program has the first name. But if the first name of a main thread has the time 0 (the process
+        // was running before the recording), that name may be the parent's: then the second name, if any, is the program's.
         let has_no_time = thread.comms.first().is_some_and(|comm| comm.start == 0);
         usize::from(has_no_time && newest > 0 && thread.pid == thread.tid)
     }
@@ -168,7 +168,7 @@ impl Tasks {
 impl Thread {
     fn set_name(&mut self, name: String, start: u64, is_exec: bool) {
         if !self.is_named {
-            // The first name was made from the thread id, and is replaced.
+            // The first name, `:TID`, is replaced.
             self.is_named = true;
             if let Some(first) = self.comms.first_mut() {
                 (first.name, first.start) = (name, start);

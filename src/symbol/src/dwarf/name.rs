@@ -56,7 +56,7 @@ pub(super) fn of<'a>(
     None
 }
 
-/// Resolves `reference` of `unit` to an entry, with its unit if that is another one. `file` becomes the file of that entry.
+/// Resolves `reference` of `unit` to an entry, with its unit if that can be another one. `file` becomes the file of that entry.
 fn follow<'a>(
     units: &Units<'_, 'a>,
     unit: &UnitEntries<'a>,
