@@ -39,12 +39,12 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// [`FoundFile::for_reading_and_writing`]. `None` for anything that can be replaced instead: a regular file, a
 /// folder, or nothing. A regular file behind a link below `/dev` or `/proc`, such as `/dev/stdout`, is found, too.
 ///
-/// What this process has open already, such as its `/dev/stdout`, is found regardless of the owner: with `sudo`, the terminal is
-/// that of another user. Links owned by root or the user are followed. What the user owns is found. What root owns is found by
-/// other users only if they gave its path. What a third user owns is found only if its path was given and is not a link, and
-/// only in a folder where only root and the user may create files, or in a folder of that third user. Otherwise the result
-/// is [`Refusal::ForeignPipe`]. This is similar to `fs.protected_fifos` (sysctl), but regardless of its setting and of the
-/// folder's sticky bit.
+/// The target of a link to a descriptor of this process, such as `/dev/stdout`, is found regardless of its owner: with `sudo`,
+/// the terminal is that of another user. Links owned by root or the user are followed. What the user owns is found. What root
+/// owns is found by other users only if they gave its path. What a third user owns is found only if its path was given and is
+/// not a link, and only in a folder where only root and the user may create files, or in a folder of that third user. Otherwise
+/// the result is [`Refusal::ForeignPipe`]. This is similar to `fs.protected_fifos` (sysctl), but regardless of its setting and
+/// of the folder's sticky bit.
 ///
 /// # Errors
 /// [`Refusal::ForeignLink`], [`Refusal::ForeignPipe`], [`Refusal::NotRegular`] for a socket, and errors of open(2).

@@ -11,9 +11,9 @@ const COUNT: usize = 0;
 const PROCESS: usize = 4;
 /// The size of the header, which the waits follow.
 const HEADER_SIZE: usize = 8;
-// Offsets in a wait: thread, its id in its PID namespace, address, operation, value, the memory around the futex, and the first
-// 24 bytes of glibc's thread descriptor (`struct pthread`) if the futex is the thread id in such a descriptor: the kernel clears
-// this id when the thread ends, and pthread_join waits for that.
+// Offsets in a wait: thread, its id in its PID namespace, address, operation, value, the memory around the futex, and the 24
+// bytes from `THREAD_ID` bytes before the futex on: the start of glibc's thread descriptor (`struct pthread`) if the futex is the
+// thread id in it. The kernel clears this id when the thread ends, and pthread_join waits for that.
 const THREAD: usize = 0;
 const OWN_THREAD: usize = 4;
 const ADDRESS: usize = 8;
@@ -75,7 +75,7 @@ impl CapturedWait {
             value: word(bytes, VALUE)?,
         };
         let memory = FutexMemory::around(bytes.get(MEMORY..DESCRIPTOR)?);
-        // If the futex is the id in a thread descriptor, the descriptor begins at this address, and both its pointers have it.
+        // If the futex is the id in a thread descriptor, the descriptor begins at this address, and both pointers equal it.
         let descriptor_address = address.checked_sub(THREAD_ID);
         let pointers = [DESCRIPTOR, DESCRIPTOR + 16].map(|at| double_word(bytes, at));
         let mut pointers = pointers.iter();

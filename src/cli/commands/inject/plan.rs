@@ -232,7 +232,7 @@ impl<'c> InjectPlan<'c> {
 
     /// Reports incomplete stacks and, if verbose, the size and the path of the output file.
     pub(super) fn report(&self, written: &InjectSummary, context: &Context) {
-        // Without the size, there is no hint to copy more bytes of each stack.
+        // The attrs, which have the size, are not kept. Without it, there is no hint to copy more bytes of each stack.
         let stack_copy_size = None;
         warn_of_truncated(context, &self.stacks.borrow(), stack_copy_size);
         if let Some(path) = written

@@ -68,7 +68,7 @@ pub(in crate::cli::commands) fn run(
     let stacks = SwitchStacks::new(&resolver, request.columns.stacks, request.max_stack);
     let mut history = TimeHistory::new(&recording.layouts, request.options, rows);
     let mut pass = ObserverPass::new(&recording.layouts, stacks).with_tasks();
-    // The summary lists each CPU that has an event of any kind, so it needs all events.
+    // The summary needs all typed events: the number of CPUs that it prints depends on their CPU numbers.
     if !request.with_summary {
         pass = pass.reading(&[
             SchedSwitchLayout::TRACEPOINTS,

@@ -78,7 +78,7 @@ struct SectionHeader {
 pub(super) fn elf_file(functions: &[(u64, u64, &str)]) -> (Vec<u8>, [u8; 20]) {
     let mut strings = vec![0];
     let mut symbols = vec![0; SYMBOL as usize];
-    // End of the code: at least a page.
+    // End of the code and of the loaded segment: at least a page, so that the segment includes the note.
     let mut end = 0x1000;
     for (address, size, name) in functions {
         let mut to = Encoder::new(&mut symbols, Endian::Little);
