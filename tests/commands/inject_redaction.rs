@@ -13,8 +13,8 @@ const PLANTED: &str = "PLANTED";
 /// The address of a breakpoint, and the event's id; that it equals [`TRACEPOINT`] has no meaning.
 const BREAKPOINT: u64 = 0x5a5b_5c5d_5e58;
 const BREAKPOINT_ID: u64 = 77;
-/// An address of a program that is loaded at a fixed address, and one of a 32-bit program. Both are low, but are redacted for the
-/// name and the type of their fields: `call_site` and `void * short_pointer`.
+/// An address of a program that is loaded at a fixed address, and one of a 32-bit program. Both are low, but are redacted
+/// because of the name (`call_site`) and the type (`void *`) of their fields.
 const FIXED_ADDRESS: u64 = 0x0047_a1bc;
 const SHORT_ADDRESS: u32 = 0xf7e6_a1bc;
 /// Ids of cpu-clock and of the tracepoint.
@@ -23,7 +23,7 @@ const IDS: [u64; 2] = [55, 56];
 const TRACEPOINT: u64 = 77;
 /// PERF_SAMPLE_IP | TID | TIME | CALLCHAIN | CPU | RAW | IDENTIFIER
 const SAMPLE_TYPE: u64 = 1 | 2 | 4 | 1 << 5 | 1 << 7 | 1 << 10 | 1 << 16;
-/// Bytes of a mapping.
+/// Size of a mapping in bytes.
 const LENGTH: u64 = 0x2_0000;
 
 const FORMAT: &str = "\
@@ -52,7 +52,7 @@ struct Process {
     name: String,
     path: String,
     start: u64,
-    /// Offset in the program, CPU and event of each sample.
+    /// Of each sample: offset in the program, CPU, and index of its event in [`IDS`].
     samples: Vec<(u64, u32, usize)>,
 }
 
@@ -247,7 +247,7 @@ impl Recorded {
             .raw(name)
             .raw(vec![0; 16 - name.len()]);
         file.record(73, 0, map.done());
-        // EVENT_UPDATE: the name of an event, and after a tab that of its cgroup.
+        // EVENT_UPDATE: the name of an event, and after a tab that of its cgroup, as rperf's `stat record` writes them.
         let update = file.bytes().u64(2).u64(IDS[0]);
         let record = update.text(&format!("cpu-clock\t{event_cgroup}"), 8).done();
         file.record(78, 0, record);

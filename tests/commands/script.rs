@@ -289,7 +289,7 @@ fn options_that_conflict_or_lack_another_are_refused() {
 
 #[test]
 fn options_that_need_a_file_are_refused_for_streams() {
-    // The header of a stream is only its magic number and its size.
+    // The header of a stream is only the magic number and the header's size.
     let mut head = b"PERFILE2".to_vec();
     head.extend(16_u64.to_le_bytes());
     for option in ["--per-event-dump", "--show-round-events"] {

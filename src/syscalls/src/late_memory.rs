@@ -44,9 +44,9 @@ const MESSAGE_STRIDE: u64 = 64;
 const FIRST_ITEM: u16 = 0;
 
 impl Syscall {
-    /// Reads the memory that the call reads through its arguments. `string_size` is the limit of texts and buffers, except
-    /// paths and structures, which have limits of their own. Memory with unreadable bytes is omitted. The result is empty for
-    /// execve(2) and execveat(2), which replace the memory of the process.
+    /// Reads the memory that the call reads through its arguments. `string_size` is the limit in bytes of texts and buffers,
+    /// except paths and structures, which have limits of their own. Memory with unreadable bytes is omitted. The result is empty
+    /// for execve(2) and execveat(2), which replace the memory of the process.
     #[must_use]
     pub fn late_memory(
         &self,

@@ -25,7 +25,7 @@ Shows the time waited for locks per caller, per thread (-t) or per lock (-l), re
 (-a, -C, -p, --tid) it shows waits of the running system, which BPF programs sum in the kernel. Rows can also be owners (-o) or cgroups (--lock-cgroup). \
 Recordings have owners with 'lock record --owners' and --user, cgroups with 'lock record --all-cgroups'.";
 
-/// The default number of innermost frames that are skipped when the caller is determined, as in perf.
+/// The default number of innermost frames skipped when the caller is determined, as in perf 6.1; perf 6.2 and later skip 4.
 pub(super) const STACK_SKIP: usize = 3;
 /// The default maximum number of frames that are read and shown, as in perf.
 pub(super) const MAX_STACK: usize = 8;

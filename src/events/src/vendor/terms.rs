@@ -33,7 +33,7 @@ const FIXED: [(&str, &str); 6] = [
     ("cpu_clk_unhalted.core", "event=0x3c"),
     ("cpu_clk_unhalted.thread_any", "event=0x3c,any=0x1"),
 ];
-/// The period of the events in [`FIXED`].
+/// The period of the events in [`FIXED`]: 2000003, as in perf.
 const FIXED_PERIOD: &str = "period=0x1e8483";
 
 /// Terms for the model-specific registers used by some events (`MSR_PEBS_LD_LAT_THRESHOLD`,

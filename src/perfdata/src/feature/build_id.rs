@@ -140,7 +140,7 @@ impl BuildIdEntry {
 
     /// Decodes an entry of the old layout, with the pid of the host.
     fn decode_without_pid(raw: &RawRecord<'_>, endian: Endian) -> Result<Self, DecodeError> {
-        // The missing pid in the file's byte order. All bytes of -1 are equal, so that the order makes no difference.
+        // The missing pid, in the file's byte order; the reversal changes nothing, since all bytes of -1 are equal.
         let mut shifted = (-1_i32).cast_unsigned().to_le_bytes().to_vec();
         if endian == Endian::Big {
             shifted.reverse();

@@ -225,7 +225,7 @@ impl WorldBuilder {
         );
     }
 
-    /// Handles a FORK record. A World has only the threads of the host, so the record is about tasks of the host.
+    /// Handles a FORK record. Its tasks are taken for tasks of the host, since a World has only the threads of the host.
     fn fork(&mut self, order: Order, misc: Misc, task: &Task) {
         let parent = ThreadIds {
             pid: task.ppid,
@@ -242,7 +242,8 @@ impl WorldBuilder {
             self.process_space(order, Machine::Host, task.pid);
             return;
         }
-        // FORK_EXEC: perf synthesized the record from /proc, and the child's mappings follow as MMAP records.
+        // FORK_EXEC: perf synthesized the record from /proc, and the child's mappings follow as MMAP records. A process that is
+        // its own parent has nothing to inherit.
         let inherits = task.pid != task.ppid && !misc.contains(Misc::FORK_EXEC);
         let space = if inherits {
             let space = self.process_space(order, Machine::Host, task.ppid);
@@ -260,9 +261,9 @@ impl WorldBuilder {
     }
 
     /// Returns the address space of a forked process. It links to that of the parent, or has a copy of the visible mappings if
-    /// forks of forks have created a long chain of links, so that lookups stay fast. A copy is only made at chain lengths that
-    /// are powers of two, and if it is not much larger than the chain, so that the total work is proportional to the number
-    /// of forks.
+    /// forks of forks have created a long chain of links, so that lookups stay fast. Copying is only considered at chain lengths
+    /// that are powers of two, and only done if it takes at most `MAX_BORDERS_PER_LINK` lookups per link of the chain, so that
+    /// it costs little per fork.
     fn child_of(&self, parent: InheritedMappings) -> MappingSpace {
         const LONG_CHAIN: u32 = 32;
         const MAX_BORDERS_PER_LINK: usize = 8;

@@ -57,8 +57,8 @@ impl WorldBuilder {
         self.world.version += 1;
     }
 
-    /// Adds a kernel or a module from the BUILD_ID feature. As in perf, its name is the path; but a module is found by its module
-    /// name, as mappings look for it.
+    /// Adds a kernel or a module from the BUILD_ID feature. As in perf, its name is the path; but a module is added under its
+    /// module name, by which its mappings look it up.
     fn add_kernel_dso(&mut self, machine: Machine, name: &str) -> DsoId {
         match module_name(name) {
             Some(module) => {

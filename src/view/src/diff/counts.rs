@@ -279,7 +279,7 @@ impl CountsView<'_> {
     }
 }
 
-/// Formats a count: integers and values from 1000 on without decimals, others with two, as `stat` shows values with a unit.
+/// Formats a mean count: integers and values from 1000 on without decimals, others with two.
 fn count(value: f64) -> String {
     match value.fract() == 0.0 || value.abs() >= 1000.0 {
         true => format!("{value:.0}"),
