@@ -1,4 +1,4 @@
-//! A recording read from a pipe: streamed, or buffered for the commands that need all of it.
+//! A recording read from a pipe: streamed, or buffered if it is not in pipe mode or the command needs all of it.
 
 use std::fs::File;
 use std::io::{self, Read, Write as _};

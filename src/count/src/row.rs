@@ -20,8 +20,8 @@ pub struct CountRow {
     pub event: usize,
     /// The unit of aggregation.
     pub unit: AggregationUnit,
-    /// Number of counters, each of a CPU or thread, whose counts were summed up; the largest of all runs. 1 if the event is not
-    /// supported.
+    /// Number of counters, each of a CPU or thread, whose counts were summed up; the largest of all runs. As in perf, 1 if the
+    /// event is not supported.
     pub merged_counters: usize,
     /// The count, or why it is missing.
     pub state: CountState,
@@ -40,10 +40,10 @@ pub enum CountState {
     Counted(CountValue),
 }
 
-/// A count, averaged over all runs.
+/// A count, averaged over the runs in which the event was on a counter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CountValue {
-    /// The count in the event's unit.
+    /// The count in the event's unit; by default extrapolated to the time enabled.
     pub value: f64,
     /// Standard error of the mean, in percent.
     pub error_percent: f64,

@@ -113,8 +113,8 @@ impl UsedProperties {
         parallelism.map(|parallelism| parallelism.at(sample.order))
     }
 
-    /// Whether sums other than periods and samples are counted: costs, or latencies (if the parallelism is known). Both are then
-    /// counted.
+    /// Whether sums other than periods and samples are counted: if costs or latencies are used, both are counted. Latencies are 0
+    /// if the parallelism is unknown.
     pub(crate) fn any_optional_sum(&self) -> bool {
         self.counts_costs || self.parallelism.is_some()
     }

@@ -11,7 +11,7 @@ use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 use crate::output_stream::OutputStream;
 
-/// Maximum number of bytes compressed together: a block of Zstandard.
+/// Maximum number of bytes compressed together: the maximum size of a Zstandard block.
 const MAX_PART: usize = 128 << 10;
 /// Maximum number of bytes after the header of a COMPRESSED record.
 const MAX_PAYLOAD: usize = u16::MAX as usize - RecordHeader::SIZE;

@@ -29,8 +29,8 @@ const NAMES: [(u64, &str); 25] = [
     (0o1, "IXOTH"),
 ];
 
-/// Returns the names of the bits of a mode, joined by `|`; empty for 0. Like in the kernel's `umode_t`, only the lower 16 bits
-/// count, all of which have names.
+/// Returns the names of the bits of a mode, joined by `|`; empty for 0. Only the lower 16 bits count, as in the kernel's
+/// `umode_t`; each of them has a name.
 pub(crate) fn mode_text(mode: u64) -> String {
     let mut remaining = mode & 0xffff;
     let mut names: Vec<&str> = Vec::new();

@@ -66,7 +66,7 @@ pub(super) struct ScriptPlan {
     pub(super) stop_functions: Vec<String>,
     /// Whether kernel modules are shown by path.
     pub(super) kernel_paths: bool,
-    /// Whether samples are written as JSON objects, or as rows made from them.
+    /// Whether samples are written as JSON objects, or as rows made from such objects (`--csv`, `--template`).
     pub(super) is_structured: bool,
     /// The layout of rows, if samples are written as rows.
     pub(super) rows: Option<RowLayout>,
@@ -197,7 +197,8 @@ impl ScriptPlan {
     }
 }
 
-/// Refuses requested fields that the events do not record. Default fields that they do not record are removed from the selection.
+/// Fits the selection to the recorded fields: refuses a missing field if a `-F` for all event classes names it, and removes other
+/// missing fields.
 fn check_fields(recording: Metadata<'_>, selection: &mut FieldSelection) -> Result<(), CliError> {
     let events = recording.events.iter();
     // Single branches come from a decoded trace. Some events of such a recording have no samples; a field that these events do

@@ -191,8 +191,8 @@ impl<'s> UnitSearch<'s> {
         }
     }
 
-    /// Whether a probe point at this address is known. `offset` is one in the object's file here, as in [`SymbolRange`], and
-    /// elsewhere one in the function.
+    /// Whether a probe point at this address is known. Here `offset` is a file offset, as in [`SymbolRange`]; in other functions
+    /// it is relative to the function's entry.
     fn has_probe_at(&self, address: u64) -> bool {
         let offset = self.object.offset_of(address);
         let mut known = self.candidates.iter();

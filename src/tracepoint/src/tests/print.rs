@@ -50,7 +50,7 @@ fn numbers(print_fmt: &str, a: i32, b: i64) -> String {
     print(&[("int a", 4), ("long b", 8)], print_fmt, &body)
 }
 
-/// Unlike in Linux perf, which prints 250 for `a` and 65527 for `b`.
+/// `%d` prints the sign of signed fields; Linux perf prints 250 for `a` and 65527 for `b`. `%u` prints the field's bits unsigned.
 #[test]
 fn small_fields_have_the_sign_of_their_type() {
     let fields = [("int a", 1), ("int b", 2), ("u8 c", 1)];
@@ -285,7 +285,7 @@ fn unsupported_print_formats_list_the_fields() {
         assert_eq!(program.warning(), Some(&expected), "{print_fmt}");
         assert_eq!(numbers(print_fmt, -1, -1), "[FAILED TO PARSE] a=-1 b=-1");
     }
-    // More length modifiers than a small integer can count.
+    // More length modifiers than the parser's `i8` can count.
     for letter in ["h", "l", "hl", "L"] {
         let print_fmt = format!("\"%{}d\", REC->a", letter.repeat(40_000));
         let program = PrintFmt::compile(&format(&[("int a", 4)], &print_fmt), LITTLE);
