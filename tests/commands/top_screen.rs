@@ -93,7 +93,7 @@ fn the_text_screen_has_keys() {
         screen.contains("exact:  0.0% lost: 0/0 drop: 0/0 [499Hz cpu-clock]"),
         "{screen}"
     );
-    // The line below the status has one dash less than the terminal has columns: at least these.
+    // The line below the status has one dash less than the terminal has columns; a part of it is enough.
     assert!(screen.contains(&"-".repeat(79)), "{screen}");
     pane.press(&["x"]);
     let menu = pane.wait_for("unmapped key to continue:");
@@ -118,6 +118,7 @@ fn the_text_screen_has_keys() {
 
 #[test]
 fn the_text_screen_tells_whether_samples_are_zeroed() {
+    // The next refresh removes a notice, so the interval is long.
     let Some((pane, _target, _scratch)) = top("--stdio -ns comm -d 5") else {
         return;
     };

@@ -27,7 +27,7 @@ pub(crate) struct PatternMatches {
     pub(crate) root: Option<u32>,
 }
 
-/// A regular expression with cached results. Inlined functions do not match.
+/// A regular expression with cached results. As in perf, inlined functions do not match.
 struct Pattern {
     regex: Regex,
     results: FxHashMap<SymbolId, bool>,

@@ -33,8 +33,8 @@ pub struct CaptureOptions<'a> {
     pub cgroups: &'a [BorrowedFd<'a>],
     /// Numbers of system calls and the plan of each. Numbers from 512 on are ignored.
     pub plans: &'a [(u32, CapturePlan)],
-    /// The maximum number of bytes that are copied of the buffer or the text that an argument points to. Paths have a limit of
-    /// their own.
+    /// The maximum number of bytes that are copied of the buffer or the text that an argument points to. Paths and
+    /// structures have limits of their own.
     pub string_size: u32,
 }
 
@@ -152,8 +152,8 @@ fn shapes(cgroups: usize) -> Result<Vec<NamedShape>, Error> {
     Ok(shapes)
 }
 
-/// Encodes the captures of a plan for the begin (`at_entry`) or for the return of a call, as the programs read them: each as one
-/// `entry`.
+/// Encodes the captures of a plan for the begin (`at_entry`) or for the return of a call as the programs read them: each in the
+/// layout of `layout::entry`, and zeros up to the size of a full plan.
 fn encode(captures: &[Capture], string_size: u32) -> Vec<u8> {
     let longest = buffer::MAX_SEGMENT_DATA.unsigned_abs();
     // Room for the text, its NUL and one more byte: if all of it is used, the text is longer than `size`.

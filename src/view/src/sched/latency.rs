@@ -14,7 +14,7 @@ const TASK_WIDTH: usize = 24;
 pub struct RecordLosses {
     /// The number of records of the file; 0 in a live summary, which has no file.
     pub records: u64,
-    /// The number of records lost while recording; in a live summary, of waits for which its BPF map had no room.
+    /// The number of records lost while recording; in a live summary, the number of waits for which its BPF map had no room.
     pub lost: u64,
     /// The number of `PERF_RECORD_LOST` records.
     pub chunks: u64,
