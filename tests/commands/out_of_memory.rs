@@ -11,7 +11,7 @@ const USER: u64 = (-512_i64).cast_unsigned();
 /// Limits in KiB, in addition to what the binary needs to start: from hardly enough to enough for every command.
 const BEYOND_START: [u64; 7] = [1_000, 6_000, 24_000, 54_000, 100_000, 200_000, 8_000_000];
 
-/// Returns a recording of 2 MB of distinct stacks, so that memory use grows with them.
+/// Returns a recording of 2 MB of stacks. They are distinct, so memory use grows with their number.
 fn large_recording() -> Vec<u8> {
     let mut file = Recording::new();
     file.comm(0, (10, 10), "program", 0);

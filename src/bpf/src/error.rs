@@ -32,7 +32,7 @@ pub enum Error {
         program: &'static str,
         /// The error of bpf(2).
         error: io::Error,
-        /// The verifier's log, empty if it has none.
+        /// The verifier's log; empty if the kernel returned none.
         log: String,
     },
     /// A map could not be created, read or written.

@@ -238,8 +238,8 @@ fn byte_order_of_version_1(file: &[u8]) -> Result<Endian, Error> {
 
 /// Decodes the bitmap, an array of the recording machine's `unsigned long`. On a 32-bit big-endian machine, the halves of each
 /// `u64` are swapped. All but the oldest recorders write HOSTNAME, so its bit shows the word size. Without it, 64-bit words are
-/// assumed if they give only known features, otherwise 32-bit words if these do. If neither does, the file has build-ids alone,
-/// as perf assumes: the oldest recorders wrote nothing else.
+/// assumed if they give only known features, otherwise 32-bit words if these do. If neither does, only the bit of BUILD_ID is
+/// set, as in perf.
 fn features(bitmap: &[u8; 32], endian: Endian) -> [u64; 4] {
     let mut words = [0; 4];
     for (word, bytes) in words.iter_mut().zip(bitmap.as_chunks().0) {

@@ -96,7 +96,7 @@ impl CodePages {
         }
     }
 
-    /// Adds the data of another file of the recording, which may have one for each recording thread.
+    /// Adds the data of another file of the recording: `--threads` writes a file for each recording thread.
     pub(crate) fn add(&mut self, other: Self) {
         self.pages.extend(other.pages);
         self.kernel_pages.extend(other.kernel_pages);

@@ -53,7 +53,7 @@ const CALLS: [&[&str]; 3] = [
 /// The command in messages.
 const RECORDER: &str = "timechart record";
 
-/// The options of `record`: the whole system, raw data, every event.
+/// The options passed to `record`: the whole system, raw data, every event.
 const OPTIONS: [&str; 4] = ["-a", "-R", "-c", "1"];
 
 /// Returns the command with its options.
@@ -158,7 +158,7 @@ fn events(
         events.extend(present.map(|event| (*event).to_owned()));
     }
     match events.is_empty() {
-        // With -P, if the kernel has no power event: the message names one of them.
+        // Only with -P, if the kernel has none of the power events. The message names one of these.
         true => Err(missing(machine, &format!("tracepoint {}", POWER_EVENTS[1]))),
         false => Ok(events),
     }

@@ -205,7 +205,7 @@ fn remaining_options_i_to_z() -> Vec<Arg> {
     ]
 }
 
-/// Returns the options that `perf top` does not have, or only in newer releases.
+/// Returns the options that `perf top` 6.1 does not have.
 fn rperf_options() -> Vec<Arg> {
     vec![
         // Newer releases of perf have it.

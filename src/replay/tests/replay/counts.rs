@@ -149,7 +149,7 @@ fn events_of_different_layouts_are_distinguished_by_id() {
             ..sample(101, 21)
         };
         file.sample(1, USER, &with_cpu);
-        // An unknown id, and id 0, which perf writes for synthesized samples.
+        // An unknown id, and id 0, which means the first event, as in synthesized records.
         file.sample(0, USER, &sample(102, 99));
         file.sample(0, USER, &sample(103, 0));
         // Too short to contain a time; its id is 0.
@@ -159,7 +159,7 @@ fn events_of_different_layouts_are_distinguished_by_id() {
         let replay = Replay::open(&data).expect("a valid recording");
         let list = replay.fold(NonZeroUsize::MIN, List::default).0;
         let no_cpu = u32::MAX;
-        // Samples of the first event have no period: theirs is the attr's, 7.
+        // Samples of the first event record no period: they get `sample_period` of the attr, 7.
         assert_eq!(
             list,
             [(0, 100, 7, no_cpu), (1, 101, 3, 1), (0, 103, 7, no_cpu)]

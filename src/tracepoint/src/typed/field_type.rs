@@ -41,7 +41,7 @@ pub trait RequiredField {
     const EXPECTED: &'static str;
     /// The reader of the field.
     type Reader: Debug + Clone;
-    /// The value of the field; the default is for dynamic data outside the sample.
+    /// The value of the field; the default if the field is dynamic and its data lies outside the raw data.
     type Value<'r>: Debug + Default;
 
     /// Creates a reader of `field`; `None` if it has another type.

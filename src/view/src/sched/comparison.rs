@@ -177,7 +177,7 @@ fn mean_estimate(delays: &LogHistogram) -> Option<Estimate> {
 
 /// Returns the confidence interval of a percentile. The number of waits up to the true percentile has a binomial distribution,
 /// approximated by a normal one. With a probability of 95 %, this number is between two ranks: the bounds are the waits at these.
-/// `None` if there are too few waits: 8 are enough for the median, some 570 for the 99th percentile.
+/// `None` if there are too few waits: 8 are enough for the median, 563 for the 99th percentile.
 fn percentile_interval(delays: &LogHistogram, per_mille: u32) -> Option<DelayInterval> {
     let (count, fraction) = (delays.count() as f64, f64::from(per_mille) / 1000.0);
     let spread = NORMAL_QUANTILE * (count * fraction * (1.0 - fraction)).sqrt();
