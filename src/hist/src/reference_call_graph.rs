@@ -35,7 +35,7 @@ pub(crate) fn copy_reference_call_graphs(histograms: &mut [Histogram], callchain
 #[derive(Clone, Copy)]
 struct CountRatio {
     periods: (u64, u64),
-    /// The denominator only has samples with callchains.
+    /// The denominator counts only samples with callchains.
     samples: (u64, u64),
 }
 

@@ -42,7 +42,7 @@ pub struct UnsampledStack<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Properties of the recording that unwinding requires.
+/// Options of completing callchains, and the properties of the recording that it depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StackOptions {
     /// Architecture of the recording machine, from uname(2).
@@ -50,8 +50,8 @@ pub struct StackOptions {
     /// Byte order of its records.
     pub endian: Endian,
     /// Maximum number of frames. With a stack copy, it applies to the kernel frames and, separately, to the unwound user
-    /// frames; without one, to all recorded frames together. No other limit applies to the resulting chains. `None` leaves
-    /// recorded chains unchanged.
+    /// frames; without one, to all recorded frames together, but neither to the calls of LBR call stacks nor to an inserted
+    /// caller. No other limit applies to the resulting chains. `None` leaves recorded chains unchanged.
     pub limit: Option<usize>,
     /// Whether the outermost kernel frames of a chain with more than `limit` of them are kept instead of the innermost,
     /// as in perf if graphs start with callers.
@@ -74,7 +74,7 @@ struct StackCounts {
 pub struct StackSummary {
     /// Number of samples of the host with user registers and a stack copy, which may be empty.
     pub stacks: u64,
-    /// Number of these samples in which some frames were found by frame pointers only.
+    /// Number of these samples in which some frames were found by heuristics, such as frame pointers.
     pub guessed: u64,
     /// Number of these samples that reached the limit of frames.
     pub at_frame_limit: u64,
@@ -324,7 +324,7 @@ impl<'r, 'w> UserStacks<'r, 'w> {
         let Some(arch) = self.arch_of(registers.abi) else {
             return self.count_truncated(TruncationCause::UnknownArch, NO_MODULE);
         };
-        // Without the stack pointer, the position of the copy is unknown, so this is the same cause as a missing copy.
+        // Without the instruction pointer or the stack pointer, the copy cannot be used: the cause is that of a missing copy.
         let Some(registers) = Registers::of_sample(arch, registers) else {
             return self.count_truncated(TruncationCause::NoStack, NO_MODULE);
         };

@@ -53,7 +53,7 @@ mod tests {
                         .count(),
                     1 << 20
                 );
-                // A valid number, but far more nodes than machines have.
+                // Far above the number of any existing node.
                 let missing = bind_memory(Some(1000)).unwrap_err();
                 assert_eq!(missing.raw_os_error(), Some(libc::EINVAL));
                 bind_memory(None).unwrap();

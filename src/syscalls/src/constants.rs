@@ -112,7 +112,7 @@ flags!(MSG, None, 1 "OOB", 2 "PEEK", 4 "DONTROUTE", 8 "CTRUNC", 0x10 "PROBE", 0x
 flags!(MSYNC, None, 1 "ASYNC", 2 "INVALIDATE", 4 "SYNC");
 flags!(MEMFD, None, 1 "CLOEXEC", 2 "ALLOW_SEALING", 4 "HUGETLB", 8 "NOEXEC_SEAL", 16 "EXEC");
 flags!(UNLINK, None, 0x200 "REMOVEDIR");
-// These names keep their prefix: perf 7.2 prints it, because it takes the names from BTF.
+// These names keep their prefix, as in perf 7.2, which takes them from BTF.
 values!(LANDLOCK_RULE, Decimal, 1 "LANDLOCK_RULE_PATH_BENEATH", 2 "LANDLOCK_RULE_NET_PORT");
 values!(SHUTDOWN, Decimal, 0 "RD", 1 "WR", 2 "RDWR");
 values!(WAIT_ID, Decimal, 0 "ALL", 1 "PID", 2 "PGID", 3 "PIDFD");

@@ -221,7 +221,7 @@ fn json_row(row: &HistogramRow, histogram: &Histogram, total_period: u64) -> Val
     }
     object.insert("samples".to_owned(), json!(weights.samples));
     object.insert("period".to_owned(), json!(weights.own));
-    // `cells` has a text only for each column that is a key; the numbers are above.
+    // `cells` has only the texts of the columns that are keys; the numbers were inserted above.
     let keys = histogram.columns.iter().filter_map(|field| field.key());
     for (key, cell) in keys.zip(&row.cells) {
         object.insert(key.name.to_owned(), json!(cell.trim()));

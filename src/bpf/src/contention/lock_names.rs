@@ -1,5 +1,5 @@
-//! Names of locks of the kernel: a lock can be one of the waiting task, of a run queue, or in an object of a slab cache. Filters
-//! of locks compare these names and addresses.
+//! Names of locks of the kernel: a lock can belong to the waiting task or to a run queue, or be in an object of a slab cache.
+//! Filters compare the names and addresses of locks.
 
 use crate::Condition::{Below, Equal, NotEqual, SignedLess};
 use crate::Operation::Add;

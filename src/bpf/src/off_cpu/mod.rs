@@ -17,7 +17,7 @@ use crate::stacks::MAX_FRAMES;
 use crate::tasks::{self, LOST_TASKS, slot};
 use programs::{ProgramOptions, losses, sum_key, wait};
 
-/// The number of buckets of each map of stacks: the second one has the stacks whose bucket in the first is taken.
+/// The number of buckets of each map of stacks: the second map has the stacks whose bucket in the first map is taken.
 const MAX_STACKS: u32 = 1 << 14;
 /// The maximum number of tasks that wait at a time.
 const MAX_WAITS: u32 = 1 << 16;

@@ -66,7 +66,7 @@ impl TopSettings {
         };
         let resolved = columns.resolve(DEFAULT_KEYS, shares, &mut unknown_key)?;
         check_sort_keys(&resolved.order_by)?;
-        // `--percent-limit` is for call graph nodes and rows. Without it, all rows are shown, nodes above the default threshold.
+        // `--percent-limit` applies to call graph nodes and rows. Without it, all rows are shown; nodes have a default threshold.
         let limit = limit_option(matches)?;
         let counting = ChainCounting {
             children,

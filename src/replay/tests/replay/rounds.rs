@@ -44,7 +44,7 @@ fn many_rounds() -> (Vec<u8>, Vec<Order>) {
         file.round();
         rounds.finish_round();
     }
-    // Samples before the flush limit at which they are read: the first one of every hundredth round.
+    // The first sample of every hundredth round is late: its time is before the flush limit when it is read.
     assert!(rounds.late() > 0);
     expected.sort();
     (file.finish(), expected)
