@@ -111,7 +111,7 @@ impl Config {
         self.text(name).and_then(boolean)
     }
 
-    /// Returns the problems found in the files, one line each, with file and line number.
+    /// Returns one message for each problem, with file and line number; only with the file if the whole file is ignored.
     pub(crate) fn findings(&self) -> &[String] {
         &self.findings
     }

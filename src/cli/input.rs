@@ -78,7 +78,7 @@ pub(crate) struct Input {
     pub(crate) path: PathBuf,
     /// The modification time, in seconds since 1970.
     pub(crate) mtime: i64,
-    /// The bytes of the file.
+    /// The bytes of the file; if the recording is a directory, those of its header file.
     pub(crate) bytes: RecordingBytes,
     /// The files `data.0` and so on, if the recording is a directory.
     parts: Vec<DirectoryFile>,

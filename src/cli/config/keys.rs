@@ -28,7 +28,7 @@ use ValueKind::{Boolean, Choice, Number, Percent, Switch, Text};
 
 /// A setting that perf documents, or that rperf has.
 struct Setting {
-    /// `section.key`, in lower case; a name that ends with `*` matches all names that begin so and have no entry of their own.
+    /// `section.key`, in lower case; `PREFIX*` matches all names with this prefix that have no entry of their own.
     name: &'static str,
     kind: ValueKind,
     usage: SettingUse,

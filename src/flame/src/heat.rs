@@ -10,7 +10,7 @@ const SECOND: u64 = 1_000_000_000;
 /// The vertical scale of a heat map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeatScale {
-    /// The offset within the time of the column: a column begins at its bottom and ends at its top.
+    /// Time since the start of the column: the column starts at the bottom and ends at the top.
     Offset,
     /// Durations.
     Duration,
@@ -127,7 +127,8 @@ impl HeatMap {
     }
 }
 
-/// Returns the lower edges of `rows` rows of equal size up to `most` nanoseconds, and of one more row for longer durations.
+/// Returns the lower edges of `rows` rows of equal size for 0 to `most` nanoseconds (inclusive), and of one more row for longer
+/// durations.
 #[must_use]
 pub fn linear_edges(most: u64, rows: u32) -> Vec<u64> {
     let row_size = most / u64::from(rows.max(1)) + 1;
@@ -199,7 +200,7 @@ mod tests {
     #[test]
     fn parts_add_up() {
         let mut unsplit = HeatMap::of_seconds(0, SECOND, 2);
-        // Maps of some of the events each, as of several threads; not parts of a second, which are rows.
+        // Each of these maps counts some of the events, as on several threads.
         let mut parts = [unsplit.clone(), unsplit.clone()];
         for time in [1, 2, SECOND / 2, SECOND] {
             unsplit.add(time);

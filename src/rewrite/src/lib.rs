@@ -1,7 +1,7 @@
 //! Records of a recording, transformed before they are written.
 //!
 //! While recording, a [`rperf_perfdata::Rewriter`] receives complete records and appends their replacement to a buffer.
-//! `record` runs it on a separate thread. [`chain()`] makes one of several rewriters.
+//! `record` runs it on a separate thread. [`chain()`] combines several rewriters into one.
 //!
 //! When a recording is copied (`inject`), its records pass through the transforms of a [`Pipeline`].
 

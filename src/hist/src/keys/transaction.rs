@@ -27,7 +27,7 @@ const BITS: [&str; 8] = [
     "CAP-READ",
 ];
 
-/// The bits `SYNC` and `ASYNC`; with neither, the text has `NEITHER`.
+/// The bits `SYNC` and `ASYNC`. The text has `NEITHER` if other bits are set, but neither of these.
 const SYNC_OR_ASYNC: u64 = 1 << 2 | 1 << 3;
 
 /// The lowest bit of the program's abort code (`PERF_TXN_ABORT_SHIFT`).

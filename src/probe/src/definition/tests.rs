@@ -76,7 +76,7 @@ impl Point {
     }
 }
 
-/// The names of the group and of the event precede the probe point, as a whole: not only its place in the function.
+/// `GROUP:EVENT=` precedes the whole probe point, that is, the function and the place in it.
 #[test]
 fn names_precede_the_place() {
     let definition = parse("grp:ev=f@a.c:3 x").unwrap();

@@ -86,7 +86,7 @@ pub struct Probe {
 /// A note about a successful search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SearchNote {
-    /// The probe was moved to the end of the prologue, since locations of variables are not valid before.
+    /// The probe was moved to the end of the prologue, since locations of variables are not valid within it.
     SkippedPrologue {
         /// The entry of the function.
         address: u64,

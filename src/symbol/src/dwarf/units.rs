@@ -147,7 +147,7 @@ impl DebugObject {
 pub(super) struct Units<'o, 'a> {
     object: &'o DebugObject,
     pub(super) main: Dwarf<Slice<'a>>,
-    /// The sections (of a `.dwo` file or of the package) with the split unit that was opened last; `None` before one was.
+    /// The sections, of a `.dwo` file or of the package, that contain the split unit opened last; `None` before the first.
     pub(super) split: Option<Dwarf<Slice<'a>>>,
 }
 

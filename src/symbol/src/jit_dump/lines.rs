@@ -2,7 +2,7 @@
 
 use super::reader::DumpReader;
 
-/// Size of an entry before its name: address, line, discriminator.
+/// Number of bytes of an entry before its name: address (8), line (4), discriminator (4).
 const ENTRY_HEADER: usize = 16;
 /// Written instead of a name that is the same as in the previous entry.
 const SAME_NAME: &[u8] = b"\xff";
