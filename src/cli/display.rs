@@ -87,7 +87,8 @@ impl<'c> BrowserTerminal<'c> {
         self.theme
     }
 
-    /// Returns a function that restores the terminal and ends this process by a signal that another thread received.
+    /// Returns a function that restores the terminal and ends this process by the given signal, for threads that read signals
+    /// themselves.
     pub(crate) fn process_ender(&self) -> impl Fn(i32) + Send + Sync + use<> {
         let restorer = self.terminal.as_ref().map(Terminal::restorer);
         move |signal| {

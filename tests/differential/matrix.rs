@@ -296,7 +296,7 @@ impl Command {
         self.start[0] == "report"
     }
 
-    /// Runs each line on the next of `files`, after the last again on the first; returns the differences.
+    /// Runs each line on one of `files`, which are used in turn; returns the differences.
     fn over_files(&self, tools: &Tools, files: &[PathBuf]) -> Vec<String> {
         let pairs = self.lines.iter().zip(files.iter().cycle());
         let mismatches = pairs.filter_map(|(words, file)| {
@@ -320,7 +320,7 @@ impl Command {
         let [perf, rperf] = tools.outcomes(&line, b"");
         let mismatch = match (is_refused(&perf), rperf.status != 0) {
             (true, true) => return None,
-            // Reports are compared without intended differences; `-D` prints a dump instead.
+            // `compare_texts` ignores the intended differences of reports; with `-D`, `report` prints a dump instead.
             (false, false) if self.is_report() && !words.contains(&"-D") => {
                 compare_texts(&perf.stdout, &renamed(&rperf))
             }

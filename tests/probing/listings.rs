@@ -43,7 +43,7 @@ fn lines_and_variables_match_perf() {
 fn ranges_show_where_a_parameter_is_valid() {
     let words = ["-x", "./optimised", "--range", "-V", "middle:4"];
     let text = probe(rperf(), &words).stdout;
-    // `[INV]`: `it` is not available at this line. The ranges show where it is.
+    // `[INV]`: the parameter `it` is not available at this line; the ranges are the code where it is available.
     let row = text
         .lines()
         .find(|line| line.ends_with("]>") && line.contains("\tit\t"));

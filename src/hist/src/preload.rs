@@ -16,8 +16,9 @@ const PAGE_SHIFT: u32 = 12;
 /// The objects of the sampled addresses of `stacks` (not of the callers in callchains), by the mappings of `world` at the time of
 /// the samples.
 pub(crate) fn sampled_objects(stacks: &RawStacks, world: &World) -> BTreeSet<DsoId> {
-    // Each page of an address space is looked up once for each epoch, a period without changes to the mappings: all samples of
-    // the epoch in this page find the same object. The number of an epoch also identifies the address space.
+    // Each page of an address space is looked up once for each epoch, a period without changes to the mappings: files are mapped
+    // in whole pages, so a page has one object. Only BPF programs share pages; those that are not found have a single symbol each
+    // and need no preloading. The number of an epoch also identifies the address space.
     let mut seen = FxHashSet::default();
     let mut objects = BTreeSet::new();
     // `sample_key` has the mode and the epoch, `raw_key` the address. `weight` has the process, and the position of the stack's

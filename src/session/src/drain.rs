@@ -42,7 +42,7 @@ fn empty_ring(
     let runs = sink
         .walker
         .walk(chunk.pieces(), |record| *lost += stats.note(&record));
-    // Whether no record of the chunk is marked as having a build-id that it does not have.
+    // False if a record of the chunk has the flag `MMAP_BUILD_ID`, but no build-id.
     let is_correct = stats.mismarked == mismarked_before;
     for run in [runs.first, runs.straddling, runs.second] {
         let run = match is_correct {
@@ -426,9 +426,9 @@ pub(crate) fn run(
     }
 }
 
-/// Returns the counters to poll for the rings other than overwrite rings. Of the events that use these rings, only two are
-/// polled: all counters of the first event, and the last event's counters in rings that the first event does not use. The caller
-/// must remove counters of exited tasks, which are always ready.
+/// Returns the counters to poll for the rings other than overwrite rings. Polling one counter covers its whole ring, so of the
+/// events that use these rings, two are enough: all counters of the first event, and the last event's counters in rings that the
+/// first event does not use. The caller must remove counters of exited tasks, which are always ready.
 pub(crate) fn counters_to_poll(events: &[OpenEvent]) -> Vec<&OpenCounter> {
     let mut drained = events.iter().filter(|event| !event.is_in_overwrite_ring());
     let first = drained.next();

@@ -185,7 +185,7 @@ mod tests {
         assert_ne!(pids[0], pids[1]);
         let (failed, peak) = children.wait_with_peak_memory().unwrap();
         assert_eq!(failed, None);
-        // More than 100 KB even for a small process; the upper bound excludes only values that are no size.
+        // More than 100 KB even for a small process; the upper bound excludes only impossible values.
         assert!((100..1 << 40).contains(&peak), "{peak} KB");
     }
 

@@ -4,7 +4,8 @@ use rperf_wire::Regs;
 
 use crate::Arch;
 
-/// Number of tracked registers: 64-bit Arm has the most. The last, 32, is its program counter, which samples do not set here.
+/// Number of tracked registers: 64-bit Arm has the most. The last, 32, is its program counter, which only frame information sets
+/// here: the frame's instruction pointer is in [`Registers::ip`].
 const COUNT: usize = 33;
 
 /// The registers of one frame by DWARF number; some may be unknown.

@@ -66,8 +66,8 @@ pub(super) fn set_up_counting(
         ));
     }
     ungroup(row_events);
-    // The counting programs find children of tasks by the `pid` at this offset. If the offset is unknown, tasks can only be
-    // counted without their children.
+    // The counting programs find children of tasks by `task_struct::pid`. If its offset is unknown, tasks can only be counted
+    // without their children.
     let pid_offset = match target {
         Target::Cpus(_) => None,
         _ => member_offsets([("task_struct", "pid")]).ok(),

@@ -28,7 +28,7 @@ fn histogram(hits: &[Hit], hidden: u64) -> Histogram {
         events: vec![0],
         totals: vec![total],
         all: total,
-        // The columns also order the rows (the second argument), which adds the column of the function name.
+        // The second argument orders the rows: its key `symbol` adds the column of the function name.
         columns: compared_columns(&columns, &columns),
         rows: hits.iter().map(row).collect(),
         ..Histogram::default()
@@ -237,6 +237,6 @@ fn an_event_that_a_file_lacks_has_no_rows_in_it() {
         (false, None)
     );
     assert_eq!(comparison.baseline_share(row), Some(75.0));
-    // With a total of 0, as in the file without the event.
+    // A share of a total of 0, as in the file without the event, is 0.
     assert_eq!(percent(5, 0), 0.0);
 }
