@@ -199,8 +199,8 @@ fn text(path: &Path) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The faults of one case, recorded by `recorder`. tests/guest/run.sh lists the files of a case. Of its recording by perf,
-/// `CASE.perf.rperf` is the text of rperf's `script`, and `CASE.perf.report.rperf` that of rperf's `report`.
+/// The faults of one case, recorded by `recorder`. tests/guest/run.sh lists the files of a case. For example, `CASE.perf.rperf`
+/// is what rperf's `script` prints for perf's recording, and `CASE.perf.report.rperf` what rperf's `report` prints for it.
 fn faults(machine: &str, out: &Path, case: &str, recorder: &str) -> Vec<String> {
     let name = format!("{case}.{recorder}");
     let file = |suffix: &str| text(&out.join(format!("{name}{suffix}")));
@@ -442,7 +442,7 @@ fn compare(test: &str, machine: &'static str) {
         all_faults.extend(feature_fault(&out, case));
     }
     let folder = root().join("tests/guest").join(machine);
-    // These cases need the counters of the module. For the arm64 guest there are none.
+    // These cases need the module's counters; the arm64 guest has no such cases.
     if guest.counters().exists() {
         // Without this feature perf shows plain samples instead of their branches.
         let header = text(&out.join("branches.perf.header"));

@@ -39,7 +39,7 @@ impl<T: Clone + Eq + Hash> Interner<T> {
     }
 
     /// Adds `later`, the items of an interner of a later part of the recording, and returns their numbers in this interner. If
-    /// items contain numbers of other interners, `renumber` replaces these by the merged ones.
+    /// items contain numbers from that part's other interners, `renumber` replaces them by the numbers after merging those.
     pub(crate) fn merge(&mut self, later: &[T], renumber: impl Fn(&T) -> T) -> Vec<u32> {
         let items = later.iter().map(renumber);
         items.map(|item| self.number(item)).collect()

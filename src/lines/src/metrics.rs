@@ -24,8 +24,8 @@ pub struct GroupMetric {
     pub form: MetricFormat,
     /// Its unit.
     pub unit: String,
-    /// Whether perf begins a new line before it prints the metric. Every metric has a line of its own, which starts with the
-    /// sample's fields and `metric:`; if this is set, that start is on the line twice.
+    /// Whether perf's code begins a new line before the metric. In perf's `script` this prints only the start of a metric's line
+    /// (the sample's fields and `metric:`), without a line break. The metric then prints that start again on the same line.
     pub starts_another_line: bool,
 }
 
@@ -254,6 +254,7 @@ impl GroupEvent<'_> {
             Role::StalledFrontend => (of_cycles != 0.0).then(|| {
                 GroupMetric::new(of_cycles, MetricFormat::Percent, "frontend cycles idle")
             }),
+            // As in perf, 0 % is shown for the backend, but not for the frontend.
             Role::StalledBackend => Some(GroupMetric::new(
                 of_cycles,
                 MetricFormat::Percent,
@@ -351,7 +352,7 @@ mod tests {
         reported
     }
 
-    /// [`GroupMetrics::add`] only counts the samples of a group; here they are of each event in turn.
+    /// [`GroupMetrics::add`] checks only how many samples a group has, not of which events; here the events take turns.
     #[test]
     fn metrics_are_reported_after_a_sample_of_each_event() {
         let mut metrics = group(&[Role::Cycles, Role::Instructions]);

@@ -68,7 +68,8 @@ impl GroupSamples {
 /// The last value of each counter, by id.
 pub(crate) type LastValues = FxHashMap<u64, u64>;
 
-/// Counter values in file order, collected by pass 1 over a file, or from the ready samples of a part of a stream.
+/// Counter values in file order: of all samples of a file, collected by pass 1, or of the samples of a stream that are delivered
+/// next.
 #[derive(Debug, Default)]
 pub(crate) struct GroupCounts {
     /// Time and file offset of each sample, and the end index of its values.

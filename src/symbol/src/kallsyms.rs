@@ -168,7 +168,7 @@ pub fn parse(listing: &[u8], relocation: Option<(&str, u64)>) -> Kallsyms {
     collector.finish()
 }
 
-/// Maximum length of a line, which limits the buffer: a hole in a sparse file is read as one line, however large it is.
+/// Maximum length of a line in bytes, which limits the buffer: a hole in a sparse file is read as one line, however large it is.
 const MAX_LINE: usize = 1 << 20;
 /// Initial size of the buffer in bytes. It grows only for a line that does not fit.
 const CHUNK: usize = 64 << 10;

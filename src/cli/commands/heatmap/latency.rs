@@ -70,7 +70,7 @@ impl HeatmapInput<'_, '_> {
             self.filtered(),
             self.analysis.jobs,
         )?;
-        // What follows is printed: the progress line must be gone before.
+        // The progress line must be gone before anything is printed.
         self.analysis.end_progress();
         if counts.open > 0 {
             context.note(format_args!(

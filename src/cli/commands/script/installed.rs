@@ -1,7 +1,7 @@
 //! The scripts that are installed with perf, or in the folder of `PERF_EXEC_PATH`: `script report NAME`,
 //! `script record NAME`, `script NAME`.
 //!
-//! Each consists of a shell script `bin/NAME-report` and mostly also `bin/NAME-record`, which call perf. They are run by
+//! Each consists of a shell script `bin/NAME-report` and usually also `bin/NAME-record`, which call perf. They are run by
 //! bash if their first line names it, otherwise by sh, with a function `perf` that calls this program.
 
 use std::ffi::{OsStr, OsString};
@@ -137,6 +137,7 @@ impl InstalledScript {
             return Err(input_of_recording_script(&self.name));
         }
         let (report_words, mut record_words) = split(&self.name, &self.arguments, call.words)?;
+        // Without a command to record, the whole system is recorded.
         if record_words.is_empty() || call.all_cpus {
             record_words.insert(0, "-a".into());
         }
@@ -240,8 +241,8 @@ pub(super) fn run_both(
     // The command holds the reading end of the pipe. If this process kept it open, the recorder would not get SIGPIPE when
     // the reporter ends first.
     drop(reporter);
-    // From here on, Ctrl-C does not end this process. Blocked only after both children are started, which would inherit the
-    // blocked signal.
+    // From here on, Ctrl-C does not end this process. SIGINT is blocked only now, after both children are started, because they
+    // would inherit the blocked signal.
     let signals = Signals::block(&[libc::SIGINT]).ok();
     let report_status = started.and_then(finish);
     let record_status = finish(recorder)?;

@@ -148,8 +148,8 @@ fn to<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> Option<&'n Pro
     branch(input, names).map(|branch| &branch.to)
 }
 
-/// Returns a value by which the objects of one `end` of branches, source or target, are sorted by name, descending, as in perf:
-/// unknown objects first, samples without branches last.
+/// Returns the sort value of the object at one `end` of a branch, its source or target. As in perf, names are in descending
+/// order, after unknown objects; samples without branches come last.
 fn dso<'n>(end: Option<&PropertyAddress>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
     match end.map(|end| end.site.dso) {
         Some(Some(dso)) => KeyValue::Descending(Reverse(names.dso(dso))),

@@ -91,6 +91,7 @@ fn separated_cells_are_trimmed_and_separators_replaced() {
         separator: Some(",".to_owned()),
         ..DiffLayout::default()
     };
+    // As in perf, only deltas have a percent sign here, not the baseline's shares.
     let expected = "\
 # Event 'cpu-clock'
 #
