@@ -91,7 +91,8 @@ impl LiveHistograms {
         let groups = setup.source.groups.iter();
         let tables = groups.map(|_| DecayingHistogram::new(&setup.options));
         let tables = tables.collect();
-        // `tables` have the given options. These are for the histograms of new samples, which each fold adds to `tables`.
+        // `tables` have the given options. From here on, `setup` has those for the histograms of new samples, which each fold
+        // adds to `tables`.
         setup.options = DecayingHistogram::addable_options(&setup.options);
         Self {
             live_world,

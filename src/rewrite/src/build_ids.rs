@@ -60,7 +60,7 @@ pub enum InjectedObjects {
 
 /// Inserts a HEADER_BUILD_ID record for each object whose build-id is found.
 pub struct BuildIdInjector<S> {
-    /// The World (the processes and mappings at a time), as far as records were noted; finds the mappings that samples hit.
+    /// The World (the processes and mappings at a time) of the records passed to `note`; finds the mappings that samples hit.
     live: LiveWorld,
     endian: Endian,
     objects: InjectedObjects,
@@ -75,7 +75,7 @@ pub struct BuildIdInjector<S> {
     position: u64,
 }
 
-/// An address of a sample of the host, with the state of its process's mappings.
+/// An address of a sample, with the state of the mappings of the sample's process on the host.
 #[derive(Clone, Copy)]
 struct HitAddress {
     epoch: Epoch,

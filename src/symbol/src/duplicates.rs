@@ -46,7 +46,8 @@ pub(crate) fn are_variants(first: &str, second: &str) -> bool {
     };
     let four_from = |start: usize| first.get(start..start + 4);
     let is_structor = |around: &[u8]| {
-        // After an S, the letter and the digit belong to the number of a substitution.
+        // After an S, the letter and the digit belong to the number of a substitution. `E` ends the qualified name, `B` begins
+        // an ABI tag, `I` template arguments.
         matches!(around, [before, b'C' | b'D', _, b'E' | b'B' | b'I'] if *before != b'S')
     };
     first.len() == second.len()

@@ -70,8 +70,8 @@ impl CallArguments<'_> {
         index.map_or(0, |index| self.value(index))
     }
 
-    /// Returns the memory of an argument, sorted by item (the index in a list of texts or buffers). If an item was read twice,
-    /// the first reading is returned, unless that failed.
+    /// Returns the memory of an argument, sorted by [`CapturedBytes::item`]. If an item was read twice, the first reading is
+    /// returned, unless that failed.
     fn captured(&self, index: usize) -> Vec<&CapturedBytes<'_>> {
         let mut of_argument: Vec<&CapturedBytes<'_>> = self
             .captured

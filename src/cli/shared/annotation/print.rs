@@ -140,7 +140,8 @@ impl<'p> AnnotationPrinter<'p, '_> {
     }
 }
 
-/// Returns the totals for a heading: the samples of all events, but the period of the first. `hits` has one element per event.
+/// Returns the totals for a heading: as in perf, the samples of all events, but the period of the first. `hits` has one element
+/// per event.
 fn sum(hits: &[HitCount]) -> HitCount {
     HitCount {
         samples: hits.iter().map(|hit| hit.samples).sum(),

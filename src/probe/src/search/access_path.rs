@@ -13,12 +13,12 @@ const MAX_BITS: u64 = 64;
 pub(crate) struct PathValue<T> {
     /// The dereferences so far.
     pub(crate) reads: Vec<Dereference>,
-    /// Where the value comes from: the variable or member, or, for an element, the type of the indexed pointer or array. In each
-    /// case, [`TypeShape::real_type`] is the type of the value; only while `depth` is not 0, it is the type of the whole array.
+    /// Where the value comes from: the variable or member, or, for an element, the type of the indexed pointer or array. Its
+    /// [`TypeShape::real_type`] is the type of the value or, while `depth` is not 0, of the whole array.
     shape: T,
     /// The number of indices applied so far to a multi-dimensional array; 0 again when all its dimensions are indexed.
     depth: usize,
-    /// If the value is a bit field.
+    /// The place of the value in its container if the value is a bit field.
     bits: Option<BitField>,
     /// The name of the variable or of the last member.
     name: String,
@@ -101,7 +101,7 @@ impl<T: TypeShape> PathValue<T> {
         Ok(())
     }
 
-    /// Makes `shape` the one whose real type is the type of the value.
+    /// Sets `shape`, whose real type must be the type of the value.
     fn continue_at(&mut self, shape: T) {
         self.shape = shape;
         self.depth = 0;
