@@ -117,7 +117,7 @@ fn classes(matches: &ArgMatches) -> Result<Option<Vec<KworkClass>>, CliError> {
     let mut classes: Vec<KworkClass> = Vec::new();
     for word in list.split([',', ' ']).filter(|word| !word.is_empty()) {
         let class = KworkClass::named(word).ok_or_else(|| {
-            // The text of Linux perf, although the option is -k (`--kwork`), and the word a class.
+            // The text of Linux perf, although the option is -k (`--kwork`) and the word should be a class.
             let error = CliError::usage(format!("  Error: Unknown --event key: `{word}'"));
             // The hint names --vmlinux for users who gave a kernel image to -k, as in other commands.
             error.hint("-k: the classes are irq, softirq, workqueue and sched; --vmlinux names a kernel image")

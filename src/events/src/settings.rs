@@ -21,7 +21,7 @@ pub struct EventSettings {
     pub max_stack: Option<u16>,
     /// Branch filter of samples (`branch_type=`).
     pub branches: Option<BranchSampleType>,
-    /// Whether counts are summed over the threads of a core when each CPU has a row (`percore`).
+    /// Whether counts are summed over the hardware threads of a core when each CPU has a row (`percore`).
     pub per_core: bool,
 }
 
@@ -45,8 +45,8 @@ pub(crate) enum CommonTerm {
     Config(usize, u64),
 }
 
-/// Keys of the terms that need no format of a PMU, for suggestions. The first one, `config`, is valid only for events
-/// of a PMU, the others, also `config1` to `config3`, for every event.
+/// Keys of the terms that need no format of a PMU, for suggestions; without `overwrite`, whose only valid value is 0. The first
+/// one, `config`, is valid only for events of a PMU, the others, also `config1` to `config3`, for every event.
 pub(crate) const KEYS: [&str; 16] = [
     "config",
     "config1",

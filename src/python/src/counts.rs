@@ -52,8 +52,8 @@ impl StatRoundEvent {
 }
 
 /// Returns a STAT or STAT_ROUND record as a Python object, and for STAT the id of the counted event; `None` for other records and
-/// if the record cannot be decoded. `trailer` is the record's sample id, not the event's; it is empty, as for all records (types
-/// from 64 on) that the kernel does not write.
+/// if the record cannot be decoded. The fields of `trailer` (`sample_id_all`) are all `None`, as for all records that the kernel
+/// does not write (types from 64 on).
 pub(crate) fn event_from_stat_record(
     py: Python<'_>,
     raw: &RawRecord<'_>,

@@ -209,7 +209,7 @@ fn a_stack_leads_to_functions_files_and_lines() {
     );
     let mapping = messages(dictionary, 1)[index(number(location, 1))];
     assert_eq!(string(number(mapping, 4)), "/bin/a.out");
-    // The end of the mapping, which is not known here: just above its highest address in a frame.
+    // The end of the mapping is not known here; it is taken to be just above the highest address of the object's frames.
     assert_eq!(number(mapping, 2), 0x31);
     assert_eq!(
         attributes(&data, &packed(mapping, 5)),
