@@ -10,7 +10,7 @@ use super::programs::{programs, rperf};
 use super::recorded_values::{Group, can_probe};
 
 /// Definitions that perf caches correctly. With others, perf mistakes a value without a name (`%di` in `leaf %di`) for a name,
-/// drops the pattern after `;`, or loses the entry that it replaces.
+/// drops the pattern after `;`, or stores an entry that replaces another one without the lines of its events.
 const SAME: &[&str] = &[
     "leaf n",
     "leaf n:u8",
@@ -83,7 +83,7 @@ fn cached_definitions_match_perf() {
         probes_file(ours.path(), "plain"),
     );
     assert_eq!(found, expected);
-    // Each entry has the line of its definition and one of each event; some definitions have several events.
+    // Each entry has one line for its definition and one for each event; some definitions have several events.
     assert!(found.lines().count() > 2 * SAME.len(), "{found}");
     cache(&perf, theirs.path(), "marked", &["main"]);
     cache(rperf(), ours.path(), "marked", &["main"]);

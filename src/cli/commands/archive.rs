@@ -93,7 +93,7 @@ fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<ExitSt
     if flag(matches, "size") == Some(true) {
         let recording = all.then(|| Path::new(file));
         size::print(recording, contents, context)?;
-        // The error, if not all records could be read.
+        // `damage` is an error if not all records could be read.
         damage?;
         return Ok(ExitStatus::Ok);
     }
@@ -116,7 +116,7 @@ fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<ExitSt
     writeln!(out, "Now please run:\n\n$ {unpacking}\n")?;
     writeln!(out, "wherever you need to run '{program} report' on.")?;
     out.flush()?;
-    // The error, if not all records could be read: then objects may be missing from the archive.
+    // `damage` is an error if not all records could be read: then objects may be missing from the archive.
     damage?;
     Ok(match missing.is_empty() {
         true => ExitStatus::Ok,

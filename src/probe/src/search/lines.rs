@@ -227,8 +227,8 @@ fn scope<'w, 'u>(
 }
 
 /// Returns the file and line that represent `address` instead of `line`: at the entry of `function` its declaration, otherwise
-/// the first line for the address in the line table. `None` if `line` itself represents it, if the representative is unknown,
-/// or if it is in another file than the declaration of `scope`.
+/// the first line for the address in the line table. `None` if `line` itself represents the address, or if the representative is
+/// unknown or in another file than the declaration of `scope`.
 fn representative(
     compile_unit: &CompileUnit<'_>,
     scope: &Die<'_, '_>,

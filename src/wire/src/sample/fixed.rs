@@ -110,7 +110,7 @@ impl FixedFields {
 
 impl FieldIndices {
     /// Decodes the fields that have an index other than [`NOT_DECODED`]. `fields` must hold the fixed fields and
-    /// nothing after them, so that this index is beyond its end.
+    /// nothing after them, so that [`NOT_DECODED`] is beyond its end.
     #[inline(always)]
     fn decode(&self, fields: &[u8], endian: Endian, sample: &mut SampleRecord<'_>) {
         let words = fields.as_chunks::<SIZE>().0;
