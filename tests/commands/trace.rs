@@ -1,4 +1,4 @@
-//! `rperf trace`: lines and tables compared with perf's, selections, recordings and refusals.
+//! `rperf trace`: lines compared with perf's, summary tables, selections, recordings and refusals.
 
 use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
 

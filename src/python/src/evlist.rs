@@ -121,8 +121,8 @@ impl Evlist {
         Ok(())
     }
 
-    /// Waits until a ring has records, the thread of a ring has ended, or `timeout` milliseconds have passed (-1: no limit);
-    /// returns the number of rings that have records or whose thread has ended.
+    /// Waits until a ring has records, the thread of a ring has ended, a signal arrives, or `timeout` milliseconds have passed
+    /// (-1: no limit); returns the number of rings that have records or whose thread has ended.
     #[pyo3(signature = (timeout = -1))]
     fn poll(&self, py: Python<'_>, timeout: i32) -> PyResult<usize> {
         let counters = {

@@ -32,7 +32,7 @@ pub(crate) struct AuxArea {
     tid: i32,
     /// The CPU, -1 for all.
     cpu: i32,
-    /// Maximum size of a snapshot in bytes; `None` if the area is drained.
+    /// Maximum size of a snapshot in bytes; `None` if the area is not in overwrite mode.
     snapshot_size: Option<usize>,
 }
 
@@ -67,7 +67,7 @@ impl AuxArea {
         Ok(true)
     }
 
-    /// Writes the end of the trace; tracing continues afterwards if `resumes`. Does nothing if the area is drained.
+    /// Writes the end of the trace; tracing continues afterwards if `resumes`. Does nothing unless in overwrite mode.
     pub(crate) fn snapshot(
         &mut self,
         resumes: bool,

@@ -49,7 +49,7 @@ pub(crate) struct RecordStats {
     pub(crate) lost_records: u64,
     /// Number of throttlings of each counter, by id.
     pub(crate) throttled: HashMap<u64, u64>,
-    /// Statistics of AUX records; `area_bytes`, the size of the AUX buffers, is set elsewhere.
+    /// Statistics of AUX records; `area_bytes` stays 0 here: it is set only in the summary.
     pub(crate) traces: TraceStats,
     /// Minimum and maximum time of samples.
     pub(crate) times: Option<(u64, u64)>,

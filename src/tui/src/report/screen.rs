@@ -289,7 +289,7 @@ impl Screen<ReaderMessage> for ReportScreen {
                 return InputResult::Push(Box::new(screen));
             }
             ReaderMessage::Shown(prepared) if self.clear_waiting() => {
-                // The screen that the reading thread has made.
+                // The screen can be taken only once: `None` if another waiting screen has taken it.
                 if let Some(screen) = prepared.take() {
                     return InputResult::Push(screen);
                 }
