@@ -1,4 +1,4 @@
-//! The fields of a line, and sets of them.
+//! The fields of a line of `script`, and sets of them.
 
 /// One field of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,12 +15,12 @@ use crate::loaded::{LoadedPrograms, MapEntry, NamedShape};
 use crate::tasks;
 use programs::{BUCKETS, row, state};
 
-/// The selection of the waits and run times that are summed, and how tasks are found.
+/// Options of [`RunQueueSummary::start`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunQueueOptions {
-    /// Offsets by which the programs find tasks.
+    /// Offsets of the fields of tasks that the programs read.
     pub offsets: TaskOffsets,
-    /// If given, only run times and waits that end on this CPU are summed.
+    /// If given, only run times on this CPU, and waits that end on it, are summed.
     pub cpu: Option<u32>,
     /// The maximum number of tasks with sums in the kernel, 8 KB each: those that have waited and that
     /// [`RunQueueSummary::take_ended`] has not removed.
@@ -50,7 +50,7 @@ pub struct TaskKey {
 pub struct TaskWaits {
     /// The command name when the task was last switched out; if it never was, that at its first wait.
     pub comm: Vec<u8>,
-    /// The time for which it ran until it was last switched out. A stretch whose begin was not seen is left out.
+    /// The time for which it ran until it was last switched out. A run whose start was not seen is left out.
     pub runtime: u64,
     /// The number of waits that ended.
     pub count: u64,
@@ -88,7 +88,7 @@ impl RunQueueSummary {
     /// Loads and attaches the programs.
     ///
     /// # Errors
-    /// [`Error`]; [`Error::Attach`] before Linux 5.18, whose `sched_switch` lacks the state of the task.
+    /// [`Error`]; [`Error::Attach`] on kernels before 5.18: their `sched_switch` lacks the state of the task.
     pub fn start(options: RunQueueOptions) -> Result<Self, Error> {
         let mut loaded = LoadedPrograms::new(&shapes(options.max_rows.max(1)))?;
         // The minimum of an empty row is `u64::MAX`; all else is 0.

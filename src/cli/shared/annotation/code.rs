@@ -1,11 +1,11 @@
-//! Options for showing annotated code: `annotate` has them, and so have `report` and `top`, which can annotate functions. There,
-//! `annotate:` in the help tells these options from those of the report.
+//! Options for showing annotated code: `annotate` has them, and so have `report` and (except `--percent-type`) `top`, which can
+//! annotate functions. In the help of these two, `annotate:` tells these options from those of the report.
 
 use clap::Arg;
 
 use crate::cli::options::{number, switch, value};
 
-/// On by default: mainly for its other form, `--no-source`.
+/// On by default, so this option is mainly used as `--no-source`.
 pub(crate) fn source() -> Arg {
     switch("source").help("annotate: interleave source lines (default: on)")
 }
