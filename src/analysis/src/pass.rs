@@ -127,8 +127,8 @@ impl<'p, P: PrepareSamples> ObserverPass<'p, P> {
             // `lost_chunks` is the number of LOST records. They report the same losses as the LOST_SAMPLES totals at the end of
             // the recording, but with times.
             with_loss_totals: diagnostics.lost_chunks == 0,
-            // Events that are not selected are needed, too: a loss was at a time between the last event before the record that
-            // reports the loss, and that record. The more events are known, the shorter this stretch is.
+            // Events that are not selected are needed, too: a loss is only known to lie between the record that reports it and
+            // the event before this record. The more events are known, the shorter this interval is.
             reads_all: diagnostics.lost_chunks > 0 || diagnostics.lost_samples > 0,
         }
     }

@@ -12,8 +12,8 @@ use rperf_sys::{Epoll, EpollMode, EventFd, raise_open_files_limit};
 
 use crate::BenchError;
 
-/// The `data` of epoll_ctl(2) for members of two kinds of sets: those that are not waited for, and those of which only whether
-/// they have an event is used.
+/// The `data` of epoll_ctl(2) for members whose data is not used: descriptors in a set that no thread waits for, and nested sets,
+/// in which the event is then looked for.
 const UNUSED_DATA: u64 = 0;
 
 /// Raises the limit of open files, then creates `per_thread` descriptors for each of `threads` threads.

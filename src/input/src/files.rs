@@ -10,7 +10,7 @@ use rperf_symbol::{FileBytes, Files};
 
 use crate::UnmappedObjects;
 
-/// Reads files of this machine. They are mapped, except files in /sys and files of size 0, as in /proc.
+/// Reads files of this machine. They are mapped, except files in /sys and files of size 0 (most of those in /proc).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DiskFiles;
 

@@ -323,8 +323,8 @@ struct Header {
 }
 
 impl Header {
-    /// Encodes this header with a window of 2 to the power of `log` instead of its own, and with unknown content size; the
-    /// checksum flag is kept.
+    /// Encodes this header with a window of 2 to the power of `log` instead of its own, and without content size and dictionary
+    /// id; the checksum flag is kept.
     fn with_window(&self, log: u32) -> [u8; 6] {
         let [a, b, c, d] = MAGIC;
         let window = u8::try_from(log.saturating_sub(10) << 3).unwrap_or(u8::MAX);

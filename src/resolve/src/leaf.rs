@@ -1,5 +1,5 @@
 //! Frame-pointer callchains lack the caller of a function without a frame. On 64-bit Arm that caller is inserted, if the
-//! link register was recorded; on 64-bit x86 it is only detected.
+//! link register was recorded; on 64-bit x86, only its absence is detected.
 
 use rperf_replay::{Machine, Sample};
 use rperf_unwind::{Arch, LeafSample, Unwinder};
@@ -43,7 +43,7 @@ impl LeafCallerCheck {
 
 impl UserStacks<'_, '_> {
     /// The callchain of a sample without a stack copy, truncated to `limit` recorded frames, and with the missing caller
-    /// inserted, which does not count for the limit; `None` if the recorded chain needs no change.
+    /// inserted, which does not count towards `limit`; `None` if the recorded chain needs no change.
     pub(crate) fn chain_without_stack_copy<'s>(
         &self,
         sample: &Sample<'_>,

@@ -10,7 +10,7 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::input::OpenedInput;
 
-/// Checks the recording and prints the result. `files` are the arguments after `check`: at most one.
+/// Checks the recording and prints the result. `files` are the arguments after `check`: more than one is an error.
 pub(super) fn run(
     files: &[&str],
     matches: &ArgMatches,

@@ -24,13 +24,13 @@ pub(crate) struct ChosenFunctions {
     pub(crate) functions: Vec<SampledFunction>,
 }
 
-/// Returns the functions to show, for each table of a report. A table is empty if its events have no samples, or none in the
-/// requested function, or if all of its functions are below the minimum percentage.
+/// Returns the functions to show, for each table of a report. A table is empty if its events have no samples in
+/// functions with symbols, or none in the requested function, or if all of its functions are below the minimum percentage.
 ///
 /// # Errors
 ///
-/// Status 1: no samples are in the requested function, or in any function with a symbol. Status 255: the recording has no
-/// samples.
+/// Status 1: no samples are in the requested function, or in any function with a symbol. Status 255: no function is requested,
+/// and the recording has no samples.
 pub(crate) fn choose(
     request: &AnnotationRequest,
     functions: &SampledFunctions,

@@ -47,7 +47,7 @@ const fn test(name: &'static str, cpus: &'static [u32], nodes: &'static [u32]) -
     }
 }
 
-/// Runs the tests. If the machine has too few CPUs or nodes for a test, prints that and continues.
+/// Runs the tests. Skips those for which the machine has too few CPUs or nodes, with a message unless JSON is requested.
 pub(super) fn run(
     options: BenchOptions<'_>,
     machine: &NumaMachine,
