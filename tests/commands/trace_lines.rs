@@ -510,7 +510,7 @@ fn run_times_are_summed_up_and_shown_once() {
     let event = "sched:sched_stat_runtime";
     let words = ["trace", "-S", "--sched", "-e", event, "sleep", "0.01"];
     let ran = run(&scratch, &words);
-    // `--sched` needs this event, too, but it is not opened twice: no time of a line occurs twice.
+    // `--sched` needs this event, too, but it is not opened twice: no two of its lines have the same time.
     let timestamps: Vec<&str> = ran
         .stderr
         .lines()

@@ -69,7 +69,7 @@ fn weight(word: &str) -> Option<u64> {
 }
 
 /// Writes the stacks sorted by their text; weights of equal text are summed up. A line that would begin with `#`, also
-/// after blanks, begins with `_`. With `marks`, names have suffixes for kernel, inlined and JIT code.
+/// after blanks, gets the prefix `_`. With `marks`, names have suffixes for kernel, inlined and JIT code.
 ///
 /// # Errors
 ///

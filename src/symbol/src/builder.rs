@@ -71,7 +71,7 @@ impl TableBuilder {
         self.names.ascii_names(strings)
     }
 
-    /// Adds a symbol whose position in the name table is known.
+    /// Adds a symbol whose name has a known position in the name table.
     pub(crate) fn push_named(&mut self, new: NewSymbol, name: NameAt) {
         if self.symbols.len() >= u32::MAX as usize {
             return;

@@ -1,6 +1,6 @@
 //! Selection of a kernel symbol listing (`kallsyms`), and of the kernel's memory that belongs to it (`kcore`).
 //!
-//! They are of the recorded boot if the kernel has the recorded address: with KASLR, it has another one after each boot.
+//! Both are of the recorded boot if the listing has the recorded address of the kernel: with KASLR, that changes at each boot.
 
 use std::path::{Path, PathBuf};
 

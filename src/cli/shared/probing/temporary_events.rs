@@ -37,7 +37,7 @@ pub(crate) struct OwnProbes {
 /// The events that an option names or defines, for the event parser.
 #[derive(Debug)]
 pub(crate) enum ParserEvents {
-    /// Event names separated by commas, as `-e` takes; not one of the kernel's lists ([`EventLists`]).
+    /// Events in the syntax of `-e`: names separated by commas.
     Text(String),
     /// Events of the uprobe PMU, which have no names in the kernel.
     Events(Vec<EventSpec>),
@@ -136,7 +136,7 @@ impl OwnProbes {
         Ok(())
     }
 
-    /// Creates the events of one definition, and appends them to `added`. `tables` are the kernel's lists of events in tracefs.
+    /// Creates the events of one definition, and appends them to `added`.
     fn add(
         &self,
         result: DefinitionResult,
@@ -144,6 +144,7 @@ impl OwnProbes {
         context: &Context,
     ) -> Result<(), CliError> {
         let AddedEvents { names, lines } = added;
+        // The kernel's lists of events in tracefs.
         let tables = EventLists::find(context);
         // Until the end of this function: two runs must not choose the same name.
         let _lock = tables.lock();

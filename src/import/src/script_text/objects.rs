@@ -213,9 +213,9 @@ impl<'t> UserObject<'t> {
         }
     }
 
-    /// The object's name in mappings. Readers look for the functions of anonymous memory in a perf map instead of the symbol
-    /// files, so the names of anonymous memory, and all names that begin like a perf map (`/tmp/perf-`), are changed if
-    /// functions are known. The vdso keeps its name.
+    /// The object's name in mappings. Readers of the recording look up the functions of anonymous memory in a perf map, not in
+    /// the symbol file written for the object, so the names of anonymous memory, and all names that begin like a perf map
+    /// (`/tmp/perf-`), are changed if functions are known. The vdso keeps its name.
     pub(super) fn recorded_name(&self) -> &'t str {
         if self.placed.is_empty() && self.named.is_empty() || self.is_vdso() {
             return self.name;

@@ -30,7 +30,7 @@ impl StatConfig {
 pub struct Stat {
     /// Event id.
     pub id: u64,
-    /// The CPU, all bits set for any. (Before perf 5.19: its index among the counted CPUs.)
+    /// The CPU, all bits set for any. (Before perf 5.17: its index among the counted CPUs.)
     pub cpu: u32,
     /// Index of the thread among the counted threads.
     pub thread: u32,

@@ -14,7 +14,7 @@ mod types;
 /// Maximum nesting.
 const MAX_DEPTH: u32 = 256;
 
-/// Maximum number of parsing steps: alternatives may be tried at each level.
+/// Maximum number of parsing steps, which multiply if alternatives are tried at each nesting level.
 const MAX_STEPS: u32 = 1 << 18;
 
 /// For [`Parser::encoding`]: the encoding is the whole mangled name, not a part of another.
@@ -128,7 +128,7 @@ struct Parser<'a> {
     steps: u32,
     /// Whether the type of a conversion operator is being parsed: template arguments may then belong to the operator.
     in_conversion: bool,
-    /// Whether a scope in an expression (`sr`) that begins with an identifier is read as a type rather than a list of levels.
+    /// Whether a scope in an expression (`sr`) that begins with an identifier is tried as a type before names of nested scopes.
     types_first: bool,
 }
 
