@@ -44,7 +44,7 @@ const RECORDINGS: &[(&str, &[&str], &str)] = &[
     ("database", &[], DATABASE),
 ];
 
-/// Transactions that are written to the disk, by SQLite or without Python by dd.
+/// Transactions that are written to the disk, by SQLite, or by dd if Python or its SQLite module is missing.
 const DATABASE: &str = "python3 -c '
 import sqlite3
 base = sqlite3.connect(\"base\")

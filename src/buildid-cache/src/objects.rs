@@ -80,7 +80,7 @@ fn read_probes(folder: &Folder) -> io::Result<String> {
 const MARKER: char = '%';
 
 /// Adds `markers`, the lines of USDT markers, at the start of an object's list of probe events, unless the list already contains
-/// markers. Creates the list if the object has none, even if `markers` is empty.
+/// markers. If the object has no list, creates it even if `markers` is empty, as perf does.
 fn add_markers(folder: &Folder, markers: &str) -> io::Result<()> {
     let _lock = folder.lock()?;
     if folder.kind(PROBES.as_ref())?.is_none() {
@@ -254,8 +254,8 @@ impl Cache {
     }
 }
 
-/// The folder of a build-id's link relative to the cache, and the link's name. `None` if `id` isn't a
-/// build-id of at least two bytes.
+/// The folder of a build-id's link relative to the cache, and the link's name. `None` unless `id` consists of at least three
+/// hexadecimal digits: the first two are the folder's name, the rest is the link's.
 pub(crate) fn link(id: &str) -> Option<(PathBuf, &OsStr)> {
     let hexadecimal = |byte: u8| byte.is_ascii_hexdigit();
     let (first, rest) = id.split_at_checked(2)?;

@@ -234,7 +234,7 @@ fn comparison(events: &[Option<&ComparedEvent>], settings: &DiffSettings) -> Com
     let mut comparison = of_histograms(filtered.collect());
     let baseline = events.first().copied().flatten();
     // Unfiltered: without the filters for tasks, dsos and symbols; others apply. These histograms exist only with
-    // `--baseline-only` and without `--percentage relative`: shares of the baseline then refer to their total.
+    // `--baseline-only` and without `--percentage relative`: shares of the baseline are then percentages of the unfiltered total.
     if baseline.is_some_and(|event| event.unfiltered.is_some()) {
         let unfiltered = events
             .iter()

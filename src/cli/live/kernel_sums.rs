@@ -83,7 +83,7 @@ pub(crate) fn watch(
     if signal.is_some() && has_workload {
         observation.detach_workload();
     }
-    // How the workload ended; `woken.ended` above also tells the end of observed tasks.
+    // How the workload ended; `woken.ended` above is also true if the observed tasks have exited.
     let ended = match signal {
         // The argument is `true` to wait until the workload exits.
         None => observation.workload_status(has_workload)?,

@@ -25,8 +25,8 @@ pub struct HistogramOptions {
     pub graph: Option<GraphOptions>,
     /// Whether events without callchains use the call graphs of the first event with callchains (`--show-ref-call-graph`).
     pub reference_call_graphs: bool,
-    /// Maximum number of frames of a callchain, counted from the start of the call graph. Inlined functions count only with
-    /// [`Direction::Caller`].
+    /// Maximum number of frames of a callchain, counted from the start of the call graph. With [`Direction::Caller`], inlined
+    /// functions count, too, since the callchain is truncated after its frames were resolved.
     pub max_stack: usize,
     /// Whether callchains start with the sample's branches.
     pub branch_chains: bool,

@@ -76,7 +76,7 @@ impl Requeue {
         })
     }
 
-    /// Waits until this thread was moved to the lock and has acquired it.
+    /// Waits until this thread has acquired the lock, either directly or after it was moved to the lock.
     fn wait_pi(&self, words: &FutexWords) -> io::Result<()> {
         loop {
             let (from, to) = (&words.wait_word, &words.target);

@@ -301,7 +301,7 @@ fn probes(run: &mut TestRun<'_>, kind: &str) -> TestResult {
             Ok(())
         }
         // A folder without the file `trace` is not a mounted tracefs. If that cannot be found out (no rights), the error of
-        // reading is the reason, below. --probe without values needs only the uprobe PMU.
+        // reading is the reason, below. With --probe, probes of programs that record no arguments need only the uprobe PMU.
         (Err(_), _) if matches!(tracefs.root().join("trace").try_exists(), Ok(false)) => {
             skip(match unit {
                 Some(_) if kind == "uprobe" => {

@@ -25,7 +25,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses a single argument, the name of a field. Does not skip a newline after the closing parenthesis.
+    /// Parses a single argument, the name of a field. As in libtraceevent, does not skip a newline after the closing parenthesis.
     fn of_field(&mut self, make: fn(String) -> Node) -> Result<(Node, Token), FormatWarning> {
         let name = self.name()?;
         self.delimiter(")")?;
