@@ -251,8 +251,8 @@ impl ListWord<'_> {
             position: self.position.start..self.position.start + name.len(),
         };
         let events = inner.events(catalogue)?;
-        // Before the colon is a system (`sched:sched_switch`), a type (`1:0`), or the whole name of an event; only then,
-        // modifiers follow the colon (`cycles:u`).
+        // Before the colon is a system (`sched:sched_switch`), a type (`1:0`), or the whole name of an event (`cycles:u`); only
+        // after such a name does the first colon begin modifiers.
         let (before_colon, after_colon) = name.split_once(':').unwrap_or((name, ""));
         let is_tracepoint = events.iter().all(|event| event.tracepoint.is_some());
         let name_needs_colon = is_tracepoint || numbered(before_colon, Some(after_colon)).is_some();
@@ -264,7 +264,7 @@ impl ListWord<'_> {
         let add_terms = |event: EventSpec| {
             let changed = PmuEvent::without_pmu(event.attr.clone(), terms);
             let changed = self.spec_of(changed, modifiers)?;
-            // Unless a term `name` is given, each tracepoint that a pattern matches keeps its own name.
+            // Unless a term `name` is given, each tracepoint of a pattern keeps its own name, followed by the terms as given.
             let name = match terms.iter().any(|term| term.key == "name") {
                 true => changed.name,
                 false => format!(

@@ -88,6 +88,7 @@ fn wakeups_of_old_kernels_begin_waits() -> std::io::Result<()> {
     let off_cpu = run(&scratch, &["sched", "off-cpu"]);
     assert_eq!(off_cpu.status, 0, "{off_cpu:?}");
     assert!(off_cpu.stdout.contains("preempted"), "{off_cpu:?}");
+    // One row per switch.
     let map = run(&scratch, &["sched", "map"]).stdout;
     assert_eq!(map.lines().count(), 4, "{map}");
     Ok(())

@@ -1,4 +1,5 @@
-//! User input, and output lines of tools: any text is accepted or refused, and positions of faults are inside it.
+//! User input, lines of `kprobe_events` and `uprobe_events`, and probe caches: any text is accepted or refused, and positions of
+//! faults in events and filters are inside it.
 
 #![no_main]
 
@@ -147,7 +148,7 @@ fn probes(text: &str) {
         let _removal = ExistingEvent::parse(line).map(|event| event.removal());
         let _line = ProbeEvent::parse(line).map(|event| event.to_string());
     }
-    // As the file of a probe cache.
+    // The text as a whole probe cache file.
     let mut entries = cached_entries(text);
     if let Some(last) = entries.pop() {
         let _covered = last.is_covered("*:a*");

@@ -20,7 +20,7 @@ pub struct FrequencyStep {
 /// Idle states and frequencies of one CPU.
 #[derive(Debug, Default)]
 pub struct CpuPower {
-    /// Idle states over time, by their index, without further data (`()`); in state 0, the CPU polls.
+    /// Idle states over time, by their cpuidle index (0: polling on x86, WFI on Arm), without further data (`()`).
     pub idle: Timeline<IDLE_STATES, ()>,
     /// Changes of the frequency, in order of time, at most one per cell.
     pub frequencies: Vec<FrequencyStep>,

@@ -25,7 +25,7 @@ pub(super) static SYMBOL_OFFSET: Key = Key {
     pads: CellPadding::UnlessLast,
     reads: KeyDependency::Site,
     identity: function_at,
-    // By name, then by address: the order of `KeyValue::Named`, here also for functions that their names do not identify.
+    // By name, then by address: the order of `KeyValue::Named`, used here also for functions identified by object and range.
     rank: |input, names| match input.site.symbol {
         Some(symbol) => KeyValue::Named {
             name: names.symbol(symbol),

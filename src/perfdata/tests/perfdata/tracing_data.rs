@@ -26,7 +26,7 @@ fn perf_section_is_written_again_byte_for_byte() {
     let file = PerfData::parse(&file).expect("perf's file");
     let section = file.features().raw(FeatureId::TRACING_DATA);
     let data = TracingData::parse(section.expect("a section")).expect("perf's section");
-    // raw_syscalls has two.
+    // `raw_syscalls:*` matches two tracepoints.
     assert_eq!(data.events.len(), 4);
     let formats = file.features().formats().expect("perf's section");
     for event in file.events() {

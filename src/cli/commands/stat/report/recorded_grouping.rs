@@ -44,7 +44,7 @@ pub(super) fn aggregation_rules(
     }
     let topology = machine::topology(data.features());
     AggregationRules {
-        // For caches without a level, the last level is used.
+        // `--per-cache` without a level means the last level.
         by: at_last_level(by, &topology),
         topology,
         unscaled: recorded.setting(StatConfig::SCALE) == Some(0),

@@ -249,7 +249,8 @@ impl<'a> Parser<'a> {
                     self.add(Node::Scoped(scope, name))
                 }
             });
-            // A substitution is in the list already. The whole name is added by the parser of types, if it is that of a type.
+            // A substitution is in the list already; an abbreviation (`Sa`) is not added. The whole name, if it is that of a
+            // type, is added by the parser of types.
             if first != b'S' && self.peek() != Some(b'E') {
                 self.substitutions.extend(prefix);
             }
