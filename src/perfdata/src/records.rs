@@ -17,8 +17,8 @@ pub struct RecordAt<'a> {
 }
 
 impl<'a> RecordAt<'a> {
-    /// The tracepoint formats of this record: its payload, as perf writes them, or in its body, as simpleperf does. `None` if
-    /// it has none.
+    /// The tracepoint formats of this record: its payload if perf wrote it, a part of its body if simpleperf did. `None` if the
+    /// record has no formats.
     pub(crate) fn tracing_data(&self, endian: Endian) -> Option<&'a [u8]> {
         if self.raw.kind == RecordKind::HEADER_TRACING_DATA && !self.payload.is_empty() {
             return Some(self.payload);

@@ -351,7 +351,7 @@ fn begin_off_cpu(request: &RecordRequest, opened: &OpenedEvents) -> Result<(), E
             let cpu = u32::try_from(open_counter.cpu).ok()?;
             Some((cpu, open_counter.counter.as_fd()))
         });
-    // Empty if all tasks are observed: their only entry is then -1.
+    // Empty if all tasks are observed: `tasks` then has only -1.
     let threads = opened.cpu_tasks.tasks.iter();
     let threads: Vec<u32> = threads
         .filter_map(|task| u32::try_from(*task).ok())

@@ -61,8 +61,8 @@ pub struct CapturedArgument {
     pub is_unreadable: bool,
     /// Whether this only marks that the list has more items than were copied.
     pub marks_more_items: bool,
-    /// Whether the tracer read it, some time after the call had begun. Otherwise the kernel copied it at the begin or return of
-    /// the call.
+    /// Whether the tracer read it, some time after the call had begun. Otherwise a program in the kernel copied it when
+    /// the call began or returned.
     pub is_late: bool,
 }
 
@@ -111,7 +111,7 @@ pub enum TraceRecord {
         /// The six argument registers, used or not.
         arguments: [u64; 6],
     },
-    /// Captured memory of the arguments of a call. It usually precedes the record of the call's begin or return.
+    /// Captured memory of the arguments of a call. It usually precedes the `Enter` or `Exit` of the call.
     Memory {
         /// The number of the call.
         number: u32,

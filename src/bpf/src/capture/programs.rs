@@ -143,7 +143,7 @@ pub(super) fn exit(context: CaptureContext<'_>) -> ProgramBuilder {
 }
 
 /// Jumps to `out` if both plans of the call that returns are empty. This check comes first, so that calls that are not captured
-/// cost little in all tasks.
+/// cost little in any task, observed or not.
 fn select_call(b: &mut ProgramBuilder, registers: RegisterLayout, out: Label) {
     let selected = b.label();
     // The number of the call is copied to `ADDRESS`, which is not in use yet.

@@ -95,7 +95,7 @@ struct UnitRanges {
 
 impl UnitRanges {
     /// Reads the ranges accepted by `is_wanted` from `.debug_aranges` for the units at `offsets`.
-    /// Units that are not in it are read themselves.
+    /// The ranges of units that are not in this section are read from the units themselves.
     fn read(
         dwarf: &Dwarf<Slice<'_>>,
         offsets: &[usize],

@@ -40,7 +40,7 @@ const SHORT: &[(&str, &str)] = &[
     ("__GFP_KSWAPD_RECLAIM", "KR"),
 ];
 
-/// Returns the short forms of names, both separated by `|`. Names without a short form are omitted, as in perf.
+/// Returns the short forms of `names`, separated by `|` as the names are. Names without a short form are omitted, as in perf.
 pub(super) fn abbreviated(names: &str) -> String {
     let short = names.split('|').filter_map(|name| {
         let known = SHORT.iter().find(|(long, _)| *long == name);
