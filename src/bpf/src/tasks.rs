@@ -62,7 +62,7 @@ const SLOT: i16 = -40;
 /// `BPF_NOEXIST`: an update of a map fails if the key exists.
 pub(crate) const ONLY_NEW: i32 = 1;
 
-/// The value of a task.
+/// The value of a task in the map `TASKS`: the offsets of its fields in bytes.
 pub(crate) mod slot {
     /// Time at which the open call (a system call that has not returned yet) began, ns of `CLOCK_MONOTONIC`. The programs that
     /// count events observe no calls, and store a mark here instead: 1 if the task has ended, but is counted until it is

@@ -32,8 +32,8 @@ const PASSED_VALUES: &[&str] = &[
     "switch-on",
     "switch-off",
 ];
-/// The switches that are passed to `script`: for the same reasons or, in addition, because they change the format of a sample, or
-/// because `script` cannot open the recording without them (`force`).
+/// The switches that are passed to `script`: they select samples, affect how addresses are resolved, change the format of a
+/// sample, or are needed to open the recording (`force`).
 const PASSED_SWITCHES: &[&str] = &[
     "force",
     "ignore-vmlinux",

@@ -9,6 +9,7 @@ use rperf_perfdata::{FeatureId, FileHeader, PerfData};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(header) = FileHeader::decode(bytes) {
+        // `encode` writes the 104-byte header of a file, not the 16-byte one of pipe mode.
         if !header.is_pipe() {
             assert_eq!(FileHeader::decode(&header.encode()), Ok(header));
         }

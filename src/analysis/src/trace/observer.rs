@@ -58,7 +58,7 @@ pub struct TraceObserver<S> {
     holding: Vec<u32>,
     /// Ids of the threads that began during the trace, without the first one of each process.
     started_threads: FxHashSet<u32>,
-    /// Reads memory when the record of a call's begin is read; `None` if the kernel copies it.
+    /// Reads a call's memory when the record of its begin is read; `None` if BPF programs copy it, or if it is not read at all.
     late: Option<late::LateReader>,
 }
 

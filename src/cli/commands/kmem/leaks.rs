@@ -177,7 +177,7 @@ pub(in crate::cli::commands) fn run(
     conclude(&analysis, delivered_counts, &live.losses, DOUBTFUL, matches)
 }
 
-/// Returns all stacks, or with `--suspects` only those.
+/// Returns all stacks, or with `--suspects` only the suspected ones.
 fn selected_stacks<'r>(stacks: &'r [StackMemory], matches: &ArgMatches) -> Vec<&'r StackMemory> {
     let only_suspects = flag(matches, "suspects") == Some(true);
     let selected = stacks.iter();

@@ -111,8 +111,8 @@ fn end_command(
 ) -> Result<Option<WaitStatus>, CliError> {
     let is_traced = request.observe.target == Target::Workload;
     if stopped == StopReason::Ended {
-        // The counters of a traced command may end just before the command. A command that only sets the duration may continue if
-        // the traced tasks ended first: no waiting, and no status.
+        // The counters of a traced command may end just before the command. A command that only sets the duration may still run
+        // if the traced tasks ended first: then it is not waited for, and has no status.
         let waits = is_traced;
         return Ok(observation.workload_status(waits)?);
     }
@@ -296,14 +296,15 @@ impl LiveTrace<'_> {
     fn read(&mut self, observation: &mut Observation) {
         let feed = &mut self.feed;
         observation.drain(&mut |records| feed.add_records(records));
-        // Each ring was drained once: that is a round. The records of the round before are now in a certain order.
+        // Each ring was drained once: that is a round. Now the order of the records of the round before is certain.
         feed.end_round();
         let delivered = feed.deliver(&self.pass, &mut self.observer);
         // The live World, the processes and mappings by time, was pruned.
         if delivered.invalidates_mapping_ids {
             self.pass.preparation().forget_mappings(self.feed.world());
         }
-        // Shows the returns of calls that were held back until the record with their memory arrives: it cannot follow any more.
+        // Shows the returns that were held back for the record of their memory. That record was delivered, too, unless the time
+        // limit of this delivery is between the two records.
         self.observer.release();
         self.observer.sink_mut().flush();
     }
@@ -340,7 +341,7 @@ fn addresses(
         endian: Endian::NATIVE,
         events: observation.events(),
         features: &features,
-        // There is no recording: it is neither a file nor a pipe, and names do not depend on this.
+        // Either value would do: there is no recording, and names do not depend on this field.
         is_pipe: false,
     };
     let names = settings

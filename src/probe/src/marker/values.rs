@@ -30,7 +30,7 @@ impl Values<'_> {
     }
 
     /// Returns the requested values: `argN`, with a name and a type if given, registers and memory in the kernel's syntax, and
-    /// all arguments for `$params` and `$vars`.
+    /// all recordable arguments for `$params` and `$vars`.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for other names, for members and for arguments that the kernel cannot fetch; for registers and

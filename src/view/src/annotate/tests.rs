@@ -235,8 +235,8 @@ fn events_are_side_by_side() {
 #[test]
 fn large_shares_are_red() {
     let options = AnnotateOptions {
-        // With colours, of any `Csi`: the start of their escape sequences. The plain one is ESC and `[`, without the mark by
-        // which a filter recognises rperf's own sequences.
+        // `Csi` is the start of each escape sequence. The plain one is ESC and `[`, without the mark by which a filter
+        // recognises rperf's own sequences.
         colors: Some(Csi::PLAIN),
         ..AnnotateOptions::default()
     };

@@ -121,7 +121,7 @@ fn thread_map(map: &ThreadMap) -> String {
     format!(" nr: {} thread{plural}: {}\n", pids.len(), pids.join(", "))
 }
 
-/// `-1` for any CPU, then ranges.
+/// Formats a map: `-1` if it includes "any CPU" (`u16::MAX` in a list), then the ranges of CPU numbers.
 fn cpu_map(map: &CpuMap) -> String {
     let any = match map {
         CpuMap::List(cpus) => cpus.contains(&u16::MAX),
