@@ -80,7 +80,7 @@ impl Recording {
         self.push(FORK, 0, body.u32(parent.0).u32(parent.1).u64(time));
     }
 
-    /// Adds a SWITCH record of a thread of process 10, which is switched in or out.
+    /// Adds a SWITCH record: a thread of process 10 is switched in or out.
     pub(super) fn switch(&mut self, tid: u32, is_in: bool, time: u64) {
         self.has_switches = true;
         let misc = if is_in { 0 } else { MISC_SWITCH_OUT };

@@ -136,7 +136,7 @@ pub(crate) const RECORDINGS: &[Recording] = &[
 ];
 
 impl Recording {
-    /// Whether it records all tasks of one CPU or of all.
+    /// Whether it records all tasks of one CPU or of all CPUs.
     pub(crate) fn is_system_wide(&self) -> bool {
         self.options.iter().any(|word| ["-a", "-C"].contains(word))
     }

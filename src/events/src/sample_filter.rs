@@ -48,7 +48,7 @@ enum ComparedField {
     Memory(&'static MemoryPart),
     /// The user id of the task, which samples do not have: only BPF programs can compare it.
     User,
-    /// The group id of the task, as `User`. Elsewhere in this file, a group is one of comparisons.
+    /// The group id of the task; like `User`, only for BPF programs. Elsewhere in this file, a group is a group of comparisons.
     Group,
 }
 

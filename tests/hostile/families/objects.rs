@@ -24,8 +24,8 @@ const COMMANDS: &[&str] = &[
     "buildid-cache -v -a object -r object -p object -l --max-size 1K",
 ];
 
-/// Command lines for programs compiled from tests/fuzz/seeds/program.cpp, and for the few objects from sources without a list of
-/// their own.
+/// Command lines for programs compiled from tests/fuzz/seeds/program.cpp, and for the few objects from other sources that have no
+/// list of their own.
 const OF_PROGRAM: &[&str] = &[
     "probe -x object -L work",
     "probe -x object -L walk:0-40",
@@ -118,7 +118,7 @@ pub(crate) fn damaged(inputs: &mut CaseInputs<'_>) -> Case {
     }
     if random.one_in(20) {
         bytes = seed.bytes.clone();
-        // That of gzip has two bytes, before the method and flags that need not be set.
+        // The number of bytes that may change: gzip's magic number has two, and a change of the flags after it may be no error.
         let size = if extension == Some("gz") { 2 } else { 4 };
         bytes[random.below(size)] ^= 1 << random.below(8);
         case.must_report_error = Some("another magic number");

@@ -57,7 +57,7 @@ pub struct OwnerLayout {
 
 /// The flag of a wait for a futex, above the kernel's `LCB_F_*`.
 pub const FUTEX: u32 = 1 << 16;
-/// The flag of a wait for a futex with priority inheritance.
+/// The flag, instead of [`FUTEX`], of a wait for a futex with priority inheritance.
 pub const FUTEX_PI: u32 = 1 << 17;
 
 /// [`WaitKey::value`] of waits whose owner is unknown.
@@ -65,7 +65,7 @@ pub const UNKNOWN_OWNER: u64 = u64::MAX;
 /// The bit of owners of futexes that processes may share: the owner may be a thread of another process.
 pub const SHARED_OWNER: u64 = 1 << 32;
 /// The bit of owners of futexes whose id could not be translated from the PID namespace of the waiting thread to the initial one:
-/// it may be an id in a third namespace.
+/// it may be an id in a namespace other than that of the waiting thread.
 pub const FOREIGN_OWNER: u64 = 1 << 33;
 
 /// Which waits are summed, and how.
@@ -90,8 +90,8 @@ pub struct ContentionOptions {
     pub task_pid_offset: Option<u16>,
     /// Whether waits for futexes are summed, too.
     pub with_futexes: bool,
-    /// How ids of owners of futexes are translated from other PID namespaces to the initial one; without it, they remain as the
-    /// programs see them.
+    /// How ids of owners of futexes are translated from other PID namespaces to the initial one; without it, the ids remain as
+    /// the user programs see them.
     pub namespace_layout: Option<NamespaceLayout>,
     /// Only waits whose flags (`LCB_F_*`, [`FUTEX`], [`FUTEX_PI`]) are one of these values; `None` for all.
     pub flags: Option<Vec<u32>>,

@@ -11,7 +11,7 @@ use crate::{ProgramBuilder, interpreter};
 fn add(wait: u64, end: u64, value: &mut [u8]) {
     let with_registers = |b: &mut ProgramBuilder| {
         // `add_wait` takes the row's address in `R8`, the wait in `R7` and its end in `R9`. It jumps to `out` if the wait has no
-        // bucket.
+        // bucket, which only the verifier considers possible.
         let out = b.label();
         b.set(R8, R1);
         b.set_wide(R7, wait);
@@ -29,7 +29,8 @@ fn bucket_start(bucket: usize) -> u64 {
 }
 
 proptest! {
-    // Waits are below 2^44: some can exceed the last bucket's end, 2^37, and no sum overflows.
+    // Waits are below 2^44 ns: some can exceed the last bucket's end, 2^37 ns, and are counted in that bucket, too; no sum
+    // overflows.
     #[test]
     fn waits_are_summed(waits in prop::collection::vec((any::<u64>(), 20..64_u32), 1..20)) {
         let mut value = vec![0; row::SIZE];

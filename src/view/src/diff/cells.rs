@@ -97,8 +97,8 @@ fn of_block(compared: &ComparedBlock) -> String {
     format!("[{start} -> {end}] {:>4}", compared.difference)
 }
 
-/// The relative standard error of the differences of the first executions, and a bar for each difference. Empty for fewer
-/// than two differences, or if all are 0.
+/// The relative standard error of the differences of cycles, one for each of the first executions, and a bar for each difference.
+/// Empty for fewer than two differences, or if all are 0.
 fn of_first_cycles(compared: &ComparedBlock) -> String {
     /// Width of perf's column in bytes, not characters: shorter texts are padded.
     const BYTES: usize = 17;
