@@ -15,9 +15,9 @@ pub(crate) enum BranchMark {
     From {
         /// Cycles since the previous branch.
         cycles: u64,
-        /// Number of loop iterations that were removed before this branch.
+        /// Number of loop iterations removed directly before this branch in call graph order: 0 or 1.
         passes: u32,
-        /// Cycles of the last removed iteration.
+        /// Cycles of the removed iteration.
         loop_cycles: u64,
     },
 }
@@ -27,7 +27,7 @@ pub(crate) enum BranchMark {
 pub(crate) struct BranchMarks {
     /// Number of samples with a mark.
     count: u64,
-    /// Whether the mark added last is a target.
+    /// Whether the mark added last is a target: as in perf, it decides which text is shown.
     is_target: bool,
     /// Number of samples with a predicted branch; only for targets, like the next two fields.
     predicted: u64,
@@ -114,8 +114,7 @@ impl BranchMarks {
         // The average per sample; `self.passes` is the sum over all samples.
         let passes = self.passes / self.count;
         if passes > 0 {
-            // As in perf: `loop_cycles` has only the last removed iteration of each sample, but is divided by the number of all
-            // removed iterations.
+            // The average per removed iteration: both are sums over all samples.
             let average = self.loop_cycles / self.passes;
             let _ = write!(words, " iter:{passes} avg_cycles:{average}");
         }
@@ -168,6 +167,7 @@ mod tests {
         };
         assert_eq!(text(&[(from(0, 0), 5)]), "");
         assert_eq!(text(&[(from(3, 0), 1), (from(6, 0), 1)]), " (cycles:4)");
+        // Two removed iterations per mark; real marks have at most one.
         assert_eq!(text(&[(from(9, 2), 3)]), " (cycles:9 iter:2 avg_cycles:7)");
     }
 }

@@ -60,7 +60,7 @@ impl<'a> PerfData<'a> {
         self.unpack_on(one_thread, parts, to)
     }
 
-    /// Like [`PerfData::unpack`]; frames that are complete in one record, such as rperf's, are decoded on up to
+    /// Like [`PerfData::unpack`]; zstd frames that are complete in one record, such as rperf's, are decoded on up to
     /// `threads` threads.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ pub struct Capture {
     pub argument: u8,
     /// The kind of content.
     pub source: CaptureSource,
-    /// The maximum number of bytes to copy.
+    /// The maximum number of bytes to copy; if `source` has several texts or buffers, of each.
     pub limit: CaptureLimit,
 }
 

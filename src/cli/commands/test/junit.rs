@@ -59,7 +59,7 @@ fn document(tests: &[FinishedTest]) -> String {
 }
 
 /// Escapes text for attributes and elements. Control characters other than newline and tab become question marks, and
-/// so do U+FFFE and U+FFFF.
+/// so do U+FFFE and U+FFFF, which XML does not allow.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -167,7 +167,7 @@ impl CacheAddition {
     /// Creates the addition for `definition` with its `events`.
     ///
     /// # Errors
-    /// `object` is `None`: the cache cannot store its events.
+    /// `object` is `None`: the cache cannot store events of the probed object.
     pub(crate) fn new(
         definition: &Definition,
         object: Option<&CachedObject>,

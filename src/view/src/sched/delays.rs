@@ -82,7 +82,7 @@ pub struct LatencyJson {
     pub lost_records: u64,
     /// Whether the object has the buckets of the histograms.
     pub with_buckets: bool,
-    /// Whether the object has the antagonists (`LatencyOptions::with_antagonists`).
+    /// Whether the object has the antagonists: the tasks that ran while others waited (`LatencyOptions::with_antagonists`).
     pub with_antagonists: bool,
 }
 
