@@ -49,7 +49,7 @@ pub(crate) struct FrameNamer<'a, 'w> {
     inlines: Vec<bool>,
     /// The resolved stacks of each event.
     pub(crate) stacks_by_event: Vec<UniqueStacks>,
-    /// For each event, the sites that are already known of addresses.
+    /// For each event, a cache of the sites of addresses.
     known: Vec<KnownSites>,
 }
 
@@ -92,7 +92,8 @@ impl<'a, 'w> FrameNamer<'a, 'w> {
 
     /// Resolves the stack `key`, whose samples have the sample key `head` and these `properties`, and adds it with their
     /// `weight`. With `--ignore-callees`, the matched function (the root) and its level (user, kernel, ...) replace those of the
-    /// sampled address. Samples whose address a filter by symbol excludes are filtered or ignored.
+    /// sampled address. Samples that a filter by object or symbol excludes only count for the total. With `--hide-unresolved`,
+    /// samples without a symbol are ignored.
     pub(crate) fn add(
         &mut self,
         head: &SampleKey,

@@ -121,7 +121,7 @@ pub(crate) fn hot_streams(
     threads: NonZeroUsize,
 ) -> HotStreams {
     let (merged, keys) = (event.merged, options.keys());
-    // One table for which samples share a row, one for the order of rows.
+    // The first table determines which samples share a row, the second the order of rows.
     let views = [KeyView::Identity, KeyView::Rank];
     let [identity, rank] = RankTable::new(&[merged], &keys, names, views, threads);
     let only_event = 0;
@@ -140,8 +140,7 @@ pub(crate) fn hot_streams(
     // By entry, its heaviest streams and the total of all its streams.
     let mut by_entry: Vec<Option<(Vec<Stream>, u64)>> = streams.into_iter().map(Some).collect();
     // The order of rows decides which of equally heavy streams are kept.
-    // The direction of the graphs would decide whether callers come before or after their callees, if callers have rows
-    // (`options.children`). `None`: their rows are ordered like others.
+    // `None`: rows of callers (`options.children`) are ordered like other rows, not before or after their callees.
     let direction = None;
     let rows = RowLines::new(vec![entries.list()], &identity).ordered(&rank, options, direction);
     let mut hot = HotStreams::default();

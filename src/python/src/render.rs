@@ -156,7 +156,7 @@ impl Render for EventRenderer<'_, '_> {
         if !self.samples {
             return;
         }
-        // From the World, the processes and mappings at a time: the thread's name and its mappings at the time of the sample.
+        // The thread's name and the state of its mappings (`epoch`) at the time of the sample.
         let state = scratch.threads.state_at(world, sample.who(), sample.order);
         let at = AddressContext::of(sample);
         let mode = sample.cpu_mode();

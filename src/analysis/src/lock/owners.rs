@@ -30,8 +30,8 @@ pub(super) struct NewWait {
 }
 
 impl FutexOwners {
-    /// `processes` has the id and the process id of each thread. If a number in the memory of a futex is not the id of
-    /// one of these threads, it is not a holder.
+    /// `processes` has the id and the process id of each thread of the recording. For waits in the recorder's PID namespace, a
+    /// number in the memory of a futex is the id of a holder only if it is one of these thread ids.
     pub(super) fn new(processes: impl IntoIterator<Item = (u32, u32)>) -> Self {
         Self {
             processes: processes.into_iter().collect(),

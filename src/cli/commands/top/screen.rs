@@ -48,7 +48,7 @@ pub(super) struct TopScreen<'a> {
     table: usize,
     keys: Option<KeyInput>,
     key_mode: KeyMode,
-    /// The effect of the last key, shown until the next refresh.
+    /// The effect of the last key, shown until the screen is drawn again.
     notice: &'static str,
 }
 

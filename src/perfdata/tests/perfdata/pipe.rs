@@ -227,7 +227,7 @@ fn a_truncated_stream_keeps_complete_records() {
         let mut reader = reader(truncated, 9).unwrap();
         let (seen, error) = drain(&mut reader);
         assert_eq!(seen, all[..seen.len()]);
-        // `error` above ended the reader's records, that below refuses the whole stream.
+        // `error` in `Ok` is the one that ended the reader's records; in `Err`, it is that of `parse`: no event was read.
         match PerfData::parse(truncated) {
             Ok(data) => assert_eq!(parsed_records(&data), (seen, error)),
             Err(error) => {
