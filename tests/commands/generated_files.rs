@@ -19,7 +19,7 @@ pub(super) struct Attr {
     pub(super) no_sample_id_all: bool,
 }
 
-/// A recording of cpu-clock with a period of 1000, from the architecture `machine`.
+/// A recording of cpu-clock with a period of 1000 ns, from the architecture `machine`.
 pub(super) fn file(attr: &Attr, machine: &str, records: &[u8]) -> Vec<u8> {
     let encoded = FileAttr {
         kind: 1,

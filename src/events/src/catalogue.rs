@@ -15,7 +15,7 @@ static NO_TABLES: VendorTables = VendorTables::EMPTY;
 pub struct Catalogue<'a> {
     /// PMUs by name and `perf_event_attr::type`, from `/sys/bus/event_source/devices`.
     pub pmus: Vec<(String, u32)>,
-    /// The PMU to select if a name matches several (`--cputype`, `--pmu`).
+    /// The PMU to select if a name matches several (`stat --pmu-filter`).
     pub preferred_pmu: Option<String>,
     /// Formats and events of the PMUs, kernel symbols, and vendor tables, queried on demand.
     pub machine: &'a dyn EventSources,

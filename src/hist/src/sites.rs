@@ -189,7 +189,7 @@ impl<'a, 'w> SiteBuilder<'a, 'w> {
 /// The inputs of an address lookup.
 #[derive(PartialEq, Eq, Hash)]
 struct AddressLookup {
-    /// The epoch (a number for the state of the mappings) of the part of the address space used by the mode.
+    /// The epoch (a number for the state of the mappings) of the kernel or user part of the address space, depending on `mode`.
     epoch: u64,
     mode: CpuMode,
     ip: u64,
@@ -198,8 +198,8 @@ struct AddressLookup {
 /// Cached sites.
 #[derive(Default)]
 pub(crate) struct KnownSites {
-    /// Sampled locations. They are cached separately, since as in perf addresses without a function are shown relative to the
-    /// object, but in callchains as recorded.
+    /// Sampled locations. They are cached separately, since, as in perf, addresses without a function are shown relative to
+    /// the object, but in callchains as recorded.
     leaves: FxHashMap<AddressLookup, (u32, SampleTreatment)>,
     /// Frames of callchains.
     chain_sites: FxHashMap<AddressLookup, SiteRange>,

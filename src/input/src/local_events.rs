@@ -17,7 +17,7 @@ pub struct MachinePmus {
     pub sysfs: Sysfs,
     /// The tables.
     pub tables: MachineTables,
-    /// The PMU to select if an event's name matches several PMUs (`--cputype`, `--pmu`); `None` for all of them.
+    /// The PMU to select if an event's name matches several PMUs (`stat --pmu-filter`); `None` for all of them.
     pub preferred_pmu: Option<String>,
 }
 

@@ -23,7 +23,7 @@ pub enum DsoKind {
     Vdso32,
     /// Code without a file in the process with this id; `/tmp/perf-PID.map` may have its symbols.
     PerfMap(u32),
-    /// Memory that has no file and is not executable, such as `//anon`, `[heap]`, `[stack]`.
+    /// Memory that has no file and is not executable, or whose process is unknown: `//anon`, `[heap]`, `[stack]`.
     Memory,
     /// A BPF program or other generated kernel code, from a KSYMBOL record. It has one symbol with
     /// the DSO's name, from address 0 for [`Dso::code_len`] bytes.

@@ -31,7 +31,7 @@ pub(crate) struct LoadedObject {
     modules: Vec<ModuleSymbols>,
     /// The contents of the object file with the symbols, if they are from one: lines and inlined functions are looked up with it.
     debug: Option<DebugSource>,
-    /// For code in a JIT dump.
+    /// The functions of the JIT dump, if the symbols are from one.
     pub(crate) jit: Option<JitObject>,
     /// Loaded when the first line or inlined function is looked up.
     inlines: OnceLock<Option<Box<InlineInfo>>>,
@@ -63,7 +63,7 @@ impl LoadedObject {
         self.inlines.get_or_init(read).as_deref()
     }
 
-    /// The object file with the symbols, if any. That of the kernel is also read for code.
+    /// The object file with the symbols, if any. For the kernel, code is also read from it.
     pub(crate) fn image(&self) -> Option<&DebugSource> {
         self.debug.as_ref()
     }
@@ -184,7 +184,7 @@ impl LoadInputs<'_> {
             pid: pid(dso),
             other_pids: other_pids(dso),
             jit_dump: jit_dump.as_deref(),
-            // The mappings of these JIT functions have numbers, for [`LoadedObject::find`].
+            // If JIT functions have mappings, each mapping has the function's number, for [`LoadedObject::find`].
             by_number: dso.has_functions,
             ..ObjectRequest::new(path, kind)
         };

@@ -179,7 +179,7 @@ impl TimechartRequest {
         let processes = matches.get_many::<String>("process").unwrap_or_default();
         Ok(Self {
             options: TimechartOptions {
-                // States shorter than a cell are merged. There are at most twice as many cells, each at least half a pixel wide.
+                // States shorter than a cell are merged. At most two cells cover a pixel: each is at least half a pixel wide.
                 cells: width.unwrap_or(DEFAULT_WIDTH),
                 range: time_range(text("time"))?,
                 highlight: text("highlight").map(highlight),
