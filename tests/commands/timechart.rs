@@ -193,7 +193,7 @@ fn calls_are_drawn_by_kind() -> std::io::Result<()> {
     let scratch = Scratch::new();
     let mut file = ChartFile::with(Endian::Little, FIELDS, |system| system == "syscalls");
     file.comm(7, "reader");
-    // The thread, the begin and end of the call in microseconds, and what it returns: -11 is EAGAIN. `None`: it does not return.
+    // The thread, the start and end of the call in microseconds, and what it returns: -11 is EAGAIN. `None`: it does not return.
     file.read(7, (0, 200), Some(4096));
     file.read(7, (200, 250), Some(-11));
     file.poll(7, (300, 600), Some(1));

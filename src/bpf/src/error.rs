@@ -78,9 +78,9 @@ pub enum Error {
         /// The error of bpf(2).
         error: io::Error,
     },
-    /// The kernel cannot run programs at the begin and end of a program of `stat --bpf-prog`.
+    /// The kernel cannot run programs at the start and end of a program of `stat --bpf-prog`.
     #[error(
-        "this kernel permits no programs at the begin and the end of BPF program {id} (fentry, fexit)"
+        "this kernel permits no programs at the start and the end of BPF program {id} (fentry, fexit)"
     )]
     NoTracing {
         /// The id of the program of `stat --bpf-prog`.

@@ -36,7 +36,7 @@ impl Event {
     }
 }
 
-/// A delay or a run: a begin event and its end event, with their times in microseconds.
+/// A delay or a run: a start event and its end event, with their times in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Pair {
     cpu: u32,

@@ -29,7 +29,7 @@ pub(super) struct KworkEvent {
 }
 
 /// The identity of a span, which is a delay (from the raise to the entry) or a run (from the entry to the exit): the events at
-/// its begin and its end have the same key. A delay has the same key as the run after it: the entry ends one and
+/// its start and its end have the same key. A delay has the same key as the run after it: the entry ends one and
 /// begins the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct SpanKey {

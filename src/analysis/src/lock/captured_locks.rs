@@ -62,7 +62,7 @@ impl CapturedLock {
     }
 }
 
-/// The begin of a wait for a lock of the kernel, from its `lock:contention_begin`.
+/// The start of a wait for a lock of the kernel, from its `lock:contention_begin`.
 #[derive(Debug, Clone)]
 pub(super) struct BegunLockWait {
     pub(super) at: EventContext,
@@ -96,7 +96,7 @@ impl LockRecords {
         (at.task.tid, cpu, address)
     }
 
-    /// Adds a record, unless its begin was added before: then removes the begin and returns both.
+    /// Adds a record, unless its start was added before: then removes the start and returns both.
     pub(super) fn add_record(
         &mut self,
         at: &EventContext,
@@ -124,7 +124,7 @@ impl LockRecords {
         self.begins.insert(place, begin)
     }
 
-    /// Removes and returns the begin of a wait that ends, if it got no record.
+    /// Removes and returns the start of a wait that ends, if it got no record.
     pub(super) fn take_begin(&mut self, at: &EventContext, address: u64) -> Option<BegunLockWait> {
         self.begins.remove(&Self::place(at, address))
     }

@@ -96,7 +96,7 @@ impl Step {
     /// order and after a skipped begin ([`Sequences::skip_begin`]).
     fn next(self, state: Option<State>) -> Next {
         match (self, state) {
-            // The first alternative: the begin of the wait, or the acquire, precedes the recording or is not selected.
+            // The first alternative: the start of the wait, or the acquire, precedes the recording or is not selected.
             (Self::End | Self::Acquired | Self::Contended, None)
             | (Self::Begin, Some(State::Waiting)) => Next::Same,
             (Self::Release, None | Some(State::Acquired | State::Read(0 | 1))) => Next::Free,
@@ -181,7 +181,7 @@ pub(super) struct Sequences {
 }
 
 impl Sequences {
-    /// Skips the begin of a wait that is not selected, so that its end does not count as an event in an impossible order. If this
+    /// Skips the start of a wait that is not selected, so that its end does not count as an event in an impossible order. If this
     /// begin continues a selected wait, that wait continues.
     pub(super) fn skip_begin(&mut self, tid: u32, address: u64) {
         if let Entry::Occupied(known) = self.current.entry((tid, address))

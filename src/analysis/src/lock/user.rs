@@ -67,7 +67,7 @@ struct UserWait {
     /// When it began, in ns.
     begin: u64,
     holder: Option<u32>,
-    /// Whether the capture record of the wait has been observed, be it before or after the begin of the call.
+    /// Whether the capture record of the wait has been observed, be it before or after the start of the call.
     is_captured: bool,
     /// How long the thread had waited for CPUs when the wait began, in ns.
     queued: u64,

@@ -163,7 +163,7 @@ fn action() -> impl Strategy<Value = Action> {
 #[derive(Default)]
 struct Machine {
     time: u64,
-    /// The state, its begin, its CPU and its number of migrations, by thread.
+    /// The state, its start, its CPU and its number of migrations, by thread.
     tasks: BTreeMap<u32, (RunState, u64, Option<u32>, u32)>,
     /// The thread on each CPU.
     current: BTreeMap<u32, u32>,

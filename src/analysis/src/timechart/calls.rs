@@ -71,7 +71,7 @@ impl CallKind {
 pub struct CallOptions {
     /// Whether calls that fail with EAGAIN are skipped.
     pub skip_eagain: bool,
-    /// Calls shorter than this many nanoseconds are drawn this long, but only up to the begin of the next call.
+    /// Calls shorter than this many nanoseconds are drawn this long, but only up to the start of the next call.
     pub min_time: u64,
     /// Successive calls of one state are drawn as one if at most this many nanoseconds are between them; 0 merges none.
     pub merge_distance: u64,
@@ -131,7 +131,7 @@ impl TaskCalls {
         self.last = Some(call);
     }
 
-    /// Draws the last call. A call shorter than [`CallOptions::min_time`] is widened, at most to `next`: the begin of the next
+    /// Draws the last call. A call shorter than [`CallOptions::min_time`] is widened, at most to `next`: the start of the next
     /// call, or the end of the chart.
     pub(super) fn flush(&mut self, next: u64, options: CallOptions, grid: &TimeGrid) {
         if let Some(last) = self.last.take() {

@@ -89,7 +89,7 @@ impl ReturnedCall<'_> {
         self.argument(index) & flag != 0
     }
 
-    /// Returns the last readable capture of an argument's memory: that of the return, if any, follows that of the begin. `None`
+    /// Returns the last readable capture of an argument's memory: that of the return, if any, follows that of the start. `None`
     /// if there is none or it is truncated.
     fn memory(&self, argument: usize) -> Option<&[u8]> {
         let mut captures = self.memory.iter().rev();
@@ -200,7 +200,7 @@ impl FileTables {
         }
     }
 
-    /// Removes the descriptors that a successful execve(2) closes, for a call whose begin was not seen; for other calls,
+    /// Removes the descriptors that a successful execve(2) closes, for a call whose start was not seen; for other calls,
     /// [`Self::returned`] does so.
     pub(super) fn exec(&mut self, process: u32) {
         if let Some(files) = self.tables.get_mut(&process) {

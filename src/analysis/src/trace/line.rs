@@ -79,9 +79,9 @@ pub trait TraceSink {
 /// A line of a trace. Times are nanoseconds of the recording's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceLine<'a> {
-    /// When the call or event began; `None` if its begin was not seen.
+    /// When the call or event began; `None` if its start was not seen.
     pub time: Option<u64>,
-    /// How long a call took, if its begin and end were seen; 0 for a page fault, as in perf; `None` for other events.
+    /// How long a call took, if its start and end were seen; 0 for a page fault, as in perf; `None` for other events.
     pub duration: Option<u64>,
     /// The thread.
     pub tid: u32,
@@ -100,7 +100,7 @@ pub struct TraceLine<'a> {
 pub struct LineDetails {
     /// The process id.
     pub process: u32,
-    /// The time in nanoseconds of the event, or of the call's return; of its begin if it never returns.
+    /// The time in nanoseconds of the event, or of the call's return; of its start if it never returns.
     pub moment: u64,
     /// The working directory of the process, if it is known.
     pub directory: Option<String>,
@@ -108,7 +108,7 @@ pub struct LineDetails {
     pub name: String,
     /// The call's arguments as text, or the fields of an event.
     pub arguments: Vec<NamedText>,
-    /// The six argument registers of the call. Empty for an event, and for a call whose begin was not seen.
+    /// The six argument registers of the call. Empty for an event, and for a call whose start was not seen.
     pub registers: Vec<u64>,
     /// The result of the call, if it returned; a negated errno if it failed.
     pub result: Option<i64>,
@@ -133,8 +133,8 @@ pub enum CallText<'a> {
     /// A call as `name(arguments` that has not returned yet. The line is printed at the next call of another thread, at the next
     /// page fault or other event of any thread, when records are lost, or at the end of the trace.
     Begun(&'a str),
-    /// The return of a call, and the result. If its begin is in an earlier line, `name(` with the arguments that were not known
-    /// yet for that line; if its begin was not seen, `name(` without arguments.
+    /// The return of a call, and the result. If its start is in an earlier line, `name(` with the arguments that were not known
+    /// yet for that line; if its start was not seen, `name(` without arguments.
     Continued(&'a str, &'a str),
     /// Another event as `name(fields)`, or a page fault as `majfault TEXT` or `minfault TEXT`, where TEXT is that of
     /// [`TraceRecord::Fault`](super::TraceRecord::Fault).

@@ -58,7 +58,7 @@ pub struct TraceObserver<S> {
     holding: Vec<u32>,
     /// Ids of the threads that began during the trace, without the first one of each process.
     started_threads: FxHashSet<u32>,
-    /// Reads a call's memory when the record of its begin is read; `None` if BPF programs copy it, or if it is not read at all.
+    /// Reads a call's memory when the record of its start is read; `None` if BPF programs copy it, or if it is not read at all.
     late: Option<late::LateReader>,
 }
 
@@ -75,7 +75,7 @@ struct ThreadState {
     returned: Option<u32>,
 }
 
-/// Captured memory of a call whose begin has not been seen yet.
+/// Captured memory of a call whose start has not been seen yet.
 #[derive(Debug)]
 struct BegunMemory {
     number: u32,
@@ -88,11 +88,11 @@ struct BegunCall {
     time: u64,
     arguments: [u64; 6],
     memory: Vec<CapturedArgument>,
-    /// Names of the descriptors among its arguments, at its begin.
+    /// Names of the descriptors among its arguments, at its start.
     fds: FdNames,
-    /// Whether its begin is printed.
+    /// Whether its start is printed.
     is_printed: bool,
-    /// The number of elements of `memory` when the begin was printed.
+    /// The number of elements of `memory` when the start was printed.
     printed_memory: usize,
 }
 
@@ -158,7 +158,7 @@ impl<S: TraceSink> TraceObserver<S> {
         self.lost
     }
 
-    /// Ends the trace and returns the sink and the sums. Prints held returns. Also prints the begin of the call that began last
+    /// Ends the trace and returns the sink and the sums. Prints held returns. Also prints the start of the call that began last
     /// if it has not returned, unless the options omit begins.
     pub fn finish(mut self) -> (S, CallSummary) {
         self.release();
@@ -197,7 +197,7 @@ impl<S: TraceSink> TraceObserver<S> {
             || self.has_reached_limits();
     }
 
-    /// Prints the begin of the current call if it is not printed yet, unless the options omit begins.
+    /// Prints the start of the current call if it is not printed yet, unless the options omit begins.
     fn interrupt(&mut self) {
         // With details, a call has only one line, at its return.
         let has_one_line = self.options.with_details;
@@ -226,7 +226,7 @@ impl<S: TraceSink> TraceObserver<S> {
     }
 
     /// Returns a call as `name(arguments`, without the closing parenthesis; if `is_continued`, only with the arguments whose
-    /// memory came after its begin was printed. Empty if no lines are printed.
+    /// memory came after its start was printed. Empty if no lines are printed.
     fn text(&self, begun: &BegunCall, is_continued: bool) -> String {
         if !self.options.prints_lines {
             return String::new();
@@ -382,7 +382,7 @@ impl<S: TraceSink> TraceObserver<S> {
         }
     }
 
-    /// Shows the return of a call if it is selected, and updates the files of its process. `begun` is `None` if the begin of the
+    /// Shows the return of a call if it is selected, and updates the files of its process. `begun` is `None` if the start of the
     /// call was not seen.
     fn returned(
         &mut self,
@@ -412,7 +412,7 @@ impl<S: TraceSink> TraceObserver<S> {
         if self.options.sums_up {
             let thread = self.summary.threads.entry(tid).or_default();
             let statistics: &mut CallStatistics = thread.calls.entry(number).or_default();
-            // As in perf, a call whose begin was not seen counts with a duration of 0.
+            // As in perf, a call whose start was not seen counts with a duration of 0.
             statistics.add(duration.unwrap_or_default(), result);
         }
         let is_filtered_out = self.is_shallow

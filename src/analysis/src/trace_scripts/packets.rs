@@ -302,7 +302,7 @@ impl PacketTimes {
         }
     }
 
-    /// Ends the CPU's softirq NET_RX. It is kept if its begin was seen and the CPU has kept interrupts.
+    /// Ends the CPU's softirq NET_RX. It is kept if its start was seen and the CPU has kept interrupts.
     fn leave_softirq(&mut self, cpu: u32) {
         let interrupts = self.interrupts.remove(&cpu).unwrap_or_default();
         let softirq = self.softirqs.remove(&cpu);

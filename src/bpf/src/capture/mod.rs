@@ -42,7 +42,7 @@ pub struct CaptureOptions<'a> {
 #[derive(Debug)]
 pub struct ArgumentCapture(LoadedPrograms);
 
-/// The maximum number of tasks that are in a call whose memory could not be read at the begin. The memory of such a call is read
+/// The maximum number of tasks that are in a call whose memory could not be read at the start. The memory of such a call is read
 /// again at its return.
 const MAX_RETRIES: u32 = 4096;
 
@@ -152,7 +152,7 @@ fn shapes(cgroups: usize) -> Result<Vec<NamedShape>, Error> {
     Ok(shapes)
 }
 
-/// Encodes the captures of a plan for the begin (`at_entry`) or for the return of a call as the programs read them: each in the
+/// Encodes the captures of a plan for the start (`at_entry`) or for the return of a call as the programs read them: each in the
 /// layout of `layout::entry`, and zeros up to the size of a full plan.
 fn encode(captures: &[Capture], string_size: u32) -> Vec<u8> {
     let longest = buffer::MAX_SEGMENT_DATA.unsigned_abs();

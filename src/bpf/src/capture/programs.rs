@@ -1,4 +1,4 @@
-//! The programs of the capture, which copies memory that arguments of system calls point to. The plan for the begin or the return
+//! The programs of the capture, which copies memory that arguments of system calls point to. The plan for the start or the return
 //! of a call has an entry for each argument whose memory is copied. The copies are segments of a record in the buffer of the CPU.
 //!
 //! Registers: `R6` arguments of the tracepoint, `R7` plan, `R8` buffer of the CPU, `R9` number of the call, later the size of the
@@ -31,7 +31,7 @@ pub(super) const RETRIES: MapId = MapId(5);
 /// The cgroups whose tasks are observed.
 pub(super) const CGROUPS: MapId = MapId(6);
 
-/// Added to the number of a call: the plan for its begin.
+/// Added to the number of a call: the plan for its start.
 const FOR_BEGIN: i32 = 0;
 /// Added to the number of a call: the plan for its return.
 const FOR_RETURN: i32 = CALL_LIMIT;
@@ -81,7 +81,7 @@ pub(super) struct CaptureContext<'a> {
     pub(super) registers: RegisterLayout,
 }
 
-/// At `sys_enter(registers, number)`: captures the memory of the plan for the begin.
+/// At `sys_enter(registers, number)`: captures the memory of the plan for the start.
 pub(super) fn enter(context: CaptureContext<'_>) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let out = b.label();
@@ -109,7 +109,7 @@ pub(super) fn enter(context: CaptureContext<'_>) -> ProgramBuilder {
 }
 
 /// At `sys_exit(registers, result)`: captures the memory of the plan for the return unless the call failed, and again that of the
-/// plan for the begin if some of it could not be read when the call began.
+/// plan for the start if some of it could not be read when the call began.
 pub(super) fn exit(context: CaptureContext<'_>) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let (call_failed, no_retry, out) = (b.label(), b.label(), b.label());

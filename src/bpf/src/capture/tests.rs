@@ -1,4 +1,4 @@
-//! Tests that plans (lists of the memory to copy at the begin or return of a system call) are encoded as the BPF programs read
+//! Tests that plans (lists of the memory to copy at the start or return of a system call) are encoded as the BPF programs read
 //! them, and that the running kernel accepts the programs.
 
 use super::*;
@@ -19,7 +19,7 @@ fn plans_are_encoded_for_the_programs() {
         let number = table.number(name).unwrap();
         table.get(number).unwrap().capture_plan()
     };
-    // An entry of a plan has 16 bytes (`layout::entry`; in `at_entry`, the word means the begin of the call): the kind of memory,
+    // An entry of a plan has 16 bytes (`layout::entry`; in `at_entry`, the word means the start of the call): the kind of memory,
     // its argument, the kind of its length, the argument of the length, then the factor of the length and the limit. 32 is the
     // limit of buffers, and of strings that are not paths.
     let opened = encode(&plan("openat").at_entry, 32);

@@ -237,7 +237,7 @@ fn place_cgroups(loaded: &LoadedPrograms, cgroups: &[CgroupPlace]) -> Result<Vec
     Ok(levels)
 }
 
-/// Attaches programs to the begin and the end of each counted program. `ids` are those of the counted programs.
+/// Attaches programs to the start and the end of each counted program. `ids` are those of the counted programs.
 fn attach_to_programs(
     loaded: &mut LoadedPrograms,
     ids: &[u32],

@@ -62,7 +62,7 @@ fn streams(events: &[(u64, u32, CtfContent)]) -> (BTreeMap<u32, Vec<u8>>, u64) {
     (files, bytes)
 }
 
-/// A packet with these events after its header of 52 bytes. `times` are its begin and end, `lost` is the stream's number of lost
+/// A packet with these events after its header of 52 bytes. `times` are its start and end, `lost` is the stream's number of lost
 /// events so far. Its content and the whole packet have the same number of bits, since there is no padding.
 fn packet(times: (u64, u64), lost: u64, cpu: u32, events: &[u8]) -> Vec<u8> {
     let bits = 8 * (52 + events.len() as u64);

@@ -197,7 +197,7 @@ impl OpenWait {
     }
 
     /// Charges the part of the wait between `since` and `until` to the task `by` that ran in that time. `since` may be before
-    /// `self.since`, the begin of the wait.
+    /// `self.since`, the start of the wait.
     fn charge(&mut self, by: Option<TaskIndex>, since: u64, until: u64) {
         let nanos = until.saturating_sub(self.since.max(since));
         if nanos > 0 {

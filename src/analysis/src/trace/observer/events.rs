@@ -17,7 +17,7 @@ impl<S: TraceSink> TraceObserver<S> {
     }
 
     /// Forgets the calls that threads are in or have returned from, after records were lost. Otherwise, the return or
-    /// the captured memory of a later call whose begin was lost could be attributed to an earlier call.
+    /// the captured memory of a later call whose start was lost could be attributed to an earlier call.
     pub(super) fn forget_calls(&mut self) {
         for state in self.threads.values_mut() {
             (state.begun, state.memory, state.returned) = (None, None, None);
@@ -60,7 +60,7 @@ impl<S: TraceSink> TraceObserver<S> {
         flags.is_some_and(|flags| flags & CLONE_FILES != 0)
     }
 
-    /// Updates the files that descriptors refer to. A call whose begin was not seen may have changed any descriptor, so the names
+    /// Updates the files that descriptors refer to. A call whose start was not seen may have changed any descriptor, so the names
     /// of the process are removed. Exec, clone and fork change no descriptors but those that exec closes.
     pub(super) fn follow_files(
         &mut self,
@@ -84,7 +84,7 @@ impl<S: TraceSink> TraceObserver<S> {
             }
             return;
         };
-        // Late memory was read by the tracer after the begin of the call, not copied by the kernel during it. It may have
+        // Late memory was read by the tracer after the start of the call, not copied by the kernel during it. It may have
         // changed since, so it gives no names.
         let is_late = begun.memory.iter().any(|memory| memory.is_late);
         let memory = if is_late { &[] } else { &begun.memory[..] };
@@ -127,7 +127,7 @@ impl<S: TraceSink> TraceObserver<S> {
 
     /// Prints and counts a page fault. `location` is the text of its code and of the memory that it accessed.
     pub(super) fn fault(&mut self, task: TaskId, time: u64, is_major: bool, location: &str) {
-        // Prints the begin of the current call first.
+        // Prints the start of the current call first.
         self.interrupt();
         let name = if is_major { "majfault" } else { "minfault" };
         if self.options.sums_up {
@@ -186,7 +186,7 @@ impl<S: TraceSink> TraceObserver<S> {
         fields: &[(String, String)],
     ) {
         let tid = task.tid;
-        // Prints the begin of the current call first.
+        // Prints the start of the current call first.
         self.interrupt();
         if !self.options.prints_lines || !self.count_within_limit(name) {
             return;

@@ -1,5 +1,5 @@
 //! Joins captured memory with system calls. Our BPF program writes the memory to a record of its own, and the tracepoint's probe
-//! writes the record of the call's begin or return. Usually the record of the memory precedes the other one. It follows the other
+//! writes the record of the call's start or return. Usually the record of the memory precedes the other one. It follows the other
 //! one if another tracer attached that probe before our program.
 
 use rperf_syscalls::SyscallTable;
@@ -23,7 +23,7 @@ pub(super) struct HeldReturn {
 impl BegunCall {
     /// Adds memory that the kernel wrote, truncated to the size of the caller's buffer.
     fn add_written(&mut self, table: &SyscallTable, memory: Vec<CapturedArgument>) {
-        // A buffer and the argument that points to its size, as of getpeername(2): the size was captured at the begin.
+        // A buffer and the argument that points to its size, as of getpeername(2): the size was captured at the start.
         let sized = table.get(self.number).and_then(|call| call.sized_memory());
         let room = sized.and_then(|sized| {
             let mut at_begin = self.memory.iter();
@@ -47,7 +47,7 @@ impl BegunCall {
 }
 
 impl<S: TraceSink> TraceObserver<S> {
-    /// Adds captured memory to the call that the thread is in or whose return is held. Otherwise keeps memory of a begin for the
+    /// Adds captured memory to the call that the thread is in or whose return is held. Otherwise keeps memory of a start for the
     /// thread's next call, and drops memory of a return.
     pub(super) fn add_memory(
         &mut self,
@@ -60,15 +60,15 @@ impl<S: TraceSink> TraceObserver<S> {
         let begun = state.begun.as_mut().filter(|begun| begun.number == number);
         match (begun, is_return) {
             (Some(begun), true) => begun.add_written(self.table, memory),
-            // The begin was seen before its memory: records of memory follow, so returns may be held from now on.
+            // The start was seen before its memory: records of memory follow, so returns may be held from now on.
             (Some(begun), false) if begun.memory.is_empty() => {
                 begun.memory = memory;
                 self.memory_follows = true;
             }
-            // The begin is still to come: the thread is in no call with this number, or in one that has its memory.
+            // The start is still to come: the thread is in no call with this number, or in one that has its memory.
             (_, false) => state.memory = Some(BegunMemory { number, memory }),
             (None, true) => {
-                // If the return was seen before its memory, records of memory follow. If neither begin nor return was seen, the
+                // If the return was seen before its memory, records of memory follow. If neither start nor return was seen, the
                 // call began before the trace, and its return is still to come, in the usual order.
                 self.memory_follows |= state.returned == Some(number);
                 if let Some(held) = state
@@ -83,7 +83,7 @@ impl<S: TraceSink> TraceObserver<S> {
         }
     }
 
-    /// Forgets captured memory that is kept for calls whose begin has not been seen: a delayed trace captures memory before it
+    /// Forgets captured memory that is kept for calls whose start has not been seen: a delayed trace captures memory before it
     /// has records of calls.
     pub fn forget_memory(&mut self) {
         for state in self.threads.values_mut() {
@@ -138,7 +138,7 @@ impl<S: TraceSink> TraceObserver<S> {
                 !call.capture_plan_with(structures).at_return.is_empty()
             })
         };
-        // Memory that could not be read at the begin is captured again at the return.
+        // Memory that could not be read at the start is captured again at the return.
         let is_retried = || begun.memory.iter().any(|memory| memory.is_unreadable);
         let memory_may_follow = self.memory_follows && (is_retried() || is_written());
         if !memory_may_follow {

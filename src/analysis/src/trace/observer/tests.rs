@@ -120,7 +120,7 @@ fn event(name: &str) -> TraceRecord {
     }
 }
 
-/// The return of the first call and the begin of a second one may be among the lost records: then the next return belongs to the
+/// The return of the first call and the start of a second one may be among the lost records: then the next return belongs to the
 /// second call.
 #[test]
 fn calls_are_not_joined_across_lost_records() {
@@ -225,7 +225,7 @@ fn memory_that_is_read_late_is_marked_and_gives_no_names_to_descriptors() {
     assert_eq!(trace.lines(), [opened, "1 close(fd: 3) = 0"]);
 }
 
-/// Memory that could not be read at the begin is captured again at the return, even if the call failed.
+/// Memory that could not be read at the start is captured again at the return, even if the call failed.
 #[test]
 fn unreadable_memory_of_the_begin_may_follow_the_return() {
     let mut trace = Trace::new(options());
