@@ -63,7 +63,7 @@ pub(super) fn notes(resolver: &Resolver<'_>) -> Vec<String> {
     notes
 }
 
-/// Whether neither the perf map nor a JIT dump of its process exists. An unusable map or dump is reported as a finding.
+/// Whether the process has neither a perf map nor a JIT dump, or has an empty one. Unusable ones are reported as findings.
 fn is_missing(resolver: &Resolver<'_>, perf_map: DsoId) -> bool {
     resolver.symbol_file(perf_map).is_none() && resolver.findings_of(perf_map).is_empty()
 }

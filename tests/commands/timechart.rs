@@ -314,7 +314,7 @@ fn recordings_without_events_or_cpus_are_refused() -> std::io::Result<()> {
     ] {
         assert_fails(&scratch, words, message);
     }
-    // The range is not the reason if the recording has no events to draw.
+    // If the recording has no events to draw, the hint does not name the time range as the reason.
     let words = ["-i", "tasks.data", "-P", "--time", "1,2"];
     let refused = run(&scratch, &words);
     let hint = "hint: -P needs power:cpu_idle or power:cpu_frequency\n";
@@ -362,6 +362,7 @@ fn unusable_options_are_refused() -> std::io::Result<()> {
     for words in [["-w", "5"], ["-n", "20000"], ["-w", "x"]] {
         assert_eq!(run(&scratch, &words).status, 129, "{words:?}");
     }
+    // 234: perf returns -EINVAL for an invalid time range.
     assert_eq!(run(&scratch, &["--time", "2,1"]).status, 234);
     let written = run(&scratch, &["-i", "tasks.data"]);
     assert_eq!(
@@ -441,7 +442,7 @@ fn a_browser_zooms_and_searches() {
     assert!(page.contains(">task&lt;8&gt;:8</text>"), "{page}");
 }
 
-/// Options of `timechart record`, and the events that it records with them; for `-I`, only the first of these events.
+/// Options of `timechart record`, and the events that it records with them; for `-I`, only the first three of its events.
 const RECORDED: &[(&[&str], &str)] = &[
     (
         &[],

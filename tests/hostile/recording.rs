@@ -53,7 +53,7 @@ impl Recording {
                 (start, start.checked_add(size)?)
             }
         };
-        // Every header has at least a magic number and its size, which a pipe's header consists of.
+        // A pipe's header consists of the magic number and the header's size; a file's header begins with them.
         if !is_recording || start < PIPE_HEADER || !is_pipe && header_size != FILE_HEADER {
             return None;
         }
@@ -247,7 +247,7 @@ impl Fields {
                 .collect();
             for (offset, size) in offsets.iter().zip(&sizes) {
                 let start = offset.read(bytes) as usize;
-                // Only the beginning of a long section, which has sizes and counts of what follows.
+                // Of a long section, only the first 4000 bytes: they have the sizes and counts of what follows.
                 let end = start.saturating_add((size.read(bytes) as usize).min(4000));
                 fields
                     .feature_contents
@@ -272,7 +272,7 @@ impl Fields {
     }
 }
 
-/// A mutated recording, and why readers must report it, if they must.
+/// A mutated recording, and the damage that commands must report; `None` if they need not report anything.
 #[derive(Debug)]
 pub(crate) struct Mutated {
     pub(crate) bytes: Vec<u8>,

@@ -129,7 +129,7 @@ impl<'a, 'w> Blocks<'a, 'w> {
         let mut blocks: Vec<_> = event.blocks.iter().collect();
         blocks.sort_unstable_by_key(|((symbol, end), counts)| {
             let name = self.resolver.symbol_name(*symbol);
-            // Blocks with equal cycles are in descending order of the function's name, then in ascending order of addresses.
+            // As in perf, blocks with equal cycles are in descending order of the function's name, then by ascending address.
             let cycles = Reverse(counts.cycles);
             (cycles, Reverse(name), counts.start, *end, *symbol)
         });

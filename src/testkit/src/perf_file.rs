@@ -298,7 +298,7 @@ mod tests {
                 (1 << 6, data + size + 16),
                 "features"
             );
-            // After the records: the feature's offset and size (16 bytes), then its 68 bytes, the length 64 and the padded name.
+            // After the records: the feature's offset and size (16 bytes), then its content (the length 64 and the padded name).
             assert_eq!(bytes.len(), data + size + 16 + 68);
             assert_eq!(&bytes[data + size + 20..][..6], b"x86_64");
         }

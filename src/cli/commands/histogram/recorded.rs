@@ -13,7 +13,7 @@ use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::options::flag;
 use crate::cli::shared::temporary_folder::TemporaryFolder;
 
-/// A temporary recording, made by `record`.
+/// A temporary recording, written by `record`.
 pub(super) struct Recorded {
     pub(super) path: PathBuf,
     /// The exit status of `record`.
@@ -23,7 +23,7 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// Records the events of `source` if a workload, a number of seconds (which `source` has, too), `-p` or `-a` is given;
+    /// Records the events of `source` if a workload, a number of seconds (stored in `source`), `-p` or `-a` is given;
     /// otherwise returns `None`. `-p` overrides `-a`, with a warning.
     ///
     /// # Errors
@@ -61,7 +61,7 @@ impl Recorded {
         if let Some(processes) = attached {
             arguments.extend(["-p".into(), processes.into()]);
             if is_system {
-                // As by `record`, which prints no warnings with `-q`.
+                // The warning of `record`, which does not print it here because of `-q`.
                 context.warn("PID/TID switch overriding SYSTEM");
             }
         } else if is_system || workload.is_empty() {

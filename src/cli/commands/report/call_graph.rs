@@ -63,7 +63,7 @@ impl CallGraphFormat {
     pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         let mut graph = Self::default();
         graph.configure(context)?;
-        // `-g` may contain a threshold, too: the later of the two options applies. The place of an option that is not given
+        // `--percent-limit` and `-g` can both set the threshold: the later one applies. The place of an option that is not given
         // is `None`, which is before all others.
         let place = |id| matches.index_of(id);
         let percent_limit = limit_option(matches)?;

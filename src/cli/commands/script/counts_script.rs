@@ -13,7 +13,7 @@ pub(super) struct ScriptCounts {
     table: CountTable,
     functions: ScriptFunctions,
     /// The functions of the script to call, with the names of the events for which they were looked up: records can rename
-    /// events. `None` until the first interval.
+    /// events. `None` until the first interval, and always for a Perl script.
     calls: Option<(Vec<String>, StatCalls)>,
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn stream(bytes: &[u8], size: usize, fails: bool) -> Stream<Piecewise
     Stream::new(PipeReader::new(first.to_vec(), input).expect("a header"))
 }
 
-/// The rendered samples of a stream, and the number of batches: calls of [`Stream::advance`] that read some.
+/// The rendered samples of a stream, and the number of batches: calls of [`Stream::advance`] that return true.
 pub(crate) fn streamed<V, T>(
     stream: &mut Stream<PiecewiseInput<'_>>,
     render: &V,

@@ -42,7 +42,8 @@ impl LineIndex {
     }
 }
 
-/// The debug information of a loaded object in all its files. Problems are added to `findings`.
+/// The debug information of a loaded object in all its files. Damage of the main file, and of candidates for it, is stored in
+/// `findings`; damage of the alternate file and of the package is ignored.
 pub(super) fn find_object(
     files: &dyn Files,
     paths: &SearchPaths,
@@ -89,7 +90,7 @@ fn find_main(
     // Without a build-id, it is unknown whether another file belongs to this object.
     let id = source.build_id.as_ref()?;
     let request = ObjectRequest::new(&source.object, source.kind);
-    // Also for a kernel module: any candidate is checked by its build-id.
+    // A kernel module has the same candidates as a user object: those of another build are excluded by their build-id.
     let others = candidates::of_user_object(files, paths, &request, Some(id));
     let at_hand = others
         .into_iter()

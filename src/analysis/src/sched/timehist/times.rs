@@ -79,7 +79,7 @@ pub struct StretchTimes {
     pub delay: u64,
     /// On the CPU.
     pub run: u64,
-    /// From wakeup to the first migration to another CPU; 0 unless that is between wakeup and switch-in.
+    /// From wakeup to the first migration after the previous switch-out; 0 unless that migration is between wakeup and switch-in.
     pub before_migration: u64,
 }
 
@@ -125,7 +125,7 @@ pub struct TaskTimes {
     pub(super) away: AwayState,
     /// When it was first woken after that switch-out; 0 if it was not.
     pub(super) woken_at: u64,
-    /// When it was first moved to another CPU after that switch-out; 0 if it was not.
+    /// When it was first moved to another CPU after that switch-out; 0 if it was not, or if migrations are ignored.
     pub(super) migrated_at: u64,
     /// Its latest priority, from a switch or a wakeup.
     pub(super) priority: Option<i32>,
