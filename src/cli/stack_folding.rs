@@ -35,7 +35,7 @@ pub(crate) fn stack_options(recording: Metadata<'_>, limit: Option<usize>) -> St
             .to_string(),
         endian: recording.endian,
         limit,
-        // Which kernel frames are kept if there are more than `limit`: [`fold`] sets it if graphs begin with callers.
+        // Of more kernel frames than `limit`, the innermost are kept. [`fold`] changes this if graphs begin with callers.
         keeps_outermost: false,
         has_lbr_call_stacks: recording
             .events
@@ -132,7 +132,7 @@ pub(crate) fn fold(
             inner: stacks.fold(naming.sample_fold(select)),
             weight,
         });
-        // Out of the WeightedFold and the fold that unwinds.
+        // Unwraps the WeightedFold, then the fold that unwinds.
         samples.inner.into_inner().finish(jobs)
     };
     // With a filter, it may be a waste to load the kernel's symbols in advance: the filter may drop all samples of the kernel.
@@ -168,7 +168,7 @@ pub(crate) fn has_branches(event: &EventDesc) -> bool {
     event.attr.sample_type.contains(SampleType::BRANCH_STACK)
 }
 
-/// Marks events whose samples have branch stacks as events with callchains, which are made of the branches.
+/// Marks events whose samples have branch stacks as events with callchains: the branches are added to their callchains.
 pub(crate) fn mark_branch_chains(source: &mut RecordingInfo<'_>, events: &[EventDesc]) {
     let with_branches = events.iter().map(has_branches);
     let chains = source.callchains.iter_mut().zip(with_branches);
@@ -181,7 +181,8 @@ pub(crate) fn stack_copy_size(events: &[EventDesc]) -> Option<u32> {
     events.map(|event| event.attr.sample_stack_user).max()
 }
 
-/// Warns of stacks that lack frames or were guessed; `copied` is the size of each stack copy in bytes.
+/// Warns of stacks that lack frames or were guessed; `copied` is the size of the stack copies in bytes,
+/// for the hint to copy more; no hint if `None`.
 pub(crate) fn warn_of_truncated(context: &Context, summary: &StackSummary, copied: Option<u32>) {
     let incomplete = summary.truncated_count();
     if incomplete > 0 {

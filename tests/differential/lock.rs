@@ -1,4 +1,5 @@
-//! `lock`: the same text as perf 6.1 on recordings of contended locks, and on generated ones with lockdep's events.
+//! `lock`: the same text as perf 6.1 on recordings of contended locks, and on generated ones with the events of lockdep or
+//! `lock:contention_*`.
 //!
 //! The order of rows with equal values differs (docs/compatibility.md): rows are compared in alphabetical order; another test
 //! checks that those of rperf are in order of their key.
@@ -47,7 +48,7 @@ const CONTENTION: &[(&[&str], usize)] = &[
     (&["contention", "-k", "avg_wait", "-q"], 3),
 ];
 
-/// Command lines compared on [`RECORDINGS`]; perf takes seconds for each.
+/// Command lines compared on [`RECORDINGS`]: fewer than [`SAME`] and [`CONTENTION`], since perf takes seconds for each.
 const RECORDED: &[(&[&str], usize)] = &[
     (&["report"], 1),
     (&["report", "-t"], 1),
@@ -62,7 +63,7 @@ const RECORDED: &[(&[&str], usize)] = &[
 /// (docs/compatibility.md).
 fn without_threads(text: &str, line: &[&str]) -> String {
     let rows = text.lines().map(|row| match line[0] {
-        // The last six columns, which follow the name.
+        // The six columns after the name: two of 10 and four of 12 characters, each with a blank after it.
         "report" => row.get(row.len().saturating_sub(74)..).unwrap_or(row),
         "info" => row.split(':').next().unwrap_or(row),
         _ => row.rsplit_once("   ").map_or(row, |(row, _)| row),
@@ -150,7 +151,7 @@ fn contended_locks_are_shown_alike() {
     let with_threads = false;
     let mut all_differences = Vec::new();
     for (number, (name, command)) in RECORDINGS.iter().enumerate() {
-        // perf takes seconds for each line: each recording is made by only one tool, in turns.
+        // perf takes seconds for each command line, so each command is recorded by only one tool, perf and rperf alternately.
         // Recorded owners do not change these tables.
         let (tool, owners) = [(Tool::Perf, None), (Tool::Rperf, Some("--owners"))][number % 2];
         let file = format!("{name}.data");
@@ -221,7 +222,7 @@ fn rows_are_in_order_of_their_key() {
 /// Returns the value of a column, in nanoseconds or as a count; column 0 of `report` is a name.
 fn column_value(row: &str, line: &[&str], column: usize) -> Option<f64> {
     let row = match line.contains(&"report") {
-        // The name has 20 columns, and a blank follows.
+        // The name has 20 characters, and a blank follows.
         true => row.get(21..)?,
         false => row,
     };

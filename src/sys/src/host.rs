@@ -130,7 +130,7 @@ fn cpuid_of_this_architecture(_sysfs: &Path) -> Option<String> {
     let vendor = String::from_utf8(vendor).ok()?;
     let version = __cpuid(1).eax;
     let (mut family, mut model) = (version >> 8 & 0xf, version >> 4 & 0xf);
-    // The extended family is added in family 15 only, the extended model from family 6 on (CPUID leaf 1 in the vendors' manuals).
+    // CPUID leaf 1: the extended family is added in family 15 only, the extended model from family 6 on, as in Linux and perf.
     if family == 0xf {
         family += version >> 20 & 0xff;
     }
@@ -151,7 +151,7 @@ fn cpuid_of_this_architecture(sysfs: &Path) -> Option<String> {
     midrs.sort();
     let text = fs::read_to_string(midrs.first()?).ok()?;
     let midr = u64::from_str_radix(text.trim().trim_start_matches("0x"), 16).ok()?;
-    // Variant and revision differ between steppings of one design; perf clears them.
+    // Variant and revision differ between steppings of one design; perf 6.1 clears them, too.
     Some(format!("0x{:016x}", midr & !0x00f0_000f))
 }
 

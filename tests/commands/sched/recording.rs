@@ -118,7 +118,7 @@ impl SchedFile {
     }
 
     /// A recording whose `sample_type` has no CPU. It must get no samples and no records with a time, since
-    /// [`SchedFile::sample`] and [`SchedFile::record`] always write a CPU. In [`SchedFile::comm`], this does no harm: the CPU is
+    /// [`SchedFile::sample`] and [`SchedFile::record`] always write a CPU. In [`SchedFile::comm`], the CPU does no harm: it is
     /// read as the time, and both are 0.
     pub(super) fn without_cpu() -> Self {
         Self::with(PerfFile::new(), Endian::Little, &[SWITCH], 0)

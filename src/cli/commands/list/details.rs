@@ -105,7 +105,7 @@ impl ShownDetails<'_> {
         }
         let terms = row.terms.as_ref()?;
         Some(match &row.description {
-            // The space puts the line in column 8, as in perf.
+            // With this space, the line is indented by 8 columns, as in perf; other details by 7.
             Some(described) => format!(" {}/{terms}/", described.pmu),
             None => format!("terms {terms}"),
         })

@@ -11,7 +11,7 @@ use super::frame::Frames;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ValueBase {
     Register(Register),
-    /// An address of the object.
+    /// An address in the object.
     Address(u64),
     Constant(i64),
 }
@@ -82,8 +82,8 @@ pub(crate) fn locate<'w, 'u>(
     machine.run(expression)
 }
 
-/// Returns the value of `DW_AT_const_value`; `None` if it is not a number of at most 8 bytes. Fixed-size forms have no sign:
-/// compilers use signed forms for negative values.
+/// Returns the value of `DW_AT_const_value`; `None` if it is not a number of at most 8 bytes. Fixed-size forms are read as
+/// unsigned, since compilers use `DW_FORM_sdata` for negative values.
 fn constant(value: &AttributeValue<Slice<'_>>) -> Option<i64> {
     match value {
         AttributeValue::Data1(value) => Some(i64::from(*value)),
@@ -216,7 +216,7 @@ impl RelativeNumber {
 
 /// Evaluates an expression symbolically: registers and memory are known only when the probe is hit.
 struct ExpressionEvaluator<'s, 'w, 'u> {
-    /// The entry that has the expression: the variable or its origin.
+    /// The DIE that has the expression: the variable or its origin.
     holder: &'s Die<'w, 'u>,
     /// Where the variable is accessed.
     at: AccessPoint<'s, 'w, 'u>,

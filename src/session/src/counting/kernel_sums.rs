@@ -91,7 +91,7 @@ impl KernelSums {
         {
             let sums = sums_by_cgroup.get(*cgroup);
             let sums = sums.and_then(|by_counters| by_counters.get(*counters_index));
-            // By CPU number.
+            // The sums by CPU number, which is the index.
             let sums = sums.map(Vec::as_slice).unwrap_or_default();
             // The readings of the event: one for each CPU, or only one.
             let Some(cells) = readings.cells.get_mut(*event) else {
@@ -156,7 +156,7 @@ fn scope(
         let places = cgroups.iter().map(|name| cgroup_place(name, &request.proc));
         return Ok(CountedScope::Cgroups(places.collect::<Result<_, _>>()?));
     }
-    // Without programs and cgroups, only events of given tasks are summed up: there is no -1, which means all tasks.
+    // Without programs and cgroups, only events of given tasks are summed up, so no task is -1, which means all tasks.
     let threads = cpu_tasks.tasks.iter();
     Ok(CountedScope::Tasks(TaskSet::Threads {
         threads: threads.map(|task| task.unsigned_abs()).collect(),
