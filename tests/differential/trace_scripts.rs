@@ -232,7 +232,7 @@ fn tools(test: &str) -> Option<(Tools, PathBuf)> {
     Some((tools, scripts))
 }
 
-/// Writes the module `audit`. rperf's names come from a script, which needs a recording: `file`, or any other.
+/// Writes the module `audit` with rperf's names, which a script prints. The script runs on `file`, which may be any recording.
 fn write_audit(tools: &Tools, file: &str) {
     let write = |name: &str, text: &str| {
         std::fs::write(tools.path().join(name), text).expect("a file can be written");

@@ -207,7 +207,7 @@ impl DatabaseExporter {
     }
 
     fn sample(&mut self, sample: &ExportedSample, encoder: &EventEncoder<'_, '_>) {
-        // The event is exported even if the sample is not (outside of kernel and user mode).
+        // The event is exported even if the sample is not: samples outside of kernel and user mode have no frame.
         let event = self.event(sample.event, encoder);
         let Some(frame) = &sample.frame else {
             return;

@@ -60,6 +60,7 @@ pub(crate) struct ElfImage<'a> {
 #[derive(Debug, Default)]
 pub struct CodeLayout {
     segments: Vec<Segment>,
+    /// The file ranges of the code sections.
     sections: Vec<Range<u64>>,
 }
 
@@ -97,9 +98,9 @@ impl CodeLayout {
         self.converted(address, |segment| (segment.address, segment.offset))
     }
 
-    /// Converts `value` between file offset and address in the segment with these bytes of the file or, if there is none, in the
-    /// first one with this zero-filled data, which is counted on after the bytes of the segment in the file, too. `starts`
-    /// returns the start of a segment in the space of `value` and in the other one.
+    /// Converts `value`, a file offset or an address, to the other, by the segment whose bytes in the file contain it; otherwise
+    /// by the first one whose zero-filled data does (its file offsets follow those of the segment's bytes). `starts` returns
+    /// the start of a segment in the space of `value` and in the other one.
     fn converted(&self, value: u64, starts: impl Fn(&Segment) -> (u64, u64)) -> Option<u64> {
         let within = |size: fn(&Segment) -> u64| {
             self.segments.iter().find_map(|segment| {

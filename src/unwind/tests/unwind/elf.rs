@@ -121,8 +121,8 @@ pub(crate) fn build(arch: Arch, section: Section, entries: &[Entry]) -> Vec<u8> 
         word,
     };
     file.pad(CODE.start);
-    // The code is filled such that every return address follows a call: x86's `call` with any distance, `bl` on 64-bit Arm. The
-    // unwinder doesn't check this on 32-bit Arm.
+    // All bytes of the code are equal, so that a call precedes every return address: `e8 e8 e8 e8 e8` is x86's `call rel32`,
+    // 0x9494_9494 is `bl` of 64-bit Arm. On 32-bit Arm, the unwinder doesn't check for a call.
     let call = if arch == Arch::Aarch64 { 0x94 } else { 0xe8 };
     file.bytes.resize(usize::try_from(CODE.end).unwrap(), call);
     let parts = match section {
