@@ -117,8 +117,8 @@ const DOWNLOADERS: CommandSet = WithOption {
     except: &[],
 };
 /// Commands that can run a command and sample its events, into a file or for their own output. `kmem`, `kwork`, `lock`, `sched`
-/// and `script` mean their subcommand `record`, which has no page of its own. `top` runs no command: entries that apply to it,
-/// too, name it in addition.
+/// and `script` are listed for their subcommand `record`, which has no page of its own. `top` runs no command: entries that
+/// also apply to `top` add it by name.
 const RECORDERS: CommandSet = Named(&[
     "flamegraph",
     "histogram",

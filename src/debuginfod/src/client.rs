@@ -32,7 +32,7 @@ pub struct Client {
 struct ClientState {
     /// Servers that are still queried: those that have not failed; none after the cache could not store a file.
     servers: Vec<Server>,
-    /// Whether a server has failed, which may have the files that the others do not have.
+    /// Whether a server has failed. It may have files that the others do not have: no more misses are cached.
     has_failed_server: bool,
     /// Files that the servers were queried for, by build-id and part; no file is queried twice.
     queried: HashSet<(String, FilePart)>,

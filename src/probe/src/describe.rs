@@ -8,8 +8,8 @@ use crate::object::ProbeObject;
 /// A probe point: a place in a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeDescription {
-    /// The function's name. If `suffix` is not a line, the function is never an inlined one: for a place in inlined code, it is
-    /// the function into which that code is inlined.
+    /// The function's name. If `suffix` is a line, the function may be an inlined one; otherwise, for a place in inlined code, it
+    /// is the function into which that code is inlined.
     pub function: String,
     /// `:LINE` relative to the function's declaration, or `+BYTES` from its entry; empty at the
     /// entry.

@@ -415,8 +415,8 @@ fn descriptors_of_this_process_are_written_regardless_of_the_owner() {
         opened.write_all(b"a").expect("written");
         assert_eq!(fs::read_to_string(&path).expect("read"), expected);
     }
-    // Own descriptors are recognised by the name of the folder, such as those above. A regular file of another user
-    // behind a link below `/proc` is a `ForeignPipe`, too.
+    // Descriptors of this process are recognised by the folder in the path, as written: `/proc/PID/fd` is not recognised.
+    // `ForeignPipe` is also the refusal for a regular file of another user behind a link below `/proc`.
     let of_process = format!("/proc/{}/fd", std::process::id());
     assert_eq!(refused(find(&of_process)), Refusal::ForeignPipe);
 }

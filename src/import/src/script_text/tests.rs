@@ -130,8 +130,8 @@ fn frames_are_parsed() {
     }
 }
 
-/// Derives the format of a tracepoint from texts. Returns the format, and the texts that it prints from the raw data into which
-/// `texts` are encoded.
+/// Derives a tracepoint's format from `texts`, encodes each text as raw data, and prints the data with the format. Returns the
+/// format and the printed texts.
 fn printed(event: &str, texts: &[&str]) -> (String, Vec<String>) {
     let mut pattern = FieldPattern::new(event);
     texts.iter().for_each(|text| pattern.add(text));
@@ -247,8 +247,8 @@ fn written(text: &str) -> (Vec<u8>, ImportedText) {
 
 #[test]
 fn callchains_lead_to_functions() {
-    // Frames in /a and /b with offsets instead of addresses, as perf 6.1 prints them, whose ranges overlap; a frame in /c with an
-    // address; and an address of the kernel.
+    // Frames in /a and /b with overlapping offsets, which perf 6.1 prints instead of addresses; a frame in /c with an address;
+    // and an address of the kernel.
     let text = "# hostname : there\n# arch : aarch64\n\
         a 7 1.000001: 5 cycles: \n\tffffffff81000110 sys+0x10 ([kernel.kallsyms])\n\t1010 f+0x10 (/a)\n\t1020 g+0x10 (/b)\n\n\
         a 7 1.000002: 5 cycles: \n\t7fff00001010 h+0x10 (/c)\n\n";
@@ -301,8 +301,8 @@ fn callchains_lead_to_functions() {
 
 #[test]
 fn a_module_stays_separate_from_inlined_functions_of_the_kernel() {
-    // In the second text, [n] directly follows the kernel itself: the inlined function gets an address after [n], which thereby
-    // becomes part of the kernel; [m] does not.
+    // In the second text, [n] directly follows the kernel itself. The inlined function gets an address after [n], and the kernel
+    // is extended to it: [n] becomes part of the kernel, [m] does not.
     for modules in [
         "\tffffffffc0000110 m+0x10 ([m])\n",
         "\tffffffff81001110 n+0x10 ([n])\n\tffffffffc0000110 m+0x10 ([m])\n",
