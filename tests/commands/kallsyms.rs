@@ -66,7 +66,7 @@ fn kernel_functions_match_perf() {
             .contains("\nschedule: [kernel] [kernel.kallsyms] 0x")
     );
     assert!(rperf.stdout.ends_with("\nnosuchfunction: not found\n"));
-    // perf exits with 0.
+    // perf exits with 0 even if a function is not found.
     assert_eq!((perf.status, rperf.status), (0, 1));
     let two = tools.outcome(Tool::Rperf, &["kallsyms", "schedule,vfs_read"]);
     assert_eq!((two.status, two.stdout.lines().count()), (0, 2));

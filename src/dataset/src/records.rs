@@ -59,8 +59,8 @@ pub struct TaskRow {
 pub enum LossKind {
     /// Records of any type that found the ring full (`PERF_RECORD_LOST`).
     Records,
-    /// Samples of one event, counted at the end of the recording (`PERF_RECORD_LOST_SAMPLES`). Often the same losses are also
-    /// counted as lost records.
+    /// Samples of one event (`PERF_RECORD_LOST_SAMPLES`). Usually a total that the recorder writes at the end of the recording;
+    /// it often includes losses that are also counted as lost records.
     Samples,
 }
 

@@ -150,8 +150,8 @@ fn side_band_dummy(level: Option<PrivilegeLevel>) -> EventSpec {
     EventSpec::new(event_name(&attr), attr)
 }
 
-/// The side-band event of a recording with a hardware trace, `dummy:u`. The event that writes the trace cannot replace it, since
-/// that event records no mappings.
+/// The side-band event of a recording with a hardware trace, `dummy:u`. The event that writes the trace cannot replace it: the
+/// kernel disables that event while its AUX buffer is full, and mappings would be lost.
 fn side_band_of_trace() -> EventSpec {
     let mut spec = side_band_dummy(Some(PrivilegeLevel::User));
     spec.attr.flags |= AttrFlags::EXCLUDE_HV | AttrFlags::EXCLUDE_GUEST;
@@ -254,7 +254,7 @@ fn set_flags(attr: &mut Attr, tracking: bool, options: &RecordOptions) {
 ///
 /// If the leader has `:S`, only the leader samples, with the counts of all members. Members then have no sampling rate, and
 /// they have the leader's sample layout, since readers derive their samples from the leader's. Events with `:S` are not
-/// inherited.
+/// inherited: older kernels refuse inherited events whose samples contain counts.
 fn set_up_group(group: &mut [RecordEvent]) {
     let Some((leader, members)) = group.split_first_mut() else {
         return;

@@ -20,7 +20,7 @@ pub struct PerfData<'a> {
     pub(crate) data: &'a [u8],
     /// The section of event type names in very old files.
     pub(crate) event_types: &'a [u8],
-    /// Set if the records were decompressed or merged; otherwise `data` are the records in the file.
+    /// Set if `data` are not all records of the file as stored, but decompressed, merged, or a prefix.
     pub(crate) unpacked: Option<UnpackSummary>,
     updates: Vec<EventUpdate>,
     findings: Vec<FileFinding>,

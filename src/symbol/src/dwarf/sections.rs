@@ -186,7 +186,7 @@ impl DebugFile {
     }
 }
 
-/// Returns the content of the debug section `name` of an ELF file, decompressed and, if the file is not linked, relocated like in
+/// Returns the content of the debug section `name` of an ELF file, decompressed and, if the file is not linked, relocated as for
 /// [`DebugInfo`](super::DebugInfo). `None` if the section is missing or damaged.
 #[must_use]
 pub fn section_content<'a>(file: &'a [u8], name: &str) -> Option<Cow<'a, [u8]>> {

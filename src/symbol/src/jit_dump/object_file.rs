@@ -2,7 +2,7 @@
 //!
 //! Addresses of code and frames equal file offsets. A function that was loaded twice has two symbols.
 //!
-//! "Loaded" are: a function with a `JIT_CODE_LOAD` record, and an ELF section that is part of a segment (`SHF_ALLOC`).
+//! A function is "loaded" by a `JIT_CODE_LOAD` record. An ELF section is "loaded" if it is part of a segment (`SHF_ALLOC`).
 
 use std::ops::Range;
 
@@ -256,7 +256,7 @@ fn elf(big: bool, machine: u16, mut sections: Vec<Section>) -> Vec<u8> {
         }
     }
     let headers = out.bytes.len().next_multiple_of(8);
-    // Only the zeros before the section headers.
+    // Appends only the padding before the section headers.
     out.part(headers, &[]);
     for ((section, name), offset) in sections.iter().zip(name_offsets).zip(offsets) {
         out.section(section, name, offset);
