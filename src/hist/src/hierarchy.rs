@@ -58,7 +58,7 @@ impl Histogram {
                     parts.push(row);
                 }
                 None => {
-                    // Only rows of the last level have call graphs; `chains` counts their samples.
+                    // Only rows of the last level have call graphs; `chains` is the number of samples in a call graph.
                     let sum = HistogramRow {
                         graph: Vec::new(),
                         chains: 0,
@@ -170,7 +170,7 @@ mod tests {
         };
         assert_eq!(first_level(0), ["ls", "cat", "sh"]);
         assert_eq!(first_level(1), ["cat", "sh", "ls"]);
-        // A group without such an event is sorted by its leader.
+        // The rows have no event 2, so they are sorted by the leader.
         assert_eq!(first_level(2), ["ls", "cat", "sh"]);
     }
 }

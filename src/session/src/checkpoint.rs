@@ -54,7 +54,7 @@ impl CheckpointState {
         let mut written = 0;
         while !self.ended.load(Ordering::Acquire) {
             let size = self.size.load(Ordering::Relaxed);
-            // Errors are reported when the file is completed.
+            // Errors are ignored here: completing the file writes the header again and reports its own errors.
             if size != written
                 && file
                     .write_all_at(&size.to_ne_bytes(), FileHeader::DATA_SIZE_OFFSET)

@@ -192,7 +192,7 @@ fn registers_from_4(more: u8) -> u16 {
     ((2_u16 << more) - 1) << 4
 }
 
-/// Number of registers: the low four bits of an operand, plus one.
+/// Number of registers: the low four bits of `operand`, which is an operand byte or a field of an instruction, plus one.
 fn register_count(operand: u8) -> i64 {
     i64::from(operand & 0xf) + 1
 }

@@ -1,4 +1,4 @@
-//! Attrs and records round-trip, truncated ones are errors, and decoding arbitrary bytes does not panic.
+//! Attrs and records round-trip, truncated records are errors, and decoding arbitrary bytes does not panic.
 
 use proptest::prelude::*;
 use rperf_wire::{
@@ -66,7 +66,7 @@ fn attrs() -> impl Strategy<Value = Attr> {
             aux_sample_size,
             aux_action,
             sig_data,
-            // Often 0: an attr may be encoded without the last fields if they are 0.
+            // Often 0: `Attr::encode` omits the last fields if they are 0.
             config3: if config3 % 2 == 0 { 0 } else { config3 },
             config4: if config3 % 3 == 0 { config3 } else { 0 },
             unknown: if config3 % 5 == 0 {
@@ -264,6 +264,7 @@ proptest! {
     fn attrs_round_trip(attr in attrs(), endian in endians()) {
         let bytes = attr.encode(endian);
         prop_assert_eq!(Attr::decode(&bytes, endian), Ok(attr));
+        // A shorter attr is valid, as from an older kernel, down to the size of the first version.
         for end in 0..bytes.len() {
             let decoded = Attr::decode(&bytes[..end], endian);
             prop_assert_eq!(decoded.is_ok(), end >= Attr::SIZE_VER0);

@@ -161,7 +161,7 @@ impl BuildRewriter for LiveUnwinding {
             jobs: rperf_sys::parallelism().div_ceil(2),
         };
         Box::new(StackRewriter {
-            // The World: the processes and mappings at a time.
+            // `LiveWorld` has the processes and mappings at each point in time.
             unwinder: LiveUnwinder::new(LiveWorld::new(Endian::NATIVE, events), options),
             mapped,
             results: Arc::clone(&self.results),

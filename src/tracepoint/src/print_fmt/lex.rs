@@ -144,7 +144,7 @@ impl<'a> Lexer<'a> {
 
     /// Reads a text or a character from its opening quote at `start`, which is already taken, to its closing quote, or to the
     /// end of the `print fmt` if there is none. Appends further texts that only white space separates from it. Escapes are
-    /// kept: the parser of the format string resolves its own; all others stay.
+    /// kept: `spec::parts` resolves those of the format string; those of arguments are never resolved.
     fn quoted(&mut self, start: usize, kind: TokenKind) -> Token {
         let quote = self.bytes.get(start).copied().unwrap_or_default();
         let mut text = Vec::new();

@@ -96,7 +96,7 @@ typed_event! {
         /// Operation and flags: `FUTEX_*` of linux/futex.h.
         op: u32,
         /// Address of the timeout of a wait, 0 if there is none. For operations that requeue waiters, and for `FUTEX_WAKE_OP`,
-        /// the number `val2`.
+        /// the number `val2`. `None` if the format has no such field.
         utime: Option<u64>,
     }
 }

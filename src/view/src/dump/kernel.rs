@@ -47,7 +47,7 @@ pub(super) fn write(
             format!(" pid: {pid} tid: {tid}\n")
         }
         Record::AuxOutputHwId(id) => format!(" hw_id: {}\n", AlternateHex(id.hw_id)),
-        // The address is not resolved to a symbol.
+        // The address has no symbol: a dump has no symbol tables.
         Record::TextPoke(poke) => text_poke(poke, None),
         Record::CallchainDeferred(chain) => {
             let (pid, tid) = trailer.pid_tid.unwrap_or((u32::MAX, u32::MAX));

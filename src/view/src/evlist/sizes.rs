@@ -17,7 +17,7 @@ pub(super) fn attr_sizes(data: &PerfData<'_>, file: &[u8]) -> Vec<u32> {
             .map(|record| size(record.raw.body, header.endian))
             .collect();
     }
-    // The distance of two attrs in the file, each followed by the place of its ids; not the `size` of an attr.
+    // The size of an entry (`perf_file_attr`): an attr, then the offset and size of its ids. It is not the `size` of the attr.
     let attr_size = usize::try_from(header.attr_size).unwrap_or(usize::MAX);
     let attrs = header.attrs.of(file).unwrap_or_default();
     attrs

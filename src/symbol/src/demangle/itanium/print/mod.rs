@@ -191,8 +191,8 @@ impl<'t, 'a> Printer<'t, 'a> {
             && matches!(self.resolved(target), Some(Node::Indirect(_, sign)) if sign.starts_with('&'))
     }
 
-    /// Prints `(` before the sign of a pointer to a function or an array. A blank precedes it, except after a blank, `(`, or, for
-    /// a function, `*`.
+    /// Prints `(` before the sign of a pointer or reference whose target is a function or an array. A blank precedes the `(`,
+    /// except after a blank, `(`, or, for a function, `*`.
     fn open_declarator(&mut self, target: Id) {
         if self.is_function_or_array(target) {
             let is_function = matches!(self.resolved(target), Some(Node::Function(..)));
