@@ -24,8 +24,8 @@ fn structures_are_shown_by_the_types_of_the_kernel() {
     if !has_types(test) {
         return;
     }
-    // Two calls: if another trace runs at the same time, the record with the first call's structure may arrive only after that
-    // call's line is printed.
+    // Two calls: if another trace runs at the same time, the record with a call's structure may follow that of its return. The
+    // first call is then printed without the structure; after that, rperf waits for the structure before it prints a call.
     let words = ["trace", "-e", "uname", "sh", "-c", "uname; uname"];
     let Some(calls) = run_with_memory(test, &scratch, &words) else {
         return;

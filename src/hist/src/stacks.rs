@@ -33,7 +33,7 @@ pub(crate) struct StackWeight {
 pub(crate) struct OptionalSums {
     /// Periods, each divided by the number of threads running concurrently.
     pub(crate) latency: u64,
-    /// As in [`Weights::costs`](crate::histogram::Weights::costs).
+    /// Sums of sample weights, as in [`Weights::costs`](crate::histogram::Weights::costs).
     pub(crate) costs: [u64; 3],
 }
 

@@ -191,7 +191,8 @@ impl<'r, 'w> LineBuilder<'r, 'w> {
         }
     }
 
-    /// Resolves the names of `frame`. `line` is its source line; `None` for code without an object file, and for PLT entries.
+    /// Resolves the names of `frame`. `line` is its source line; `None` for code that has neither an object file nor an entry in
+    /// a JIT dump, and for PLT entries.
     fn resolved_at(&self, frame: &Frame, line: Option<SourceLine<'r>>) -> ResolvedAddress<'r> {
         let dso = frame.dso.map(|dso| self.resolver.world().dso(dso));
         let source = match (line, dso) {

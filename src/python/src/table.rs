@@ -1,4 +1,4 @@
-//! `perf.table`: samples as columns that NumPy and pandas take without copying.
+//! `perf.table`: samples as columns that NumPy takes without copying.
 
 use std::hash::Hash;
 
@@ -60,7 +60,7 @@ impl PyTable {
         Ok(categories.map(|list| list.clone_ref(py)))
     }
 
-    /// The table as `pandas.DataFrame` that shares its memory; columns of codes are categorical.
+    /// The table as `pandas.DataFrame`: columns of numbers share its memory, columns of codes are categorical.
     fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let module = slf.py().import("perf._pandas")?;
         module.call_method1("to_pandas", (slf,))

@@ -94,6 +94,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let input = Input::open(matches, context)?;
     let data = input.parse(context)?;
     let analysis = Analysis::open(&input, &data, jobs(matches, context)?, context)?;
+    // As in Linux perf, JSON is written even without samples: it also has the header data.
     if analysis.replay.sample_counts().iter().sum::<u64>() == 0
         && target.format != ConversionFormat::Json
     {
@@ -245,7 +246,7 @@ impl DataConversion<'_> {
         let exporter = self.exporter();
         let name = input.path.to_string_lossy();
         write_to(Path::new(target.destination), context, |out| {
-            // For these two, the name does not matter: pprof output is always compressed, Perfetto output never.
+            // For these two, the output's file extension does not matter: pprof is always compressed, Perfetto never.
             match target.format {
                 ConversionFormat::Pprof => return pprof::write(profile, Some(start), out),
                 ConversionFormat::Perfetto => return perfetto::write(profile, out),

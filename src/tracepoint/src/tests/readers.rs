@@ -87,7 +87,7 @@ fn fields_are_read_by_their_type() {
         (elements.len(), elements.get(1), elements.get(2)),
         (2, Some(u64::MAX), None)
     );
-    // An array of size 0 extends to the end of the data; `end` does not count it.
+    // An array of size 0 extends to the end of the data, but its `end` is its offset.
     let rest = field("char a[]", 10, 0, UNSIGNED).reader(Endian::Little);
     assert_eq!(rest.bytes(&raw).map(<[u8]>::len), Some(6));
     assert_eq!((rest.end(), number.end(), array.end()), (10, 8, 16));
