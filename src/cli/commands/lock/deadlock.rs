@@ -147,7 +147,7 @@ fn world(pids: &[u32], matches: &ArgMatches, context: &Context) -> Result<LiveWo
         Target::Processes(pids.to_vec()),
         vec![EventSpec::side_band_only()],
     );
-    // The event has no samples. Unlike the default frequency, a period cannot exceed `perf_event_max_sample_rate`.
+    // The event has no samples. The kernel checks frequencies, but not periods, against `perf_event_max_sample_rate`.
     observe.sampling = Sampling::Period(1);
     // Variables are in mappings of data, which are not recorded by default.
     observe.details.samples.data = true;
@@ -247,7 +247,7 @@ impl WaitReader<'_, '_> {
         }
     }
 
-    /// Returns the frames of a waiting thread; `None` if it runs again, or cannot be stopped or read.
+    /// Returns the frames of a waiting thread; `None` if it has run since the snapshot, or cannot be stopped or read.
     fn stack(&self, tid: u32, wait: &FoundWait) -> Option<Vec<String>> {
         if !still_waits(self.proc, tid, wait) {
             return None;

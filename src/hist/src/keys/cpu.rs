@@ -11,6 +11,7 @@ pub(super) static CPU: Key = Key {
     reads: KeyDependency::Cpu,
     identity: |input, _| KeyValue::Number(number(input).into()),
     rank: |input, _| KeyValue::Number(number(input).into()),
+    // As with `%.3d` in perf, the sign is not one of the three digits.
     text: |input, _| match number(input) {
         negative @ ..0 => format!("-{:03}", negative.unsigned_abs()),
         cpu => format!("{cpu:03}"),

@@ -99,7 +99,7 @@ impl BpfProgram {
     }
 
     /// The functions of the machine code, up to the first whose address, size or tag is missing in the arrays; `None` if the
-    /// numbers of addresses, sizes and tags differ, which happens when the kernel hides addresses from the recorder.
+    /// numbers of addresses, sizes and tags differ: kernels before 5.0 report no tags.
     #[must_use]
     pub fn functions(&self, endian: Endian) -> Option<Vec<BpfFunction>> {
         let count = self.number(field::KSYM_COUNT, endian);

@@ -216,7 +216,7 @@ impl<'a> CountWriter<'a> {
             if let Some(cpus) = &requested.cpus {
                 synthesize::event_cpus(to, *id, cpus.numbers());
             } else if event.spec.tool.is_some() {
-                // A tool event has a single slot in `counters`: if CPUs are observed, that of the first. `cpus` is one or none.
+                // A tool event has a single slot in `counters`, so `cpus` has at most one element: the first observed CPU.
                 let cpus: Vec<u32> = event.counters.iter().filter_map(|at| at.cpu).collect();
                 if !cpus.is_empty() {
                     synthesize::event_cpus(to, *id, &cpus);
@@ -261,7 +261,7 @@ fn stat(id: u64, cell: &CounterReading, threads: &BTreeMap<u32, u32>) -> UserRec
     })
 }
 
-/// Base of ids of tool events. Kernel ids start at 1.
+/// Base of ids of tool events: far above the kernel's ids, which count up from 1.
 const TOOL_EVENT_IDS: u64 = 1 << 63;
 
 /// Returns the id of each counter of an event, `None` if it is not open. A tool event has one id, which is not from the kernel.

@@ -176,7 +176,7 @@ pub(super) enum Instruction {
         offset: u32,
         size: u8,
     },
-    /// Pops a byte offset, pushes the number there in a dynamic array.
+    /// Pops a byte offset (perf does not multiply the index by `size`), pushes the number there in a dynamic array.
     DynamicElement {
         array: DynamicField,
         size: u8,

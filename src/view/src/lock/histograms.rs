@@ -116,8 +116,8 @@ mod tests {
         ];
         assert_eq!(histogram_lines(&row(waits_by_power)), lines);
         let with_percentiles = histogram_lines(&single);
-        // A percentile is the middle of a bucket of `LogHistogram`, which has smaller buckets than the lines below: the one of
-        // 128 ns ends before 130 ns.
+        // A percentile is the middle of a bucket of `LogHistogram` (that of 128 ns ends before 130 ns), but at most the longest
+        // wait, 1024 ns.
         assert_eq!(
             with_percentiles[0],
             "        # median 129 ns, p90 1.02 us, p99 1.02 us"

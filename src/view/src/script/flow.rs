@@ -117,7 +117,7 @@ impl ScriptLayout {
         out.push(b'\n');
     }
 
-    /// Appends the address, and `insn: BYTES` or the instruction's text, padded to `columns`; `<bad>` if its bytes are unknown.
+    /// Appends the address, and the instruction as `insn: BYTES` or text, padded to `columns`: `<bad>` if invalid or missing.
     fn code(&self, code: &FlowInstruction<'_>, columns: usize, out: &mut Vec<u8>) {
         out.push(b'\t');
         digits::hexadecimal_zeros(out, code.ip, 16);
@@ -138,7 +138,7 @@ impl ScriptLayout {
     }
 }
 
-/// Appends `ilen:` and the length of an instruction; 0 if its bytes are unknown.
+/// Appends `ilen:` and the length of an instruction; 0 if it is invalid or missing.
 fn length(code: &FlowInstruction<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"ilen: ");
     let length = code.bytes.map_or(0, <[u8]>::len);
