@@ -1,4 +1,4 @@
-//! Shared code of the commands that observe the live system, such as targets, events, and explanations of why the kernel refused.
+//! Shared code of the commands that observe the live system, such as targets, events, and explanations of failures.
 
 pub(crate) mod cgroups;
 pub(crate) mod control;

@@ -145,7 +145,7 @@ fn functions_and_tracepoints_are_those_of_the_recording() {
         ),
     ];
     for (file, readers) in readers {
-        // With nanoseconds, times and delays stay the same. The text of flat has the default microseconds.
+        // With nanoseconds in the text, the output of `script --ns` stays the same. The text of flat has microseconds.
         let precise: &[&str] = if file == "flat" { &[] } else { &["--ns"] };
         let text = output_of(&[&["script"], precise].concat(), file);
         fs::write(tools.path().join("text"), &text).expect("a file");

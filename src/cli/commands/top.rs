@@ -186,7 +186,7 @@ fn delay(matches: &ArgMatches) -> Result<Duration, CliError> {
         CliError::usage(format!("-d: '{text}' is not a number of seconds"))
             .hint("in top, -d is the refresh interval (in record: data addresses)")
     })?;
-    // As in perf.
+    // As in perf, 0 is 1 second.
     Ok(Duration::from_secs_f64(match seconds {
         0.0 => 1.0,
         seconds => seconds.max(0.01),

@@ -167,8 +167,8 @@ impl EventSelection {
         }
     }
 
-    /// Returns the possible meanings of an argument, of which the first one that selects an event applies: the selection of
-    /// [`EventSelection::new`], the same selection but case-insensitive, and the raw code of a word such as `rcafe`.
+    /// Returns the possible meanings of an argument, of which the first one that selects an event or metric applies: the
+    /// selection of [`EventSelection::new`], the same selection but case-insensitive, and the raw code of a word such as `rcafe`.
     #[must_use]
     pub fn interpretations(word: &str) -> Vec<Self> {
         let first = Self::new(word);
@@ -245,8 +245,8 @@ fn fits(pattern: &str, name: &str, case_sensitive: bool) -> bool {
 }
 
 impl EventSelection {
-    /// Whether the name of a metric or of one of its groups matches. For metrics of generic events, a part of a name is not
-    /// enough, because their names contain those of the events.
+    /// Whether the name of a metric or of one of its groups matches. For metrics of generic events, the whole name must match:
+    /// parts of their names, such as `cycles` in `cycles_frequency`, are names of events.
     #[must_use]
     pub fn matches_metric(&self, metric: &VendorMetric) -> bool {
         match self {

@@ -108,8 +108,8 @@ pub struct Key {
     pub(crate) reads: KeyDependency,
     /// Determines which samples share a row.
     pub(crate) identity: for<'n> fn(&KeyInput<'_>, &'n dyn RecordingNames) -> KeyValue<'n>,
-    /// Determines the order of rows whose weights are equal: the numbers that rows are sorted by first, usually the
-    /// period; not the key `weight`. For some keys, different identities have the same rank.
+    /// Determines the order of rows that are equal in the numbers by which rows are sorted first, usually the period. For some
+    /// keys, different identities have the same rank.
     pub(crate) rank: for<'n> fn(&KeyInput<'_>, &'n dyn RecordingNames) -> KeyValue<'n>,
     /// The text of a cell.
     pub(crate) text: fn(&KeyInput<'_>, &dyn RecordingNames) -> String,
@@ -335,7 +335,8 @@ pub(crate) enum LocationText {
 pub(crate) struct KeyInput<'a> {
     pub(crate) context: &'a SampleContext,
     pub(crate) site: &'a CodeSite,
-    /// The level of the stack that was added to the row first. Unlike [`CodeSite::level`], it is known without a mapping.
+    /// The privilege level of the row's frame in the earliest sample. Unlike [`CodeSite::level`], it is known without a mapping:
+    /// then it is that of the nearest inner frame with a mapping, otherwise that of the sample.
     pub(crate) level: Level,
     /// Number of samples of the row.
     pub(crate) samples: u64,

@@ -1,4 +1,4 @@
-//! Confidence intervals of differences of means.
+//! Confidence intervals of means and of their differences.
 
 use std::f64::consts::FRAC_PI_2;
 
@@ -122,7 +122,7 @@ mod tests {
     fn intervals_match_welch() {
         let before = Estimate::of(&[41.0, 44.0, 41.0]);
         let after = Estimate::of(&[51.0, 49.0, 53.0]);
-        // Variances 3 and 4 by 3 runs: standard error sqrt(7 / 3), 3.92 degrees of freedom.
+        // Variances 3 and 4, 3 values each: standard error sqrt(3 / 3 + 4 / 3), 3.92 degrees of freedom.
         let computed = before.margin_of_difference(&after);
         let expected = quantile(3.92) * (7.0_f64 / 3.0).sqrt();
         assert!((computed - expected).abs() < 1e-9, "{computed} {expected}");

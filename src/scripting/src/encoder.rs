@@ -1,4 +1,4 @@
-//! Samples and other records as arguments of a script's functions, in blocks: each block has the calls for consecutive events.
+//! Samples and other records as arguments of a script's functions, in blocks: each block has the calls for consecutive records.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -68,7 +68,7 @@ pub struct EncoderScratch {
     pub(crate) frames: Vec<Frame>,
 }
 
-/// The encoded events of a block.
+/// The encoded samples and other records of a block.
 #[derive(Debug, Default)]
 pub struct EventBlock {
     calls: EncodedCalls,
@@ -484,7 +484,7 @@ impl Render for EventEncoder<'_, '_> {
         };
         let mut arguments = MarshalWriter::default();
         if write_record(record, self.endian, &mut arguments) {
-            // The calls of events have the first numbers, then those of records follow.
+            // Numbers of calls: first one for each event of the recording, then one for each of `records`.
             let number = self.calls.events.len() + index;
             block.calls.begin(number).append(&arguments);
         }

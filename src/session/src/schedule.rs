@@ -29,7 +29,7 @@ impl<'a> Schedule<'a> {
         self.duration.is_some_and(|duration| elapsed >= duration)
     }
 
-    /// Returns the milliseconds until the next switch or the end, rounded up; -1 without either.
+    /// Returns the milliseconds until the next switch or the end, rounded up; -1 (no timeout) without either.
     pub(crate) fn timeout(&self) -> i32 {
         let next = self.remaining.first().map(|next| next.after);
         let Some(after) = next.into_iter().chain(self.duration).min() else {

@@ -110,7 +110,8 @@ impl FutexHolders {
         }
     }
 
-    /// Returns the sums. Stretches without end in the recording are not counted.
+    /// Returns the sums. Stretches of sleeping or waiting for a CPU that do not end in the recording are not in the rows; waits
+    /// for locks that do not end in it are not in [`HolderTable::waited`].
     #[must_use]
     pub fn finish(self) -> HolderTable {
         let rows = self.sums.into_iter();
@@ -142,7 +143,7 @@ impl FutexHolders {
             address,
         };
         match captured {
-            // `holder` is `None` if the record does not have it.
+            // `holder` is `None` if it is unknown.
             Some(holder) => self.wait_for(at, lock, holder),
             None => drop(self.uncaptured.insert(at.task.tid, lock)),
         }

@@ -63,8 +63,8 @@ pub struct KindTotals {
 pub struct UsageTotals {
     /// By kind; kinds without allocations are omitted.
     pub kinds: Vec<KindTotals>,
-    /// Frees without a recorded allocation, such as of memory that was allocated before the recording: the number of those of
-    /// objects, and of those of pages.
+    /// Number of frees without a recorded allocation, such as of memory that was allocated before the recording: frees of
+    /// objects, then frees of pages.
     pub unmatched_frees: [u64; 2],
 }
 
