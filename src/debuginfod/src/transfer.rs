@@ -126,7 +126,7 @@ impl DownloadTransfer<'_> {
             // The global timeout limits the whole download; all other timeouts limit a step of it by `limits.stall`.
             (ureq::Error::Timeout(ureq::Timeout::Global), Some(after), _) => self.too_long(after),
             (ureq::Error::Timeout(_), _, Some(within)) => self.slow(within),
-            // The wrapped error has no `io: ` before its message.
+            // Passes the inner error: `ureq::Error::Io` would put `io: ` before its message.
             (ureq::Error::Io(error), ..) => self.unreachable(Box::new(error)),
             (error, ..) => self.unreachable(Box::new(error)),
         }
@@ -201,7 +201,7 @@ fn date(text: &str) -> Option<SystemTime> {
     if !(1..=31).contains(&day) || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
-    // With years starting in March, the leap day is the last day.
+    // With years starting in March, the leap day is the last day, and months have 153 days per five (31 + 30 + 31 + 30 + 31).
     let (years, months) = match month {
         0 | 1 => (year - 1, month + 10),
         _ => (year, month - 2),

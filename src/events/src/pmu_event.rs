@@ -90,7 +90,7 @@ impl PmuEvent {
     }
 
     /// Builds an event without a PMU from the attr that its name gives. It accepts only terms that need no format of a PMU, and
-    /// not `config`.
+    /// not `config`, which would replace the event.
     pub(crate) fn without_pmu(attr: Attr, terms: &[Term<'_>]) -> Result<Self, BadTerm> {
         let mut event = Self {
             attr,

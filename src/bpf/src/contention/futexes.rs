@@ -26,12 +26,12 @@ const REGISTERS: i16 = MEMORY - 288;
 /// [`owner_of_mutex`] compares these two bits with one mask.
 const _: () = assert!(SHARED_KIND == PRIVATE);
 
-/// The memory around a futex, which tells its owner: offsets and sizes in bytes.
+/// The memory around a futex, from which its owner is found: offsets and sizes in bytes.
 pub(super) mod memory {
     /// The offset of the futex; not the flag [`super::FUTEX`].
     pub(in super::super) const FUTEX: i16 = 16;
     pub(in super::super) const SIZE: i16 = 64;
-    /// The size of the part from the futex on that tells the owner of a mutex of glibc.
+    /// The size of the part that starts at the futex and is enough to find the owner of a mutex of glibc.
     pub(in super::super) const MUTEX_SIZE: i16 = 24;
 }
 
@@ -113,7 +113,7 @@ pub(super) fn enter(options: &ContentionOptions, number: u32) -> Result<ProgramB
 }
 
 /// At `sys_exit(registers, result)`: ends the wait of the thread, if it has one. The user stack is the same as when the call
-/// began. It is read only here, so that only calls that waited cost the time.
+/// began. It is read only here, so that it is not read for calls that did not wait.
 pub(super) fn exit(options: &ContentionOptions) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let (waited, remove, out) = (b.label(), b.label(), b.label());
@@ -229,7 +229,8 @@ pub(super) fn read_memory(b: &mut ProgramBuilder, place: CallPlace) {
     b.place(done);
 }
 
-/// Leaves the id of the thread that holds the futex in `R0`, as its program sees it; all bits are set if the thread is unknown.
+/// Leaves the id of the thread that holds the futex in `R0`: that in its own PID namespace. All bits are set if the thread is
+/// unknown.
 ///
 /// A mutex of glibc consists of `__lock`, `__count`, `__owner`, `__nusers` and `__kind`. Its owner is set after the lock is taken
 /// and cleared before it is released.
@@ -277,9 +278,10 @@ pub(super) fn owner(b: &mut ProgramBuilder, place: CallPlace) {
     b.place(done);
 }
 
-/// Decides whether a word with [`WAITERS`] has the owner's id: this is so if the call is private, or if the word is that of a
-/// robust mutex of glibc, or of a musl mutex that processes share and that is not a normal one. If so, goes to `has_id` or
-/// continues after the emitted code, where the caller must place `has_id`; otherwise goes to `unknown`.
+/// Decides whether a word with [`WAITERS`] has the owner's id: this is assumed if the call is private (the id is accepted later
+/// only if a thread of the process has it), or if the word is that of a robust mutex of glibc, or of a musl mutex that processes
+/// share and that is not a normal one. If so, goes to `has_id` or continues after the emitted code, where the caller must place
+/// `has_id`; otherwise goes to `unknown`.
 fn check_owner_in_word(b: &mut ProgramBuilder, place: CallPlace, has_id: Label, unknown: Label) {
     let musl = b.label();
     b.load(Word, R1, place.base, place.operation);
@@ -325,7 +327,7 @@ fn owner_of_mutex(b: &mut ProgramBuilder, place: CallPlace, unknown: Label) {
     b.operate(And, R1, 3);
     b.jump_if(NotEqual, R1, 1, unknown);
     b.place(is_count_valid);
-    // `__nusers`.
+    // `__nusers`: a larger number may be part of a pointer in another object.
     b.load(Word, R2, place.base, at(12));
     b.jump_if(Equal, R2, 0, unknown);
     b.jump_if(Above, R2, 0xffff, unknown);
@@ -379,8 +381,8 @@ fn process(b: &mut ProgramBuilder) {
     b.store(Double, R10, WAIT + wait::PROCESS_AND_STACK, R1);
 }
 
-/// For tests: leaves the owner of a futex in `R0`, like [`owner`]. The address in `from` has the call's operation and value, then
-/// the memory around the futex.
+/// For tests: leaves the owner of a futex in `R0`, like [`owner`]. At the address in `from` are the call's operation and value,
+/// then the memory around the futex.
 #[cfg(test)]
 pub(super) fn owner_of_call(b: &mut ProgramBuilder, from: crate::Register) {
     let words = (0..memory::SIZE / 4).map(|word| (MEMORY + 4 * word, 8 + 4 * word));

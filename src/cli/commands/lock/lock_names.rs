@@ -246,8 +246,8 @@ fn variable_addresses(name: &str, context: &Context) -> Vec<(u64, u64)> {
     }
 }
 
-/// Returns the ranges of the variables with this name in text of `/proc/kallsyms`. Each extends to the next symbol, or is one
-/// byte if not all variables are listed.
+/// Returns the ranges of the variables with this name in text of `/proc/kallsyms`. Each extends to the next symbol; it is one
+/// byte if no symbol follows, or if not all variables are listed.
 fn variables_in(listing: impl BufRead, name: &str) -> Vec<(u64, u64)> {
     let lines = listing.lines().map_while(Result::ok);
     let symbols = lines.filter_map(|line| {

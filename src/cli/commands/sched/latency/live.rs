@@ -20,7 +20,7 @@ use crate::cli::options::{flag, is_given};
 
 /// Id of the option `--live`.
 pub(super) const LIVE: &str = "live";
-/// The maximum number of tasks that have waited and not exited; their sums take up to 33 MB.
+/// The maximum number of tasks that have waited and not exited. Their sums take 34 MB, which the kernel allocates in advance.
 const MAX_ROWS: u32 = 4096;
 /// The ids of options that need a recording.
 const RECORDING_OPTIONS: [&str; 4] = ["input", "dump-raw-trace", super::ANTAGONISTS, "force"];
