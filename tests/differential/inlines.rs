@@ -89,7 +89,7 @@ fn frames(sample: &str) -> Vec<Frame> {
 fn is_known(ours: &Frame, theirs: &Frame, around: &Frame) -> bool {
     // perf considers a function inlined if its symbol's name differs from that in its debug information.
     let is_alias = theirs.inlined && !ours.inlined;
-    // binutils gives an inlined function without a linkage name the name of the surrounding symbol at the first look-up.
+    // When binutils first looks up an inlined function without a linkage name, it returns the surrounding symbol's name.
     let lacks_linkage_name = ours.inlined && !theirs.inlined && theirs.symbol == around.symbol;
     let line = |frame: &Frame| {
         frame
@@ -132,7 +132,7 @@ fn compare(tools: &Tools, recording: &str) -> (usize, usize, Vec<String>) {
     (ours.iter().flatten().count(), inlined.count(), different)
 }
 
-/// perf's frames without an unknown outermost one, if their addresses are those of our innermost frames; otherwise `None`.
+/// perf's frames, except the outermost if it is unknown; `None` if their addresses differ from those of our innermost frames.
 /// In code without unwind information, such as `_init` and `_fini`, perf follows a frame pointer that may not be one, and ends at
 /// an arbitrary address.
 fn reliable_frames<'t>(ours: &[Frame], theirs: &'t [Frame]) -> Option<&'t [Frame]> {

@@ -156,7 +156,7 @@ fn refuse_columns_of_json(matches: &ArgMatches) -> Result<(), CliError> {
     }
 }
 
-/// Returns how the time in run queues is used: with its column, it is no part of the waits. Without the column, it is a part of
+/// Returns how the time in run queues is used: if its column is shown, it is no part of the waits; otherwise it is a part of
 /// them, and only --json shows it.
 fn run_queue_use(matches: &ArgMatches, shown: &[LockColumn]) -> RunQueueUse {
     match (

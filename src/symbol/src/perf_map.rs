@@ -4,7 +4,7 @@ use crate::builder::{NewSymbol, TableBuilder};
 use crate::symbol::{Binding, NameForm, SymbolKind};
 use crate::table::{AddressKind, SymbolTable};
 
-/// Maximum length of a line. Longer lines are not text: a hole in a sparse file, for example, reads as one line of NUL bytes.
+/// Maximum length of a line, in bytes. Longer lines are not text: for example, a hole in a sparse file reads as one line of NULs.
 const MAX_LINE: usize = 1 << 20;
 /// Entries whose name has at most this many bytes are ignored, as in perf.
 const IGNORED_NAME_LEN: usize = 2;

@@ -13,7 +13,7 @@ pub(crate) struct PointInFunction<'w, 'u> {
 
 impl<'w, 'u> PointInFunction<'w, 'u> {
     /// Returns the probe point at `address`; `None` if no function contains `address`. Its scope is the function of this `name`:
-    /// the one that contains `address`, or one inlined there. If none has this name, it is the innermost function at `address`.
+    /// the one that contains `address`, or one inlined there. If none has this name, the scope is the innermost one.
     pub(crate) fn point_at(
         compile_unit: &'w CompileUnit<'u>,
         address: u64,

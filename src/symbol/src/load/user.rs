@@ -60,7 +60,7 @@ impl ObjectFiles {
         }
     }
 
-    /// Returns where to look for lines, inlined functions and variables; `None` if no file was found, or if it is damaged.
+    /// Returns where to look for lines, inlined functions and variables; `None` if no file was found, or one is damaged.
     #[must_use]
     pub fn debug(&self) -> Option<DebugSource> {
         let selected = self.selected.as_ref()?;
@@ -217,7 +217,7 @@ impl FileSearch {
     }
 
     /// For user objects with a build-id, adds files from servers: the object if no local file passed [`check_file`], and its
-    /// debug file if no file has names.
+    /// debug file if no file has `.symtab` or `.gnu_debugdata`.
     fn query_servers(
         &mut self,
         files: &dyn Files,

@@ -45,7 +45,7 @@ impl ColumnOptions {
     }
 
     /// Returns the indices of the instructions with a percentage above 0 for any event, hottest first. The heat of an
-    /// instruction is its largest percentage of all events.
+    /// instruction is its largest percentage for any event.
     pub(super) fn hottest(&self, code: &FunctionCode, totals: &[HitCount]) -> Vec<usize> {
         let heat = |hits: &[HitCount]| largest(&self.shares(hits, code, totals));
         let instructions = code.instructions.iter().enumerate();
