@@ -16,7 +16,7 @@ pub(crate) fn option() -> Arg {
 }
 
 /// Returns a copy of the recording with a sample for each branch of its intel_bts trace; `None` if it has no such trace that can
-/// be decoded, or if the samples are not requested. If the option is not given, `by_default` is whether they are requested.
+/// be decoded, or if the samples are not requested. `by_default`: whether they are requested if the option is not given.
 ///
 /// # Errors
 ///
@@ -42,7 +42,7 @@ pub(crate) fn decoded(
     if let Some(bytes) = decoded {
         // Damage of the original is not visible in the copy.
         input.warn_of_damage(&data, context);
-        // `Read`: in memory.
+        // The copy is in memory, not a mapped file.
         return Ok(Some(Input::new(path, mtime, RecordingBytes::Read(bytes))));
     }
     let has_trace = || {

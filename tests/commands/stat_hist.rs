@@ -22,7 +22,7 @@ fn counts(text: &str) -> Vec<(String, u64)> {
     rows.collect()
 }
 
-/// The two chosen starts make three ranges: one more has the values below the first.
+/// The two starts in `ret:4096,4097` define three ranges: one more has the values below the first start.
 #[test]
 fn ranges_of_a_field_are_counted_by_the_kernel() {
     let test = "commands::stat_hist::ranges_of_a_field_are_counted_by_the_kernel";

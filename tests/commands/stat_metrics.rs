@@ -59,7 +59,7 @@ fn metrics_are_computed_from_their_events() {
     assert!(grouped.stderr.contains("|GROUP"), "{}", grouped.stderr);
     let ungrouped = stat(&["-vv", "--metric-no-group", "-M", "minor_share", "true"]);
     assert!(!ungrouped.stderr.contains("GROUP"), "{}", ungrouped.stderr);
-    // The message suggests the most similar name.
+    // 234: perf returns -EINVAL. The message suggests the most similar name.
     let unknown = stat(&["-M", "minor_shore", "echo", "ran"]);
     assert_eq!((unknown.status, unknown.stdout.as_str()), (234, ""));
     assert!(unknown.stderr.contains("minor_share"), "{}", unknown.stderr);

@@ -65,7 +65,7 @@ impl Event {
     }
 }
 
-/// Formats a hexadecimal number with the prefix `0x`; zero has no prefix.
+/// Formats a number as C's `%#lx` does: hexadecimal with the prefix `0x`; zero has no prefix.
 fn hex(number: u64) -> String {
     match number {
         0 => "0".to_owned(),

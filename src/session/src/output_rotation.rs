@@ -147,7 +147,8 @@ impl OutputRotation<'_> {
         let Some(most) = self.rotation.and_then(|rotation| rotation.max_files) else {
             return;
         };
-        // Keeps the removed files open until the end, and then closes them in a separate thread: freeing a large file is slow.
+        // Keeps the removed files open until this function returns, then closes them in a separate thread: freeing a large file
+        // is so slow that a ring may overflow.
         let mut unlinked = UnlinkedFiles::default();
         while self.written.len() >= most {
             let Some(oldest) = self.written.pop_front() else {

@@ -24,8 +24,8 @@ pub struct Signals {
     for_run: bool,
 }
 
-/// The signal mask before [`Signals::block_for_run`] blocked signals; `None` while no value that it returned exists. A run is
-/// that of a command of this program.
+/// The signal mask before [`Signals::block_for_run`] blocked signals; `None` while no value that it returned exists. A run is the
+/// execution of one rperf command.
 static BEFORE_RUN: Mutex<Option<libc::sigset_t>> = Mutex::new(None);
 
 fn before_run() -> MutexGuard<'static, Option<libc::sigset_t>> {

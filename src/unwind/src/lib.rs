@@ -11,11 +11,12 @@
 //! caller's registers quickly. [`FrameInfo`]s are immutable and shared by all workers. The result depends only on the sample, the
 //! mappings and the objects, not on the cache, so it doesn't depend on the number of threads.
 //!
-//! **Facts before heuristics.** Signal returns are recognized by their instructions. For other code, call frame information
-//! (`.eh_frame`, `.debug_frame`, the exception tables of 32-bit Arm) is used first; then instructions whose effect on the stack
-//! is known (such as PLT entries). Heuristics are the last resort: frame pointers, and the return address of a call to an invalid
-//! address. A caller that they find is accepted only if the byte before its address is in a code mapping; the outcome contains
-//! the number of such callers ([`UnwindOutcome::guessed`]).
+//! **Facts before heuristics.** Signal returns are recognized by their instructions; the outermost frame of a coroutine by a
+//! return address at the start of a function that does not follow a call. For other code, call frame information (`.eh_frame`,
+//! `.debug_frame`, the exception tables of 32-bit Arm) is used first; then instructions whose effect on the stack is known (such
+//! as PLT entries). Heuristics are the last resort: frame pointers, and the return address of a call to an invalid address. A
+//! caller that they find is accepted only if the byte before its address is in a code mapping; the outcome contains the number of
+//! such callers ([`UnwindOutcome::guessed`]).
 //!
 //! **Required:** an [`AddressSpace`] with the mappings at the time of the sample. **Not for:** kernel code, and callchains
 //! recorded by the kernel, except for the caller of the innermost function if a callchain lacks it

@@ -16,13 +16,13 @@ use crate::cli::live::cgroups;
 use crate::cli::live::kernel_offsets::member_offsets;
 use crate::cli::options::flag;
 
-/// The maximum number of pairs of thread and system call; by cgroup, a thread that changes its cgroup has pairs in each. The map
-/// of all pairs takes 24 MB.
+/// The maximum number of pairs of thread and system call. In a summary by cgroup, a thread that changes its cgroup has pairs in
+/// each cgroup. The map of all pairs takes 24 MB.
 const MAX_PAIRS: u32 = 16384;
 
-/// Starts the summary of a command, of running tasks or of the whole machine. Returns `None` if the options need a record of
-/// each call, or something that the programs cannot do, such as filters. If the kernel cannot run the programs, prints a note and
-/// returns `None`.
+/// Starts the summary of a command, of running tasks or of the whole machine. Returns `None` with `--no-bpf-summary`, or if the
+/// options need a record of each call, or something that the programs cannot do, such as filters. If the kernel cannot run the
+/// programs, prints a note and returns `None`.
 ///
 /// The caller adds the threads with [`SyscallSummary::add_threads`].
 pub(super) fn start(
@@ -112,7 +112,7 @@ struct Sums {
     squares: u128,
 }
 
-/// The tables of a summary by cgroup, by cgroup id.
+/// The tables of a summary by cgroup; the keys are cgroup ids.
 struct CgroupTables(BTreeMap<u64, CgroupTable>);
 
 /// The key and the heading of a cgroup's table, in place of a thread's id and name.
