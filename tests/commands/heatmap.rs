@@ -115,7 +115,8 @@ fn seconds_are_columns_and_a_browser_selects_a_time_range() {
     let outcome = run.within(scratch.path()).finish().expect("rperf starts");
     assert_eq!(outcome.stdout.lines().count(), 2, "{outcome:?}");
 
-    // Seven cells of equal whole nanoseconds do not fill a second. Cell 20 is the last of column 2, and 21 the first of column 3.
+    // With 7 rows, a cell starts 142857142 ns (rounded down) after the one below; the first cell of a column starts at a full
+    // second. Cell 20 is the last of column 2, and 21 the first of column 3.
     fs::write(&path, drawn(&scratch, &["--rows", "7"])).expect("a file");
     let page = browse(&path, "from=20&to=21").expect("the browser is there");
     let cells_of_two_columns = "--time 31536002.857142852,31536003.142857141";
@@ -222,7 +223,7 @@ fn latencies_match_the_times_of_script() {
     );
 }
 
-/// Also valid options for which the recording has no event or no samples.
+/// Valid options for which the recording has no event or no samples are refused, too.
 #[test]
 fn invalid_options_are_refused() {
     for (words, message) in [

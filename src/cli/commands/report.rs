@@ -181,8 +181,8 @@ impl<'j> ReportJob<'j> {
 
     /// Counts the samples of a recording, and passes the result to `then`. `is_all` is whether `analysis` covers the complete
     /// recording; the browser first shows a part. Only for a complete recording, this method reports problems with symbols, and
-    /// also damage and losses if it returns an error because there are no samples, or because the filters leave none. In all
-    /// other cases, the caller reports damage and losses.
+    /// also damage and losses if it returns an error because there are no samples, or because the filters leave none. On
+    /// success, it leaves reporting damage and losses to the caller.
     fn count<R>(
         &self,
         analysis: &Analysis<'_>,

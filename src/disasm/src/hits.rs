@@ -32,8 +32,8 @@ pub struct AddressCounts<'r, 'w> {
 }
 
 impl<'r, 'w> AddressCounts<'r, 'w> {
-    /// Counts the samples that `select` accepts, or all without `select`. Totals also include the samples that `select` filters,
-    /// but not those that it ignores ([`SampleTreatment`]).
+    /// Counts the samples that `select` accepts, or all without `select`. Totals also include samples that are
+    /// [`SampleTreatment::Filtered`], but not those that are [`SampleTreatment::Ignored`].
     #[must_use]
     pub fn new(resolver: &'r Resolver<'w>, select: Option<&'r dyn SelectSamples>) -> Self {
         Self {

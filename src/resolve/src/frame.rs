@@ -32,9 +32,9 @@ impl AddressContext {
 pub struct SymbolId {
     /// The object.
     pub dso: DsoId,
-    /// The symbol's index in the object's table, which is sorted by address; if `Dso::has_functions` (functions of a JIT
-    /// dump were added to the World: the processes and mappings by time), the function's number in the dump. Inlined functions,
-    /// which are not in the table, have higher indexes.
+    /// The symbol's index in the object's table. The table is sorted by address, but by number if the object is a JIT dump whose
+    /// functions have mappings of their own (`Dso::has_functions`). Inlined functions, which are not in the table, have higher
+    /// indexes.
     pub index: SymbolIndex,
 }
 
@@ -89,7 +89,7 @@ pub struct Frame {
     /// - for the kernel, for code from a perf map, and without a mapping, `ip`;
     /// - for kernel modules, `ip`, but the offset from the module's start if no symbol covers `ip`;
     /// - for BPF programs, the offset from the start;
-    /// - for JIT-compiled functions that were added to the World, the address in their symbol table.
+    /// - for JIT-compiled functions with mappings of their own, the address in their symbol table.
     pub address: u64,
     /// The mapping; `None` is shown as `[unknown]`.
     pub mapping: Option<MappingId>,

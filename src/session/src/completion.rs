@@ -217,8 +217,8 @@ impl FileCompletion<'_> {
         ))
     }
 
-    /// Adds a kernel or vdso to the cache, if there is one; returns the message of a failure. `content` returns what is stored:
-    /// of a kernel, its kallsyms; of a vdso, the image.
+    /// Adds a kernel or vdso to the cache, if the request has one; returns the message of a failure. `content` returns what is
+    /// stored: of a kernel, its kallsyms; of a vdso, the image.
     fn add_to_cache(
         &self,
         special: &SpecialObject<'_>,

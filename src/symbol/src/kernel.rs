@@ -76,7 +76,7 @@ pub(crate) fn load_module(
     let kernel = ObjectRequest {
         build_id: request.kernel_build_id,
         kind: ObjectKind::Kernel,
-        // `kallsyms::read` does not move the symbols of modules.
+        // `kallsyms::read` relocates only the kernel's own symbols.
         relocation: None,
         ..*request
     };
@@ -267,8 +267,8 @@ struct ImageRelocation {
 }
 
 impl ImageRelocation {
-    /// Relocates a module to the start of its mapping, and the kernel by the recorded address of its relocation symbol, if
-    /// any. It is an error if the kernel image does not have this symbol.
+    /// Relocates a module to the start of its mapping, and the kernel so that its relocation symbol has the recorded address, if
+    /// one was recorded. It is an error if the kernel image does not have this symbol.
     fn of(image: &ElfImage<'_>, request: &ObjectRequest<'_>) -> Result<Self, String> {
         if image.kind == ET_REL {
             let start = request.map_start;

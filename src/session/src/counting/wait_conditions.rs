@@ -91,7 +91,7 @@ impl WaitConditions<'_> {
     }
 }
 
-/// Returns the milliseconds until `deadline`, rounded up; -1 without one.
+/// Returns the timeout for poll(2): the milliseconds until `deadline`, rounded up; without one -1, which disables the timeout.
 fn millis(deadline: Option<Instant>) -> i32 {
     let Some(deadline) = deadline else {
         return -1;

@@ -18,6 +18,7 @@ const OPERANDS: [u8; 12] = [0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1];
 
 /// Collects the lines of functions.
 pub(super) struct LineProgram<'a> {
+    /// Whether the byte order is big-endian.
     big: bool,
     /// File names, in the order of their numbers from 1.
     files: Vec<&'a [u8]>,
