@@ -1,4 +1,4 @@
-//! The tests that run rperf or check the source tree, except those with hostile input: one test binary, so that linking happens
+//! The tests that run rperf or check the source tree, except those in tests/hostile: one test binary, so that linking happens
 //! once.
 
 mod commands;

@@ -108,8 +108,8 @@ fn cgroups_have_their_distribution_and_container() {
     assert!(table.ends_with(&expected), "{table}");
 }
 
-/// Runs `lock contention -b`, for which BPF programs add up the waits in the kernel, with a load with contended locks. `None`
-/// with a printed reason if the kernel does not run the BPF programs.
+/// Runs `lock contention -ab`, whose BPF programs add up the waits in the kernel, on a load with contended locks. Returns `None`,
+/// after printing the reason, if tracefs cannot be read or the kernel does not run the BPF programs.
 fn live(test: &str, options: &str) -> Option<Outcome> {
     if !may_trace(test) {
         return None;

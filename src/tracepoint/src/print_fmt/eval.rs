@@ -15,8 +15,8 @@ use crate::value::read_number;
 pub(super) const STACK: usize = 24;
 
 impl PrintFmt {
-    /// Appends the text for the record `raw` (the bytes of `PERF_SAMPLE_RAW`, including padding), as in Linux perf 6.1 except
-    /// for the sign of 8- and 16-bit numbers. Values beyond the end of `raw` are 0 or empty.
+    /// Appends the text for the record `raw` (the bytes of `PERF_SAMPLE_RAW`, including padding), as in Linux perf 6.1, except
+    /// that `%d` prints signed 8- and 16-bit fields with their sign. Values beyond the end of `raw` are 0 or empty.
     pub fn write(&self, raw: &[u8], context: &PrintContext<'_>, out: &mut Vec<u8>) {
         if self.warning.is_some() {
             out.extend_from_slice(b"[FAILED TO PARSE]");
