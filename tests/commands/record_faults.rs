@@ -56,8 +56,8 @@ fn a_process_may_end_while_the_recording_starts() {
     }
 }
 
-/// The existing `perf.data` cannot be renamed to `perf.data.old`, a folder with a file, which is only noticed while the workload
-/// runs.
+/// The existing `perf.data` cannot be renamed to `perf.data.old`, since that is a folder with a file. The rename is only tried
+/// after the workload was started.
 #[test]
 fn a_failed_recording_ends_its_workload() {
     let scratch = Scratch::new();

@@ -158,8 +158,8 @@ impl<'a> RecordingPass<'a> {
             keeps_outermost: false,
             has_lbr_call_stacks: attrs.any(has_lbr_call_stacks),
         };
-        // If set, `options.limit` is the only limit: with a stack copy, for kernel and user frames separately; without one, for
-        // all frames together.
+        // If `options.limit` is set, it is the only limit: with a stack copy, it applies to kernel and user frames separately;
+        // without one, to all recorded frames together.
         let max_stack = match completes {
             true => usize::MAX,
             false => MAX_STACK,
@@ -178,9 +178,9 @@ impl<'a> RecordingPass<'a> {
     }
 }
 
-/// Warns of losses, of damaged files of a directory and of samples of unknown events, and reports other damage, as `script` does
-/// at its end. In `diagnostics`, lost chunks are LOST records, each with a number of lost records; `end` is the damage at which
-/// reading stopped.
+/// Warns of losses, of damaged files of a directory recording and of samples of unknown events, and reports other damage, as
+/// `script` does at its end. In `diagnostics`, lost chunks are LOST records, each with a number of lost records; `end` is the
+/// damage at which reading stopped.
 ///
 /// # Errors
 /// `ValueError`: records could not be decoded, or reading stopped before the end of the recording. Exceptions of Python's

@@ -121,7 +121,7 @@ fn has_branches(details: &RecordDetails, specs: &[&EventSpec]) -> bool {
     of_all || (sampled.peek().is_some() && sampled.all(has))
 }
 
-/// Adds the groups of more than one event. `events` has the group position of each event and the index of its leader.
+/// Adds the groups of more than one event. `events` has the group position of each event and, for members, the leader's index.
 pub(crate) fn groups(events: &[(&GroupPosition, Option<usize>)], set: &mut FeatureSet) {
     let mut groups = Vec::new();
     for (index, (group, _)) in events.iter().enumerate() {

@@ -54,7 +54,7 @@ pub(super) mod wait {
     pub(in super::super) const SIZE: u32 = 48;
 }
 
-/// The value of `SUMS`: offsets in bytes.
+/// The value of `SUMS`: offsets in bytes. Durations are in ns.
 pub(super) mod value {
     pub(in super::super) const COUNT: i16 = 0;
     pub(in super::super) const TOTAL: i16 = 8;
@@ -64,7 +64,7 @@ pub(super) mod value {
     pub(in super::super) const LOCK: i16 = 40;
     /// The name of the lock.
     pub(in super::super) const NAME: i16 = 48;
-    /// The time in which the threads waited for a CPU.
+    /// For how long the threads waited for CPUs, if that is summed separately: then the other durations exclude it.
     pub(in super::super) const RUN_QUEUE_TIME: i16 = NAME + super::super::lock_names::SIZE;
     /// The first of [`super::BUCKETS`] buckets of 8 bytes.
     pub(in super::super) const BUCKETS: i16 = RUN_QUEUE_TIME + 8;
@@ -93,8 +93,8 @@ pub(super) const WAIT_KEY: i16 = -64;
 pub(super) const WAIT: i16 = -112;
 /// The key of `SUMS`: two 64-bit numbers, as at [`wait::KEY`].
 pub(super) const SUM_KEY: i16 = -128;
-/// The flags of a wait, then the address of its lock: the input of [`lock_names::find`], copied to a new sum. Usually of a wait
-/// that ends; programs that name the lock earlier use it, too.
+/// The flags of a wait, then the address of its lock: the input of [`lock_names::find`]. When a wait ends, they are also copied
+/// to its sum if that is new. Programs that look up the lock's name when a wait begins store them here, too.
 pub(super) const ENDED: i16 = -144;
 /// Scratch space of 8 bytes.
 pub(super) const SCRATCH: i16 = -152;
@@ -292,7 +292,7 @@ pub(super) fn stack_number(
     b.set(R1, R0);
     b.operate(ShiftLeft, R1, 32);
     b.operate(ShiftRight, R1, 32);
-    // An error is negative: more than the maximum of a signed number of 32 bits.
+    // An error is a negative int: as an unsigned number, it is above the maximum of an `i32`.
     let limit = i32::MAX;
     b.jump_if(AtMost, R1, limit, stored);
     count_loss(b, losses::STACKS);

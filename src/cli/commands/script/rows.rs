@@ -100,7 +100,7 @@ impl RowLayout {
                 continue;
             };
             // These members come from the frames of the callchain or, without a callchain, from the sampled instruction. All of
-            // them request `ip`, and also `sym`, although only the names and offsets of functions need `sym`.
+            // them request `ip` and, for simplicity, `sym`, which only the names and offsets of functions need.
             let of_frames = ["symbol", "offset", "dso", "dsoff", CALLCHAIN].contains(name);
             let field = MEMBERS.iter().find(|(member, _)| member == name);
             let named = field.map(|(_, field)| field.name());

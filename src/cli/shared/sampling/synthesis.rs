@@ -43,7 +43,7 @@ fn kinds(matches: &ArgMatches) -> Result<SynthesizedRecords, CliError> {
 }
 
 /// Parses a list of kinds. The first `no`, `none` or `all` replaces the kinds before it, and the words after it are ignored, even
-/// unknown ones; an unknown word before it gives `None`.
+/// unknown ones; any other unknown word gives `None`.
 fn parse(words: &str) -> Option<SynthesizedRecords> {
     let mut kinds = SynthesizedRecords::default();
     for word in words.split(',') {
