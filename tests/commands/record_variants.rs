@@ -1,5 +1,5 @@
 //! Options of `rperf record` that affect the file, alone and combined: perf reads the result without warnings,
-//! and finds as many samples as rperf and the recorder.
+//! and finds as many samples as `rperf report` finds and `rperf record` reported.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

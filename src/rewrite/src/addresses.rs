@@ -34,9 +34,9 @@ const AREA: u64 = 0x5000_0000_0000;
 const AREA_END: u64 = 0x7000_0000_0000;
 /// The first mapping starts less than this number of pages after [`AREA`].
 const START_PAGES: u64 = 1 << 20;
-/// Gap between moved mappings.
+/// Bytes between moved mappings.
 const GAP: u64 = 1 << 20;
-/// Area of addresses outside of mappings: 2^34 pages from here.
+/// Area to which addresses outside of mappings are moved: 2^34 pages from here.
 const UNMAPPED: u64 = 0x1000_0000_0000;
 const UNMAPPED_PAGES: u64 = 1 << 34;
 /// The kernel is shifted by 1 to `KERNEL_STEPS` times this.
@@ -267,8 +267,8 @@ impl AddressShifter {
     ) -> Mmap<'a> {
         let mode = raw.misc.cpu_mode();
         if matches!(mode, CpuMode::Kernel | CpuMode::GuestKernel) {
-            // In the mapping of the kernel itself, the file offset is the address of its first symbol, whose highest bit is set.
-            // Other file offsets are not addresses.
+            // In the mapping of the kernel itself, the file offset is the address of a symbol (such as `_text`), whose highest
+            // bit is set. Other file offsets are not addresses.
             let shift = self.map.kernel_shift;
             let pgoff = match mmap.pgoff.cast_signed() < 0 {
                 true => mmap.pgoff.wrapping_sub(shift),

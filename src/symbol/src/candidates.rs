@@ -30,7 +30,7 @@ pub(crate) fn of_user_object(
     request: &ObjectRequest<'_>,
     id: Option<&BuildId>,
 ) -> Vec<PathBuf> {
-    // The kind can also be that of the vdso.
+    // The kind can also be that of the vdso or of a kernel module.
     let (path, kind) = (request.path, request.kind);
     let mut candidate_paths: Vec<PathBuf> = debug_link(files, paths, path).into_iter().collect();
     if let (Some(cache), Some(id)) = (&paths.build_id_cache, id) {
@@ -95,7 +95,7 @@ pub(crate) fn installed_by_id(paths: &SearchPaths, id: &BuildId) -> impl Iterato
     })
 }
 
-/// Returns the paths of the cache's copies of an object and of its debug file. The copy of a kernel is that of its kallsyms.
+/// Returns the paths of the cache's copies of an object and of its debug file. For a kernel, the first is that of its kallsyms.
 pub(crate) fn cached(cache: &Path, id: &BuildId, kind: ObjectKind) -> [PathBuf; 2] {
     let entry = cache_entry(cache, id);
     let file = match kind {

@@ -149,7 +149,7 @@ impl Sysfs {
         Ok(groups)
     }
 
-    /// The distinct caches of the `present` CPUs, closest level first as in perf, and in the order of the CPUs per level.
+    /// The distinct caches of the `present` CPUs, closest level first as in perf, and within a level in the order of the CPUs.
     ///
     /// # Errors
     /// As [`Sysfs::cpus`].
@@ -190,7 +190,7 @@ impl Sysfs {
         Ok(nodes)
     }
 
-    /// The PMUs with their type numbers, in directory order, which is also perf's order.
+    /// The PMUs with their type numbers, in directory order, as in perf 6.1.
     ///
     /// # Errors
     /// What opening and reading the directory report.

@@ -308,9 +308,9 @@ fn is_address(ip: u64) -> bool {
     ip != 0 && ip < PERF_CONTEXT_MAX
 }
 
-/// The maximum number of frames in a copy of a stack. Without it, unwinding might only end at the caller's limit, as a damaged
-/// object may describe an endless chain of frames: signal frames that return to themselves, or frames of which each increases
-/// the stack pointer, but reads nothing from the stack.
+/// The maximum number of frames in a copy of a stack. Without this maximum, unwinding might only end at the `limit` of
+/// [`Unwinder::unwind`], as a damaged object may describe an endless chain of frames: signal frames that return to themselves, or
+/// frames of which each increases the stack pointer, but reads nothing from the stack.
 fn max_frames(stack: &StackBytes<'_>) -> usize {
     const SMALLEST_WORD: usize = 4;
     (stack.bytes.len() / SMALLEST_WORD).saturating_add(FRAMES_WITHOUT_WORDS)

@@ -13,7 +13,7 @@ use crate::names;
 use crate::random::Random;
 
 const BLOCK: usize = 512;
-/// Types of entries (tar(5)): files, links, devices, folders, FIFOs, and extensions.
+/// Types of entries (tar(5)), the frequent ones repeated: files, links, devices, folders, FIFOs, and extensions.
 const KINDS: &[u8] = b"0000001122345567LKgxXSD\0";
 const REGULAR_FILE: u8 = b'0';
 const HARD_LINK: u8 = b'1';

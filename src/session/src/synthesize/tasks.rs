@@ -37,7 +37,7 @@ pub(crate) enum SynthesizedMappings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TaskRecordOptions {
     pub(crate) mappings: SynthesizedMappings,
-    /// Time limit for reading the mappings of one process; records read until then are kept.
+    /// Time limit for reading the mappings of one process; mappings read until then are kept.
     pub(crate) maps_timeout: Duration,
     /// Maximum number of threads that read procfs.
     pub(crate) threads: usize,
