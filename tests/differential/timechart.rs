@@ -1,4 +1,4 @@
-//! `timechart`: the same names of events and the same line about the chart as perf 6.1.
+//! `timechart`: the same names of events, and the same line `Written …`, as perf 6.1.
 
 use std::process::Stdio;
 
@@ -64,7 +64,7 @@ fn timecharts_have_the_same_events_and_text() {
             std::fs::rename(path, tools.path().join(&name)).expect("a recording");
             events_of_tools.push(listed_events(&tools, &name));
         }
-        // The names `system:name`, without modifiers. Dummy events are not compared.
+        // The names of tracepoints, `system:name`, without modifiers. The side-band event, `dummy:HG`, is not compared.
         let event_names = |text: &str| {
             let lines = text.lines().filter_map(|line| line.split_once(": type"));
             let names =

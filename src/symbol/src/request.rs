@@ -30,7 +30,7 @@ pub struct ObjectRequest<'a> {
     /// The name in its MMAP record: a path, `[vdso]`, `[kernel.kallsyms]_text`. For
     /// [`ObjectKind::PerfMap`] the path of the map file.
     pub path: &'a Path,
-    /// The recorded build-id: files with another one are refused.
+    /// The recorded build-id: files with another one, or without one, are refused.
     pub build_id: Option<&'a BuildId>,
     /// For [`ObjectKind::KernelModule`]: the build-id of the kernel, which selects the kallsyms.
     pub kernel_build_id: Option<&'a BuildId>,

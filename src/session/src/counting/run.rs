@@ -150,7 +150,7 @@ fn open(
         on_cpus: matches!(request.target, Target::Cpus(_)),
         counts_programs: !request.bpf.programs.is_empty(),
         all_cpus: &online_cpus(&sysfs),
-        // Bundles of tracepoints: their counters cannot be switched or recorded one by one.
+        // Bundles (tracepoints opened as one group): their counters cannot be enabled, disabled or recorded one by one.
         bundles: request.record_to.is_none() && !controlled,
     };
     let opened = OpenCounters::open(RunningKernel, &request.events, &opening, observer)?;
@@ -323,8 +323,8 @@ impl<'a> CountRun<'a> {
         let due = self
             .began
             .checked_add(interval.every.checked_mul(number)?)?;
-        // If this process was stopped (SIGSTOP), there is one long interval, not many short ones to catch up: the next interval
-        // lasts at least half of the requested time.
+        // After this process was stopped (SIGSTOP), `due` is in the past: intervals are shorter until they have caught up, but
+        // each lasts at least half of the requested time.
         Some(due.max(self.began + self.previous_at + interval.every / 2))
     }
 
@@ -342,8 +342,8 @@ impl<'a> CountRun<'a> {
         self.record_round(StatRoundKind::Interval, readings, at)
     }
 
-    /// Records the last reading and completes the output. With an unlimited number of intervals, the last reading ends an
-    /// incomplete interval, which is also reported; with a limited number, it is not used.
+    /// Completes the output. Without intervals, the last reading is recorded. With an unlimited number of intervals, it ends an
+    /// incomplete one, which is reported and recorded; with a limited number, it is neither reported nor recorded.
     fn end(
         &mut self,
         at: Duration,
