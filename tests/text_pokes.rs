@@ -6,7 +6,7 @@ use rperf_wire::{
     SampleRecord, TextPoke,
 };
 
-/// The samples of a recording of one event, with their file offsets.
+/// The samples of a recording whose events all have the same sample layout, with their file offsets.
 pub(crate) fn samples<'a>(data: &PerfData<'a>) -> Vec<(u64, SampleRecord<'a>)> {
     let layout = SampleLayout::new(&data.events()[0].attr);
     let records = data.records().filter_map(Result::ok);

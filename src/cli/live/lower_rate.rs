@@ -13,8 +13,8 @@ pub(crate) struct TooFrequent<'a> {
     pub(crate) event: &'a str,
     /// The sampling rate of the event.
     pub(crate) rate: SampledRate,
-    /// Whether one `-F` or `-c` suits all events of the recording: `-F` also applies to tracepoints, and the unit of `-c` depends
-    /// on the event.
+    /// Whether one `-F` or `-c` suits all events of the recording: `-F` also applies to tracepoints, of which by default every
+    /// hit is a sample, and the unit of `-c` depends on the event (nanoseconds for clock events).
     pub(crate) suits_all_events: bool,
 }
 

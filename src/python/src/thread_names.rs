@@ -16,7 +16,7 @@ pub(crate) struct ThreadNames {
 }
 
 impl ThreadNames {
-    /// Copies the names of the threads of a recording from its World, the processes and mappings by time.
+    /// Copies the thread names of a recording from its `World` (the threads, processes and mappings over time).
     pub(crate) fn of(world: &World) -> Self {
         let mut known: FxHashMap<CommId, usize> = FxHashMap::default();
         let mut names = Self::default();
