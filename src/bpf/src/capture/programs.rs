@@ -440,8 +440,9 @@ pub(super) fn fail_segment(b: &mut ProgramBuilder) {
     end_segment(b, record::IS_UNREADABLE);
 }
 
-/// Reads the texts of a list of addresses that ends with 0. Jumps to `next` or falls through after the last text; jumps to `done`
-/// if the record has no room for a further segment.
+/// Reads the texts of a list of addresses that ends with 0, then jumps to `next`. If there are more texts than [`MAX_TEXTS`] or
+/// than the record has room for, adds a segment `IS_MORE` before the jump. Falls through if an address in the list cannot be
+/// read. Jumps to `done` if the record has no room for a segment that says so, or for `IS_MORE`.
 fn read_texts(b: &mut ProgramBuilder, at: i16, next: Label, done: Label) {
     let (unreadable, full) = (b.label(), b.label());
     b.load(Double, R1, R10, ADDRESS);
@@ -489,8 +490,9 @@ pub(super) fn read_item(b: &mut ProgramBuilder, size: i32, offset: i32) {
 
 /// Reads the buffers of `struct iovec[]` at `ADDRESS`, which has `COUNT` elements, as the items from `first` on: of each buffer
 /// at most the entry's limit, of all buffers together at most as many bytes as the number at [`buffer::RESULT`]. Subtracts the
-/// bytes wanted of each buffer from that number. Jumps to `next` or falls through after the last buffer; jumps to `done` if the
-/// record has no room for a further segment.
+/// bytes wanted of each buffer from that number. Then jumps to `next`. If there are more buffers than [`MAX_VECTORS`] or than the
+/// record has room for, adds a segment `IS_MORE` before the jump, unless that number is 0; jumps to `done` if there is no room
+/// for it. Falls through if an element of the array cannot be read.
 pub(super) fn read_vectors(b: &mut ProgramBuilder, at: i16, first: i16, next: Label, done: Label) {
     let (unreadable, full) = (b.label(), b.label());
     b.load(Double, R1, R10, ADDRESS);

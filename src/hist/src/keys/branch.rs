@@ -194,6 +194,7 @@ fn symbol_text(end: Option<&PropertyAddress>, names: &dyn RecordingNames) -> Str
         level: end.site.level.unwrap_or(Level::Hypervisor).letter(),
         dso: end.site.dso,
         symbol: end.site.symbol.map(|symbol| (symbol, end.address)),
+        // Not `end.ip`: as in perf, the address in the object is shown if there is no symbol.
         ip: end.address,
         shown_address: end.address,
     };

@@ -201,7 +201,8 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
         });
     }
 
-    /// Sets [`FinishedRound::complete_until`] of each round: no record that follows the round has an earlier time.
+    /// Sets [`FinishedRound::complete_until`] of each round: its flush limit, or the lowest time of the records that follow the
+    /// round if some of them are late (earlier than that limit).
     fn complete_rounds(&mut self) {
         let mut earliest = self.earliest;
         for round in self.rounds.iter_mut().rev() {

@@ -1,4 +1,5 @@
-//! Passes in chunks of several sizes, on one and on several threads, compared with a serial pass over the whole file.
+//! Scans of a file in chunks of several sizes, on one and on several threads, give the same results as one serial scan of the
+//! whole file.
 
 use std::num::NonZeroUsize;
 

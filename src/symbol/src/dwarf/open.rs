@@ -16,8 +16,9 @@ use crate::finding::SymbolFinding;
 use crate::request::{ObjectKind, ObjectRequest, SearchPaths};
 
 impl LineIndex {
-    /// Opens the debug information of an object: of the file its symbols came from, otherwise of
-    /// the first of its files with the right build-id that has any. `None` if no file has.
+    /// Opens the debug information of an object: that of the file its symbols came from, if it has any; otherwise, for user
+    /// objects and kernel modules, that of the first of their other files that has the right build-id and debug information.
+    /// `None` if no file has any.
     pub fn open(
         files: &dyn Files,
         paths: &SearchPaths,
@@ -83,7 +84,8 @@ fn find_main(
     if let Some(file) = take(&source.path, source.bytes.clone()) {
         return Some(file);
     }
-    // Objects of other kinds have no separate files of debug information that are looked for here.
+    // Only for these kinds, separate debug files are searched. For the kernel and the vdso, only the file that their symbols
+    // came from is used. Objects of other kinds have no debug information.
     if !matches!(source.kind, ObjectKind::User | ObjectKind::KernelModule) {
         return None;
     }
