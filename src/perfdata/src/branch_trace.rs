@@ -96,9 +96,10 @@ impl PerfData<'_> {
         let endian = self.endian();
         let infos = self.records().filter_map(|record| {
             let raw = record.ok()?.raw;
-            match (raw.kind == RecordKind::AUXTRACE_INFO)
-                .then(|| UserRecord::decode(&raw, endian))?
-            {
+            if raw.kind != RecordKind::AUXTRACE_INFO {
+                return None;
+            }
+            match UserRecord::decode(&raw, endian) {
                 Ok(UserRecord::AuxTraceInfo(info)) => Some(info),
                 _ => None,
             }

@@ -186,7 +186,7 @@ impl<'a> ProbeObject<'a> {
         let name = table.raw_name(index);
         let suffix = name.strip_prefix(&probe.symbol)?;
         let start = table.get(index)?.start;
-        // If several symbols have the same address, the function's own name is preferred.
+        // Not a variant if the symbol with the function's own name has the same address: the own name is preferred.
         let is_variant =
             suffix.starts_with('.') && self.symbol(&probe.symbol) != self.address_of(start);
         is_variant.then(|| (name.to_owned(), probe.file_offset.wrapping_sub(start)))
@@ -213,9 +213,9 @@ impl<'a> ProbeObject<'a> {
         })
     }
 
-    /// Returns the display names of the functions that `may_be` does not rule out; names of the others are not demangled.
-    /// `may_be` gets the two [`SymbolTable::name_beginnings`] of a function, of which at least one is the beginning of its
-    /// display name, and rules the function out if it accepts neither.
+    /// Returns the display names of the functions for which `may_be` returns true; names of the others are not demangled.
+    /// `may_be` is called with the two [`SymbolTable::name_beginnings`] of a function, of which at least one is the beginning
+    /// of its display name. The function is included if `may_be` returns true for either.
     pub(crate) fn function_names(
         &self,
         may_be: &dyn Fn(&str) -> bool,

@@ -10,9 +10,9 @@ use crate::theme::Theme;
 
 /// A screen of a [`Session`](crate::Session); `M` is the type of messages from other threads.
 pub trait Screen<M> {
-    /// Draws the screen into `area`. Called before its first input and after changes, for the top screen and, while that is a
-    /// popup, for the screens below it, down to the first that is not a popup. Size-dependent state, such as the rows per page,
-    /// is updated here.
+    /// Draws the screen into `area`. Called before the screen's first input, and again after changes while the screen is
+    /// visible. Visible are the top screen and, if that is a popup, the screens below it, down to the first that is not a popup.
+    /// Size-dependent state, such as the rows per page, is updated here.
     fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, theme: &Theme);
 
     /// Handles an input while it is the top screen.

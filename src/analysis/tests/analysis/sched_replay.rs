@@ -13,8 +13,12 @@ use crate::recording::{Recording, with_replay};
 /// States of a task that is switched out: asleep, runnable, preempted.
 const STATES: [u64; 3] = [1, 0, 0x100];
 
-/// Time, CPU, the task that is switched out or wakes another, the index of its state in `STATES` (so `Some(0)` is asleep) or
-/// `None` for a wakeup, the other task: the next or the woken one. Task 0 is the idle task.
+/// A task switch or a wakeup:
+/// - the time,
+/// - the CPU,
+/// - the task that is switched out or wakes another; 0 is the idle task,
+/// - for a switch, the index of this task's state in `STATES` (`Some(0)` is asleep); `None` for a wakeup,
+/// - the other task: the next one or the woken one.
 type Event = (u64, u32, u32, Option<usize>, u32);
 
 fn events() -> impl Strategy<Value = Vec<Event>> {

@@ -72,6 +72,7 @@ fn most(lost: &[EventLosses]) -> Option<&EventLosses> {
 /// Describes an event with losses or throttlings, for the suggestion of a lower rate.
 fn too_frequent<'m>(request: &RecordRequest, lost: &'m EventLosses) -> TooFrequent<'m> {
     let events = || request.observe.events.iter();
+    // The variant of `SampledRate`; it distinguishes clocks and tracepoints from other events.
     let kind = |event: &EventSpec| std::mem::discriminant(&SampledRate::of(&event.attr));
     TooFrequent {
         event: &lost.event,
@@ -79,7 +80,7 @@ fn too_frequent<'m>(request: &RecordRequest, lost: &'m EventLosses) -> TooFreque
         suits_all_events: match lost.rate {
             // -F would also apply to tracepoints, of which by default every hit is a sample.
             SampledRate::Frequency(_) => events().all(|event| event.tracepoint.is_none()),
-            // The unit of -c is nanoseconds for clocks and the number of events for others.
+            // The unit of -c is nanoseconds for clocks and the number of events for others, so all events must be of one kind.
             _ => events()
                 .skip(1)
                 .zip(events())
@@ -99,8 +100,9 @@ fn throttling_hint(request: &RecordRequest, throttled: &EventLosses) -> String {
     )
 }
 
-/// Whether all losses occurred while overwritable rings (`--overwrite`) were paused for reading. These rings are never full. The
-/// rings of the side-band records (mappings, names, ...) may be full; `lost_by_cpu` and `lost_of_tasks` count their losses.
+/// Whether all losses occurred while overwritable rings were paused for reading; false unless `overwrites` (`--overwrite`). In
+/// this mode, the samples are in overwritable rings, which are never full. The rings of the side-band records (mappings, names,
+/// ...) may be full; in this mode, `lost_by_cpu` and `lost_of_tasks` count only their losses.
 fn were_all_while_paused(overwrites: bool, recorded: &Summary) -> bool {
     let is_lossy = recorded.lost_chunks > 0 || !recorded.lost_samples.is_empty();
     overwrites && is_lossy && recorded.lost_by_cpu.is_empty() && recorded.lost_of_tasks == 0

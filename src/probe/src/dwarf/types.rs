@@ -136,10 +136,10 @@ impl Die<'_, '_> {
     /// Returns this member with its offset in its record; `None` if the offset is computed at run time, or if the position of a
     /// bit field is invalid or unknown.
     fn record_member(&self) -> Option<RecordMember<Self>> {
-        let offset = self.member_offset()?;
+        let member_offset = self.member_offset()?;
         let Some(width) = self.number(gimli::DW_AT_bit_size) else {
             return Some(RecordMember {
-                offset,
+                offset: member_offset,
                 member: self.clone(),
                 bits: None,
             });
@@ -147,15 +147,18 @@ impl Die<'_, '_> {
         // With `DW_AT_bit_offset`, a bit field itself states the size of its container; otherwise it is that of the field's type.
         let size = self.byte_size();
         let size = size.or_else(|| self.real_type()?.byte_size())?;
+        // `offset` is that of the container in the record.
         let (field, offset) = match self.number(gimli::DW_AT_data_bit_offset) {
+            // The distance from the beginning of the record to the field.
             Some(bit) => BitField::at_bit(bit, width, size)?,
-            // DWARF 2 and 3, GCC also later: the distance from the container's highest bit to that of the field.
+            // DWARF 2 and 3, GCC also later: the distance from the container's highest bit to that of the field. The container
+            // is at the member's offset.
             None => {
                 let high = self.number(gimli::DW_AT_bit_offset).unwrap_or(0);
                 let container = size.checked_mul(8)?;
                 let low = container.checked_sub(high.checked_add(width)?)?;
                 let (field, _) = BitField::at_bit(low, width, size)?;
-                (field, offset)
+                (field, member_offset)
             }
         };
         Some(RecordMember {

@@ -151,16 +151,16 @@ fn totals(recordings: &[RecordedUsage; 2]) -> Vec<(&'static str, [UsageSums; 2])
         MemoryKind::SlabPages,
     ];
     let occurring = kinds.into_iter().filter(|kind| {
-        let mut all = recordings.iter().flat_map(|one| &one.totals.kinds);
-        all.any(|totals| totals.kind == *kind)
+        let mut kind_totals = recordings.iter().flat_map(|one| &one.totals.kinds);
+        kind_totals.any(|of_kind| of_kind.kind == *kind)
     });
     let mut rows: Vec<(&'static str, [UsageSums; 2])> = occurring
         .map(|kind| {
             let kind_sums = |totals: &UsageTotals| {
-                let mut kinds = totals.kinds.iter();
-                let found = kinds.find(|totals| totals.kind == kind);
-                found.map_or([RequestCount::default(); 2], |totals| {
-                    [totals.allocated, totals.live]
+                let mut kind_totals = totals.kinds.iter();
+                let found = kind_totals.find(|of_kind| of_kind.kind == kind);
+                found.map_or([RequestCount::default(); 2], |of_kind| {
+                    [of_kind.allocated, of_kind.live]
                 })
             };
             (kind_name(kind), total_sums(recordings, kind_sums))
@@ -168,8 +168,8 @@ fn totals(recordings: &[RecordedUsage; 2]) -> Vec<(&'static str, [UsageSums; 2])
         .collect();
     let counted = |totals: &UsageTotals| {
         [
-            totals.counted_sum(|totals| totals.allocated),
-            totals.counted_sum(|totals| totals.live),
+            totals.counted_sum(|of_kind| of_kind.allocated),
+            totals.counted_sum(|of_kind| of_kind.live),
         ]
     };
     rows.push(("total", total_sums(recordings, counted)));
