@@ -81,9 +81,9 @@ impl ProgramBuilder {
         }
     }
 
-    /// Adds an instruction whose second operand is a register or a number. The `offset` is always 0: only jumps use it, and
-    /// [`ProgramBuilder::instructions`] sets theirs.
-    fn push(&mut self, code: u8, to: Register, from: Operand, offset: i16) {
+    /// Adds an instruction whose second operand is a register or a number. Its offset is 0;
+    /// [`ProgramBuilder::instructions`] sets those of jumps.
+    fn push(&mut self, code: u8, to: Register, from: Operand) {
         let (bit, source, immediate) = match from {
             Operand::Register(register) => (opcode::WITH_REGISTER, register as u8, 0),
             Operand::Number(number) => (0, 0, number),
@@ -92,14 +92,14 @@ impl ProgramBuilder {
             code: code | bit,
             destination: to as u8,
             source,
-            offset,
+            offset: 0,
             immediate,
         });
     }
 
     /// `to = to OPERATION from`, in 64 bits.
     pub fn operate(&mut self, operation: Operation, to: Register, from: impl Into<Operand>) {
-        self.push(opcode::OPERATE | operation.code(), to, from.into(), 0);
+        self.push(opcode::OPERATE | operation.code(), to, from.into());
     }
 
     /// `to = from`.
@@ -196,19 +196,19 @@ impl ProgramBuilder {
         label: Label,
     ) {
         self.jumps.push((self.instructions.len(), label));
-        self.push(opcode::JUMP | condition.code(), left, right.into(), 0);
+        self.push(opcode::JUMP | condition.code(), left, right.into());
     }
 
     /// `goto label`.
     pub fn jump(&mut self, label: Label) {
         self.jumps.push((self.instructions.len(), label));
-        self.push(opcode::JUMP, Register::R0, Operand::Number(0), 0);
+        self.push(opcode::JUMP, Register::R0, Operand::Number(0));
     }
 
     /// `R0 = helper(R1, ..., R5)`, a helper function of the kernel.
     pub fn call(&mut self, helper: Helper) {
         let number = Operand::Number(helper.number());
-        self.push(opcode::CALL, Register::R0, number, 0);
+        self.push(opcode::CALL, Register::R0, number);
     }
 
     /// `R0 = function(R1, ..., R5)`, a function of the kernel (kfunc), by the id of its BTF type.
@@ -231,7 +231,7 @@ impl ProgramBuilder {
     /// Ends the program, which returns a number.
     pub fn exit_with(&mut self, number: i32) {
         self.set(Register::R0, number);
-        self.push(opcode::EXIT, Register::R0, Operand::Number(0), 0);
+        self.push(opcode::EXIT, Register::R0, Operand::Number(0));
     }
 
     /// Returns the instructions with the offsets of jumps, and with the file descriptors `maps`, indexed by [`MapId`].

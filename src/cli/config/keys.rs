@@ -582,8 +582,10 @@ mod tests {
             );
         }
         for unread in SETTINGS.iter().filter(|known| !matches!(known.usage, Read)) {
-            let reader = format!("config.text(\"{}\")", unread.name);
-            assert!(!text.contains(&reader), "{} is read", unread.name);
+            for reader in ["text", "flag"] {
+                let call = format!(".{reader}(\"{}\")", unread.name);
+                assert!(!text.contains(&call), "{} is read", unread.name);
+            }
         }
     }
 }

@@ -77,8 +77,8 @@ pub struct ProfileFunction {
     pub object: Option<u32>,
     /// Type of its code.
     pub kind: CodeKind,
-    /// Its start and size in the object; `None` for placeholders, and if the function is inlined in the first frame that refers
-    /// to it.
+    /// Its start and size in the object. `None` for placeholders, and if the function is inlined in the first frame that refers
+    /// to it: the symbol of that frame has the range of the enclosing function.
     pub range: Option<(u64, u64)>,
 }
 
@@ -87,9 +87,12 @@ pub struct ProfileFunction {
 pub struct ProfileFrame {
     /// The function.
     pub function: u32,
-    /// Its address in the object, as in [`rperf_resolve::Frame::address`]: for most user objects a file offset; for kernels,
-    /// their modules, JIT code and code without an object the sampled address; for BPF programs, and for addresses in a kernel
-    /// module that no symbol covers, the offset from the start of the program or module.
+    /// Its address in the object, as in [`rperf_resolve::Frame::address`]:
+    /// - for user objects, a file offset;
+    /// - for JIT-compiled functions with mappings of their own, the address in their symbol table;
+    /// - for kernels, for code from a perf map, and without an object, the sampled address;
+    /// - for kernel modules, the sampled address, but the offset from the module's start if no symbol covers it;
+    /// - for BPF programs, the offset from the start.
     pub address: u64,
     /// Number of enclosing functions at this address: 0 for a function that is not inlined.
     pub inline_depth: u32,

@@ -180,7 +180,8 @@ unsafe impl GlobalAlloc for BlockCache {
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         match class(layout) {
-            // `System` need not clear memory that it has just mapped. A large kept block would have to be cleared.
+            // Kept blocks from `SMALL` on would need a lock, like `System`, and would have to be cleared. `System` need not clear
+            // blocks that it maps (from about 128 KiB).
             Some(class) if class >= SMALL => {
                 // SAFETY: the size is not zero.
                 unsafe { System.alloc_zeroed(class_layout(class)) }

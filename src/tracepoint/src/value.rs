@@ -13,8 +13,8 @@ pub enum Value<'a> {
     Str(&'a [u8]),
     /// Bytes that are neither text nor numbers, such as a struct or a CPU mask.
     Bytes(&'a [u8]),
-    /// An array of numbers other than `char`, `u8` and `s8`, which are text. Numbers of one byte have another type, such as
-    /// `bool`.
+    /// An array of numbers. Arrays of `char`, `u8` and `s8` are [`Self::Str`] instead, so elements of one byte are here of
+    /// other types, such as `bool`.
     Array(Elements<'a>),
 }
 

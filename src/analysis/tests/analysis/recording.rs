@@ -190,8 +190,9 @@ impl Recording {
         self.record(at, Misc(0), &Record::Lost(Lost { id, lost }));
     }
 
-    /// Adds a LOST_SAMPLES record of the kernel or, if `time` is 0, one of the recorder, whose `lost` is the total of a
-    /// counter in the whole recording.
+    /// Adds a LOST_SAMPLES record. If `time` is not 0, it is one of the kernel: `lost` is the number of samples lost since the
+    /// previous one. If `time` is 0, it is one that the recorder writes at the end: `lost` is the number of samples that one
+    /// counter lost in the whole recording (PERF_FORMAT_LOST).
     pub(crate) fn lost_samples(&mut self, time: u64, cpu: u32, lost: u64) {
         let record = Record::LostSamples(LostSamples { lost });
         self.record((time, cpu, 0), Misc(0), &record);

@@ -78,10 +78,10 @@ pub(super) struct InstructionStyle {
     pub(super) arrows: bool,
     /// Whether the number of jumps to an instruction is shown.
     pub(super) jump_counts: bool,
-    /// Whether every instruction is shown with its address and its full disassembly. If not, labels are offsets in the function,
-    /// or addresses in memory if `in_memory`.
+    /// Whether every instruction has a label and its full disassembly. If so, labels are addresses in the object, otherwise
+    /// offsets in the function; `in_memory` overrides both.
     pub(super) addresses: bool,
-    /// Whether labels are addresses in memory, instead of addresses in the object or offsets.
+    /// Whether labels are addresses in memory, whatever `addresses` is.
     pub(super) in_memory: bool,
     /// The instructions that have a label, unless all have one because of `addresses`.
     pub(super) labels: ShownLabels,
