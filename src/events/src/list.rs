@@ -107,8 +107,10 @@ impl ListedEvent {
     /// The system and name of a tracepoint.
     #[must_use]
     pub fn tracepoint(&self) -> Option<(&str, &str)> {
-        let is_tracepoint = self.kind == EventKind::Tracepoint;
-        is_tracepoint.then(|| self.name.split_once(':'))?
+        match self.kind {
+            EventKind::Tracepoint => self.name.split_once(':'),
+            _ => None,
+        }
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Entry {
     pub(crate) chains: u64,
     /// Maximum length of a chain in its call graph.
     pub(crate) depth: u32,
-    /// Its first appearance. (In a stack's weight, `first` is the position of the earliest sample.)
+    /// Its first appearance. (In a stack's weight, `first` is only the [`Order`] of the earliest sample.)
     pub(crate) first: FirstAppearance,
 }
 
@@ -149,8 +149,8 @@ impl StackLabels<'_> {
     }
 
     /// Calls `each(label, from)` once for each of the stack's labels that belong to `shard`. `from` is the index of the frame at
-    /// which the chain of the label's entry starts; `None` for the leaf, which has the whole chain, although it is usually one of
-    /// the frames, too. `seen` is a buffer.
+    /// which the chain of the label's entry starts. It is `None` for the leaf: its entry has the whole chain, even if callers are
+    /// first in it. The leaf is usually one of the frames, too, but is not visited again. `seen` is a buffer.
     #[inline]
     fn walk(
         &self,
@@ -222,6 +222,7 @@ impl FirstAppearance {
     /// The first appearance for the frame `from` of a stack, or for its leaf if `from` is `None`.
     fn of(merged: &MergedStacks, stack: &MergedStack, from: Option<u32>) -> Self {
         let frames = merged.frames(stack);
+        // The chain up to and including the frame `from`; empty for the leaf, whose level is that of the stack.
         let frames = from.map_or(&[][..], |from| &frames[..=from as usize]);
         // For unmapped addresses perf shows the level of the previous frame.
         let level_of = |site: &u32| merged.sites[*site as usize].level;

@@ -27,8 +27,9 @@ use crate::terminal::{Csi, Sgr, escaped_line};
 pub struct DiffLayout {
     /// `-F`: a column with the calculation of each value.
     pub formula: bool,
-    /// `--cycles-hist`: a column that compares the cycles of a basic block's first executions (at most 8) with those in the
-    /// baseline, one by one: the relative standard error of the absolute differences, and a bar for each difference.
+    /// `--cycles-hist`: a column that compares the cycles of each basic block with those in the baseline. The first executions
+    /// (at most 8) are compared one by one, which gives an absolute difference for each. The column shows the relative standard
+    /// error of these differences, and a bar for each.
     pub cycles_histogram: bool,
     /// `-p`: columns with the periods.
     pub periods: bool,

@@ -237,7 +237,8 @@ fn stack_number(number: u32) -> Option<u32> {
     programs::is_stack(number).then_some(number)
 }
 
-/// Converts an offset of [`wait`], which is an `i16` as in instructions, to an index.
+/// Converts an offset of [`wait`], which is an `i16` as in instructions, to the `usize` that [`word`] takes. [`number`] takes the
+/// `i16` itself.
 fn at(offset: i16) -> usize {
     usize::from(offset.unsigned_abs())
 }

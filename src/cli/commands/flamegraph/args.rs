@@ -77,6 +77,7 @@ fn appearance() -> Vec<Arg> {
         value("max-depth", "frames")
             .value_parser(number)
             .help("hide frames deeper than this"),
+        // `--no-idle` turns it off.
         switch("idle").help("draw the idle task (default: on)"),
     ]
 }

@@ -79,7 +79,8 @@ fn every_command_is_executed_and_acknowledged() {
     );
     assert_eq!(reported, ["all true", "cs false", "no x"]);
     let expected = ControlRequests {
-        // From `enable`; `cs` is not an event of hardware traces.
+        // `enable` without a name sets this, even if no event is a hardware trace. `disable cs` does not change it, since `cs` is
+        // not a hardware trace.
         traces_run: Some(true),
         ..ControlRequests::default()
     };

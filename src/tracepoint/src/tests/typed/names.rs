@@ -27,7 +27,6 @@ fn name_of_value(tracepoint: &Tracepoint, raw: &[u8]) -> String {
         TypedEvent::SchedSwitch(event) => event.prev_state().to_string(),
         TypedEvent::SoftirqRaise(event) => event.vec().to_string(),
         TypedEvent::Kmalloc(event) => event.gfp_flags().to_string(),
-        TypedEvent::MmPageAlloc(event) => event.gfp_flags().to_string(),
         TypedEvent::ContentionBegin(event) => event.flags().to_string(),
         other => panic!("{other:?}"),
     }
