@@ -138,7 +138,8 @@ impl Input {
         }
     }
 
-    /// Like [`Input::parse`], but does not warn of damage, except in the additional files (`data.N`) of a directory.
+    /// Like [`Input::parse`], but does not warn of damage in the file itself, compressed or not. The first call warns if the
+    /// first error in unpacking is in an additional file (`data.N`) of a directory.
     ///
     /// # Errors
     ///

@@ -131,6 +131,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
             return Ok(ExitStatus::Ok);
         }
         Some(pair) => source.latency_heat_map(pair, context)?,
+        // `text` returns the value of `--event`, if given.
         None => source.subsecond(text(matches, "event"), context)?,
     };
     // Not left to `conclude`: `write` prints a note, and the progress line must be gone before.
@@ -166,6 +167,7 @@ impl HeatmapOptions {
         };
         let max_latency = matches.get_one::<u64>("max-latency");
         let latency_ids = ["scale", "edges", "max-latency", "columns"];
+        // `Some(true)`: the second of the two words, `text`.
         let is_text = choice(matches, "format", ["svg", "text"])? == Some(true);
         let has_latencies = ["from", "latencies"]
             .iter()
@@ -181,6 +183,7 @@ impl HeatmapOptions {
             ));
         }
         Ok(Self {
+            // True for the second of the two words, `log`.
             is_logarithmic: choice(matches, "scale", ["linear", "log"])?,
             edges: text(matches, "edges").map(edges).transpose()?,
             is_text,

@@ -97,6 +97,7 @@ pub(super) fn enter(options: ProgramOptions) -> ProgramBuilder {
         look_up(&mut b, TASKS, TASK);
         b.jump_if(Equal, R0, 0, out);
     }
+    // Either look-up has left the address of the slot in `R0`.
     b.place(found);
     b.set(R8, R0);
     b.store(Word, R8, slot::CALL, R9);
@@ -145,6 +146,7 @@ pub(super) fn exit(options: ProgramOptions) -> ProgramBuilder {
     b.store(Double, R10, VALUE, R0);
     look_up(&mut b, CALLS, KEY);
     b.jump_if(NotEqual, R0, 0, found);
+    // Like `look_up`, leaves the address of the value in `R0`.
     add_copy(&mut b, [CALLS, TEMPLATE], KEY, values::LOST_CALLS, out);
     b.place(found);
     b.set(R8, R0);

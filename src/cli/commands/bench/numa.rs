@@ -150,6 +150,7 @@ fn mem(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliError> {
 /// Refuses options that the tests of `-a` would ignore.
 fn refuse_with_all(matches: &ArgMatches) -> Result<(), CliError> {
     let command = command();
+    // Here, `options` is the imported function that lists the options of a command.
     let ids = options(&command).map(|arg| arg.get_id().as_str());
     let mut ignored = ids.filter(|id| !["all", "nr_secs", "quiet"].contains(id));
     match ignored.find(|id| is_given(matches, id)) {

@@ -38,7 +38,7 @@ fn columns_fit_their_longest_cell_or_have_their_width() {
     assert_eq!(text, expected);
 }
 
-/// A rule is as long as its column's fixed width (`n`), or as the title if the title is longer.
+/// A rule is as long as its column's fixed width (the column titled `n`), or as the title if the title is longer.
 #[test]
 fn a_rule_covers_the_width_and_the_title() {
     let style = TextStyle {

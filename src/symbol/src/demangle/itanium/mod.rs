@@ -153,7 +153,10 @@ pub(super) fn demangle(mangled: &str) -> Option<String> {
         print::print(&parser.tree, name)
     };
     // Only the rest of the name shows which reading of a scope is right.
-    demangled(false).or_else(|| rest.contains("sr").then(|| demangled(true))?)
+    demangled(false).or_else(|| match rest.contains("sr") {
+        true => demangled(true),
+        false => None,
+    })
 }
 
 impl<'a> Parser<'a> {
