@@ -175,9 +175,11 @@ impl LoadInputs<'_> {
             _ => (ObjectKind::Other, &*dso_path),
         };
         let build_id = dso.build_id.as_deref().and_then(BuildId::from_bytes);
+        let kernel_build_id = self.kernel_build_id(dso.machine);
         let relocation = dso.relocation.as_ref();
         let request = ObjectRequest {
             build_id: build_id.as_ref(),
+            kernel_build_id: kernel_build_id.as_ref(),
             image: vdso.as_ref(),
             relocation: relocation.map(|(symbol, address)| (symbol.as_str(), *address)),
             map_start: dso.map_start,
@@ -213,10 +215,15 @@ impl LoadInputs<'_> {
 
     /// Whether the recorded kernel is the running one; also true if its build-id is not recorded.
     fn is_of_running_kernel(&self) -> bool {
-        let is_kernel = |dso: &&Dso| dso.kind == DsoKind::Kernel && dso.machine == Machine::Host;
-        let kernel = self.dsos.iter().find(is_kernel);
-        let build_id = kernel.and_then(|kernel| BuildId::from_bytes(kernel.build_id.as_deref()?));
+        let build_id = self.kernel_build_id(Machine::Host);
         build_id.is_none_or(|id| rperf_symbol::is_running_kernel(self.files, self.paths, &id))
+    }
+
+    /// The recorded build-id of the kernel of the host or a guest.
+    fn kernel_build_id(&self, machine: Machine) -> Option<BuildId> {
+        let is_kernel = |dso: &&Dso| dso.kind == DsoKind::Kernel && dso.machine == machine;
+        let kernel = self.dsos.iter().find(is_kernel)?;
+        BuildId::from_bytes(kernel.build_id.as_deref()?)
     }
 
     /// Finds the files of a user object or vdso; `None` for other objects.
@@ -288,4 +295,63 @@ fn other_pids(dso: &Dso) -> &[u32] {
 fn ksymbol_object(dso: &Dso) -> LoadedObject {
     let table = perf_map::kernel_function_table(dso.code_len, dso.name.as_bytes());
     LoadedObject::new(table, PathBuf::new(), Vec::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use rperf_symbol::MemoryFiles;
+
+    use super::*;
+
+    fn dso(kind: DsoKind, name: &str, build_id: Option<u8>) -> Dso {
+        Dso {
+            name: name.to_owned(),
+            short_name: name.to_owned(),
+            long_name: name.to_owned(),
+            kind,
+            machine: Machine::Host,
+            build_id: build_id.map(|byte| vec![byte; 20]),
+            relocation: None,
+            map_start: 0,
+            code_len: 0,
+            pid: 0,
+            other_pids: Vec::new(),
+            has_functions: false,
+        }
+    }
+
+    #[test]
+    fn modules_have_symbols_of_the_running_kernel_only_if_it_was_recorded() {
+        // `struct elf_note`: lengths of owner and build-id, and NT_GNU_BUILD_ID.
+        let mut notes: Vec<u8> = [4_u32, 20, 3]
+            .into_iter()
+            .flat_map(u32::to_ne_bytes)
+            .collect();
+        notes.extend(b"GNU\0");
+        notes.extend([1; 20]);
+        let listing = "ffffffff81000000 T _text\nffffffffc0000000 t probe\t[mod]\n";
+        let mut files = MemoryFiles::new();
+        files.insert("/sys/kernel/notes", notes);
+        files.insert("/proc/kallsyms", listing.as_bytes().to_vec());
+        for (recorded, expected) in [
+            (None, Some("probe")),
+            (Some(1), Some("probe")),
+            (Some(3), None),
+        ] {
+            let dsos = [
+                dso(DsoKind::Kernel, "[kernel.kallsyms]", recorded),
+                dso(DsoKind::KernelModule, "[mod]", None),
+            ];
+            let inputs = LoadInputs {
+                files: &files,
+                paths: &SearchPaths::new(None),
+                vdso: None,
+                dsos: &dsos,
+            };
+            let table = inputs.load(&dsos[1]).table;
+            let symbol = table.find(0xffff_ffff_c000_0010);
+            let name = symbol.map(|symbol| table.name(symbol).into_owned());
+            assert_eq!(name.as_deref(), expected, "{recorded:?}");
+        }
+    }
 }

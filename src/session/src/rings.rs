@@ -1,6 +1,7 @@
 //! One ring per CPU or, without CPUs, per task, shared by all events of the CPU or task; with overwrite mode, also one overwrite
 //! ring.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use rperf_ring::Memory;
@@ -113,11 +114,11 @@ pub(crate) fn map_rings(
 
 /// Maps a ring for each owner with `map`; `pages`, the number of data pages, is for the error.
 fn map_all<T>(
-    owners: &[&OpenCounter],
+    owners: &BTreeMap<usize, &OpenCounter>,
     pages: usize,
     map: impl Fn(&&OpenCounter) -> io::Result<T>,
 ) -> Result<Vec<T>, Error> {
-    let mapped = owners.iter().map(|open_counter| {
+    let mapped = owners.values().map(|open_counter| {
         map(open_counter).map_err(|cause| Error::Map {
             pages,
             cpu: open_counter.cpu,
@@ -127,14 +128,11 @@ fn map_all<T>(
     mapped.collect()
 }
 
-/// Returns the counter for which each ring is mapped, in the order of the rings: the first counter of the CPU or task.
-fn owners<'e>(events: impl Iterator<Item = &'e OpenEvent>) -> Vec<&'e OpenCounter> {
-    let mut owners: Vec<&OpenCounter> = Vec::new();
+/// Returns the counter for which each ring is mapped, by the index of the ring: the first counter of the CPU or task.
+fn owners<'e>(events: impl Iterator<Item = &'e OpenEvent>) -> BTreeMap<usize, &'e OpenCounter> {
+    let mut owners = BTreeMap::new();
     for open_counter in events.flat_map(|event| &event.counters) {
-        // Counters of an event are in the order of their rings, so a new ring has the next index.
-        if open_counter.ring == owners.len() {
-            owners.push(open_counter);
-        }
+        owners.entry(open_counter.ring).or_insert(open_counter);
     }
     owners
 }
@@ -146,8 +144,8 @@ fn is_short_of_memory(error: &io::Error) -> bool {
 /// Redirects the other counters of each CPU or task to the ring of the first.
 fn redirect(
     events: &[OpenEvent],
-    ring_owners: &[&OpenCounter],
-    overwrite_owners: &[&OpenCounter],
+    ring_owners: &BTreeMap<usize, &OpenCounter>,
+    overwrite_owners: &BTreeMap<usize, &OpenCounter>,
 ) -> Result<(), Error> {
     for event in events {
         let owners = match event.is_in_overwrite_ring() {
@@ -156,7 +154,7 @@ fn redirect(
         };
         for open_counter in &event.counters {
             let owner = owners
-                .get(open_counter.ring)
+                .get(&open_counter.ring)
                 .filter(|owner| owner.id != open_counter.id);
             let Some(owner) = owner else { continue };
             open_counter

@@ -121,6 +121,7 @@ impl UnusableRow {
 
 /// Returns the text in the field `key` in one line; as in perf, without the final full stop.
 pub(super) fn description_text(row: &Row, key: &str) -> Option<String> {
+    // `text` is trimmed, and `None` for `null`.
     let text = row.text(key)?;
     let text = text.strip_suffix('.').unwrap_or(text);
     Some(text.split_whitespace().collect::<Vec<_>>().join(" "))

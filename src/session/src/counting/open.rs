@@ -161,10 +161,19 @@ impl<K: CounterKernel> OpenCounters<K> {
         // BPF programs separate the counts of cgroups themselves: their counters count all tasks of a CPU.
         let cgroup = cgroup.filter(|_| event.summed_from.is_none());
         let cgroup = cgroup.and_then(|name| opening.cgroups.get(name));
+        let excludes_guest = event.attr.flags.contains(AttrFlags::EXCLUDE_GUEST);
+        let without_flag = || SessionNotice::LeftOut {
+            field: "exclude_guest",
+        };
         loop {
             let attr = &event.attr;
             observer.on_event(SessionNotice::Opening { attr });
             let Err(cause) = self.open_everywhere(event, cgroup, observer) else {
+                let is_flag_dropped =
+                    excludes_guest && !event.attr.flags.contains(AttrFlags::EXCLUDE_GUEST);
+                if is_flag_dropped && event.leader.is_some() {
+                    observer.on_event(without_flag());
+                }
                 return Ok(());
             };
             let attr = &mut event.attr;
@@ -174,14 +183,17 @@ impl<K: CounterKernel> OpenCounters<K> {
                 observer.on_event(SessionNotice::LessPrecise { level: level - 1 });
             } else if cause.raw_os_error() == Some(libc::EINVAL)
                 && attr.flags.contains(AttrFlags::EXCLUDE_GUEST)
-                && event.leader.is_none()
             {
-                // Linux before 3.2 refuses the flag, and so do PMUs that can't distinguish guests.
+                // Linux before 3.2 refuses the flag, and so do PMUs that can't distinguish guests. A member of a group may also
+                // be refused because there are too few counters: its flag is reported only if that was the reason.
                 attr.flags = attr.flags.with(AttrFlags::EXCLUDE_GUEST, false);
-                observer.on_event(SessionNotice::LeftOut {
-                    field: "exclude_guest",
-                });
+                if event.leader.is_none() {
+                    observer.on_event(without_flag());
+                }
             } else {
+                if event.leader.is_some() {
+                    attr.flags = attr.flags.with(AttrFlags::EXCLUDE_GUEST, excludes_guest);
+                }
                 return Err(cause);
             }
         }

@@ -167,7 +167,8 @@ impl BlockJoiner {
 
     /// Appends a line with a metric. `prefix` is the start of the line before the time, and `at` the time if it is shown.
     fn metric(&mut self, metric: &GroupMetric, prefix: &[u8], at: Option<u64>) {
-        // For a metric that perf's code begins with a new line, perf prints prefix, time and `metric:` twice on that line.
+        // Before some metrics, perf requests a new line. In `script` that prints the start of a line (prefix, time, `metric:`), but
+        // no line break, so that the metric's line has it twice.
         for _ in 0..1 + usize::from(metric.starts_another_line) {
             self.joined.extend_from_slice(prefix);
             if let Some(at) = at {

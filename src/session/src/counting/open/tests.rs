@@ -371,13 +371,15 @@ fn unprivileged_users_count_user_space() {
 
 #[test]
 fn old_kernels_get_older_attrs() {
-    let kernel = FakeKernel {
-        lacks_exclude_guest: true,
-        ..FakeKernel::default()
-    };
-    let (readings, reported) = open_and_read(kernel, "cycles", FOR_TASK);
-    assert_eq!(reported, ["without exclude_guest"]);
-    assert_eq!(readings.supported, [true]);
+    for (events, number) in [("cycles", 1), ("{cycles,instructions}", 2)] {
+        let kernel = FakeKernel {
+            lacks_exclude_guest: true,
+            ..FakeKernel::default()
+        };
+        let (readings, reported) = open_and_read(kernel, events, FOR_TASK);
+        assert_eq!(reported, vec!["without exclude_guest"; number]);
+        assert_eq!(readings.supported, vec![true; number]);
+    }
 }
 
 /// Returns cycles, and `number` tracepoints with the configs 0, 1, and so on.
