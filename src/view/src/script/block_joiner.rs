@@ -167,8 +167,8 @@ impl BlockJoiner {
 
     /// Appends a line with a metric. `prefix` is the start of the line before the time, and `at` the time if it is shown.
     fn metric(&mut self, metric: &GroupMetric, prefix: &[u8], at: Option<u64>) {
-        // Before some metrics, perf requests a new line. In `script` that prints the start of a line (prefix, time, `metric:`), but
-        // no line break, so that the metric's line has it twice.
+        // Before some metrics, perf requests a new line. In `script` that prints the start of a line (prefix, time, `metric:`),
+        // but no line break, so that the metric's line has it twice.
         for _ in 0..1 + usize::from(metric.starts_another_line) {
             self.joined.extend_from_slice(prefix);
             if let Some(at) = at {
