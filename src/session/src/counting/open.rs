@@ -1,5 +1,7 @@
 //! Opening and reading counters.
 
+mod open_error;
+
 use std::collections::BTreeMap;
 use std::io;
 
@@ -10,6 +12,7 @@ use rperf_events::{
 use rperf_sys::{Counter, CounterValue, CpuList, ObservedTask, OpenCgroup, Sysctl};
 use rperf_wire::{Attr, AttrFlags};
 
+use self::open_error::{breaks_group, is_unsupported};
 use super::bundle::TracepointBundle;
 use super::counter_affinity::CounterAffinity;
 use super::kernel::{CounterKernel, CounterTarget, RunningKernel};
@@ -585,26 +588,6 @@ fn start_of_group(specs: &[EventSpec], index: usize) -> usize {
         .iter()
         .rposition(|spec| spec.group != GroupPosition::Member);
     start.unwrap_or_default()
-}
-
-/// Whether the error means that the events can't be scheduled as a group.
-fn breaks_group(cause: &io::Error) -> bool {
-    matches!(cause.raw_os_error(), Some(libc::EINVAL | libc::EBADF))
-}
-
-/// Whether the error means that the event isn't supported; then the other events are still counted.
-fn is_unsupported(cause: &io::Error) -> bool {
-    matches!(
-        cause.raw_os_error(),
-        Some(
-            libc::EINVAL
-                | libc::ENOENT
-                | libc::ENOSYS
-                | libc::EOPNOTSUPP
-                | libc::ENXIO
-                | libc::ENODEV
-        )
-    )
 }
 
 #[cfg(test)]
