@@ -206,26 +206,16 @@ impl LayoutReader<'_> {
 
     fn members(&mut self, record: BtfType<'_>, depth: usize) -> Vec<MemberLayout> {
         let mut members = Vec::new();
-        for index in 0..record.member_count() {
+        for member in record.members() {
             self.members_read += 1;
-            // `struct btf_member`: name, type, and offset in bits.
-            let word = |at: usize| record.detail(index * 3 + at);
-            let (Some(name), Some(id), Some(packed_offset)) = (word(0), word(1), word(2)) else {
-                break;
-            };
             if self.members_read > MAX_MEMBERS {
                 break;
             }
-            // With `kind_flag`, the upper 8 bits are the width of a bit field; 0 for other members.
-            let (width, offset) = match record.kind_flag {
-                true => (packed_offset >> 24, packed_offset & 0xff_ffff),
-                false => (0, packed_offset),
-            };
             members.push(MemberLayout {
-                name: self.btf.text(name).to_owned(),
-                offset: offset as usize,
-                width: width as usize,
-                layout: self.referred(id, depth),
+                name: self.btf.text(member.name_offset).to_owned(),
+                offset: member.bit_offset as usize,
+                width: member.bit_width as usize,
+                layout: self.referred(member.type_id, depth),
             });
         }
         members

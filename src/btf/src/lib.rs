@@ -8,7 +8,7 @@ mod tests;
 use record::ByteOrder;
 
 pub use layout::{Enumeration, TypeLayout};
-pub use record::{BtfType, TypeKind};
+pub use record::{BtfMember, BtfType, TypeKind};
 
 /// `BTF_MAGIC`.
 const MAGIC: u16 = 0xeb9f;
@@ -210,20 +210,12 @@ impl<'a> Btf<'a> {
     /// Returns the offset in bytes of a member of `record`. `depth` is the maximum number of nested anonymous
     /// members in which the member may be.
     fn offset_within(&self, record: &BtfType<'a>, member: &str, depth: usize) -> Option<u32> {
-        let members = (0..record.member_count()).filter_map(|index| {
-            let word = |at: usize| record.detail(index * 3 + at);
-            Some((self.text(word(0)?), word(1)?, word(2)?))
-        });
-        members.into_iter().find_map(|(name, id, offset_word)| {
-            // With `kind_flag`, the upper 8 bits are the width of a bit field; 0 for other members.
-            let (bit_width, bit_offset) = match record.kind_flag {
-                true => (offset_word >> 24, offset_word & 0xff_ffff),
-                false => (0, offset_word),
-            };
-            let offset = (bit_width == 0 && bit_offset % 8 == 0).then_some(bit_offset / 8);
-            match name {
+        record.members().find_map(|found| {
+            let is_whole = found.bit_width == 0 && found.bit_offset % 8 == 0;
+            let offset = is_whole.then_some(found.bit_offset / 8);
+            match self.text(found.name_offset) {
                 "" if depth > 0 => {
-                    let inner = self.type_with_id(id)?;
+                    let inner = self.type_with_id(found.type_id)?;
                     let is_composite = matches!(inner.kind, TypeKind::Structure | TypeKind::Union);
                     let inner = is_composite.then_some(inner)?;
                     offset?.checked_add(self.offset_within(&inner, member, depth - 1)?)

@@ -52,6 +52,19 @@ pub enum TypeKind {
     Other,
 }
 
+/// A member of a structure or union (`struct btf_member`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BtfMember {
+    /// The offset of its name, for [`Btf::text`](crate::Btf::text).
+    pub name_offset: u32,
+    /// The id of its type.
+    pub type_id: u32,
+    /// The width of a bit field in bits; 0 for other members.
+    pub bit_width: u32,
+    /// The offset in the structure in bits.
+    pub bit_offset: u32,
+}
+
 /// A type, with references into the data.
 #[derive(Debug, Clone, Copy)]
 pub struct BtfType<'a> {
@@ -116,12 +129,29 @@ impl<'a> BtfType<'a> {
         })
     }
 
-    /// Returns the 32-bit number with this index in the details. A member has three: offset of its name, type id, and offset
-    /// in bits, which has the width of a bit field in its upper 8 bits if `kind_flag` is set. A parameter has two: offset of its
-    /// name, type id.
+    /// Returns the 32-bit number with this index in the details. A parameter has two: offset of its name, type id.
     #[must_use]
     pub fn detail(&self, index: usize) -> Option<u32> {
         self.byte_order.word(self.details, index)
+    }
+
+    /// Returns the members of a structure or union; none for other kinds.
+    pub fn members(self) -> impl Iterator<Item = BtfMember> + use<'a> {
+        (0..self.member_count()).filter_map(move |index| {
+            let word = |at: usize| self.detail(index * 3 + at);
+            let offset = word(2)?;
+            // With `kind_flag`, the upper 8 bits are the width (`BTF_MEMBER_BITFIELD_SIZE`).
+            let (bit_width, bit_offset) = match self.kind_flag {
+                true => (offset >> 24, offset & 0xff_ffff),
+                false => (0, offset),
+            };
+            Some(BtfMember {
+                name_offset: word(0)?,
+                type_id: word(1)?,
+                bit_width,
+                bit_offset,
+            })
+        })
     }
 
     /// Returns the number of members of a structure or union, 0 for other kinds.

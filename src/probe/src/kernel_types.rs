@@ -100,20 +100,13 @@ impl<'b> BtfShape<'b> {
 
     fn members(&self, btf_type: BtfType<'b>) -> impl Iterator<Item = RecordMember<Self>> {
         let record = *self;
-        (0..btf_type.member_count()).filter_map(move |index| {
-            let word = |at: usize| btf_type.detail(index * 3 + at);
-            let (name, type_id, place) = (word(0)?, word(1)?, word(2)?);
+        btf_type.members().filter_map(move |found| {
             let member = Self {
-                name: Some(record.btf.text(name)),
-                type_id,
+                name: Some(record.btf.text(found.name_offset)),
+                type_id: found.type_id,
                 ..record
             };
-            // With `kind_flag`, the upper 8 bits are the width of a bit field (`BTF_MEMBER_BITFIELD_SIZE`).
-            let (width, bit) = match btf_type.kind_flag {
-                true => (place >> 24, place & 0xff_ffff),
-                false => (0, place),
-            };
-            member.at_bit(u64::from(width), u64::from(bit))
+            member.at_bit(found.bit_width.into(), found.bit_offset.into())
         })
     }
 
