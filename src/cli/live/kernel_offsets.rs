@@ -42,6 +42,16 @@ pub(crate) fn member_offsets<const N: usize>(
     })
 }
 
+/// Returns the offset in bytes of `task_struct::pid`, by which programs find the ids of tasks other than the current one.
+///
+/// # Errors
+///
+/// [`Error::NoBtf`], for the reasons listed at [`member_offsets`].
+pub(crate) fn task_pid_offset() -> Result<u16, Error> {
+    let [offset] = member_offsets([("task_struct", "pid")])?;
+    Ok(offset)
+}
+
 /// Returns the offsets by which the id of a thread in its own PID namespace is found.
 ///
 /// # Errors

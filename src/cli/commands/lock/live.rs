@@ -30,7 +30,7 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
 use crate::cli::live::cgroups;
 use crate::cli::live::kernel_offsets::{
-    lock_layout, lock_owner_layout, member_offsets, namespace_layout,
+    lock_layout, lock_owner_layout, namespace_layout, task_pid_offset,
 };
 use crate::cli::live::record_reporter::RecordReporter;
 use crate::cli::live::{PROC, explain, kernel_sums, target};
@@ -256,6 +256,9 @@ fn options(
     let needs_callers = matches!(table, ContentionTable::Callers | ContentionTable::Addresses);
     let entries = matches.get_one::<u64>("map-nr-entries").copied();
     let selected = query.selection.flags.as_ref();
+    // Needed to sum the time in run queues separately from the waits.
+    let is_separate = query.run_queue == RunQueueUse::Separate;
+    let pid_offset = is_separate.then(task_pid_offset).transpose();
     Ok(ContentionOptions {
         // If the target is not the whole system, `start` replaces `tasks` or `cpus`.
         tasks: TaskSet::All,
@@ -265,7 +268,7 @@ fn options(
         cpus: None,
         locks: lock_names::live_filter(query, lock_layout.as_ref(), context)?,
         lock_layout,
-        task_pid_offset: task_pid_offset(query).map_err(failed)?,
+        task_pid_offset: pid_offset.map_err(failed)?,
         with_futexes,
         namespace_layout: namespaces.map_err(failed)?,
         flags: selected.map(|all| all.iter().filter_map(|flags| bpf_flags(*flags)).collect()),
@@ -274,16 +277,6 @@ fn options(
         stack_skip: u8::try_from(query.stack_skip).unwrap_or(u8::MAX),
         max_entries: u32::try_from(entries.unwrap_or(ENTRIES)).unwrap_or(u32::MAX),
     })
-}
-
-/// Returns the offset of `task_struct.pid`, which BPF programs need to sum the time in run queues separately from the waits;
-/// `None` if separate sums are not requested.
-fn task_pid_offset(query: &LockQuery) -> Result<Option<u16>, Error> {
-    if query.run_queue != RunQueueUse::Separate {
-        return Ok(None);
-    }
-    let [pid_offset] = member_offsets([("task_struct", "pid")])?;
-    Ok(Some(pid_offset))
 }
 
 /// Converts the flags of a wait from those in rows to those of the BPF programs; `None` if the programs have no such flags.
@@ -314,10 +307,9 @@ fn start(
             Target::Cpus(Some(cpus)) => options.cpus = Some(cpus.numbers().to_vec()),
             _ => {
                 // The threads are added once the programs have started. `follow` includes their children.
-                let [pid_offset] = member_offsets([("task_struct", "pid")])?;
                 options.tasks = TaskSet::Threads {
                     threads: Vec::new(),
-                    follow: Some(pid_offset),
+                    follow: Some(task_pid_offset()?),
                     // Only applies to `threads`, which is empty.
                     from_exec: false,
                 }

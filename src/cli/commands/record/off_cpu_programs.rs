@@ -15,7 +15,7 @@ use rperf_wire::{PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER};
 use super::off_cpu::Callchains;
 use crate::cli::context::Context;
 use crate::cli::live::PROC;
-use crate::cli::live::kernel_offsets::member_offsets;
+use crate::cli::live::kernel_offsets::task_pid_offset;
 
 /// The function of the kernel that switches tasks.
 const SWITCH_FUNCTION: &str = "__schedule";
@@ -37,7 +37,7 @@ pub(super) fn load(
     if needs_switches(matches, request) {
         return None;
     }
-    let loaded = member_offsets([("task_struct", "pid")]).and_then(|[task_pid]| {
+    let loaded = task_pid_offset().and_then(|task_pid| {
         OffCpuPrograms::load(OffCpuOptions {
             task_pid,
             all_tasks: matches!(request.observe.target, Target::Cpus(_) | Target::Everyone),

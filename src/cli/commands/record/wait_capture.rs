@@ -13,7 +13,7 @@ use rperf_sys::Proc;
 
 use crate::cli::context::Context;
 use crate::cli::live::kernel_offsets::{
-    lock_layout, lock_owner_layout, member_offsets, pid_layout,
+    lock_layout, lock_owner_layout, pid_layout, task_pid_offset,
 };
 use crate::cli::options::flag;
 
@@ -111,14 +111,14 @@ fn start_kind(
 fn tasks(request: &RecordRequest) -> TaskSet {
     let follow = match &request.observe.target {
         // Without BTF, tasks that the observed ones create are not captured.
-        Target::Workload | Target::Processes(_) => member_offsets([("task_struct", "pid")]).ok(),
+        Target::Workload | Target::Processes(_) => task_pid_offset().ok(),
         Target::Threads(_) => None,
         // All tasks of a user, of the machine, or on some CPUs: readers ignore waits of tasks that are not observed.
         _ => return TaskSet::All,
     };
     TaskSet::Threads {
         threads: Vec::new(),
-        follow: follow.map(|[pid]| pid),
+        follow,
         from_exec: false,
     }
 }

@@ -7,7 +7,7 @@ use rperf_session::{BpfCounting, Target};
 use super::events::RowEvent;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::live::kernel_offsets::member_offsets;
+use crate::cli::live::kernel_offsets::task_pid_offset;
 use crate::cli::options::flag;
 
 /// Returns the target of the count. With `--bpf-prog`, events are counted on CPUs while the given programs run; a workload
@@ -70,11 +70,11 @@ pub(super) fn set_up_counting(
     // without their children.
     let pid_offset = match target {
         Target::Cpus(_) => None,
-        _ => member_offsets([("task_struct", "pid")]).ok(),
+        _ => task_pid_offset().ok(),
     };
     Ok(BpfCounting {
         programs,
-        task_pid: pid_offset.map(|[offset]| offset),
+        task_pid: pid_offset,
     })
 }
 

@@ -12,9 +12,10 @@ use rperf_session::{Observation, RecordRequest, Target};
 use rperf_sys::{CgroupFolder, OpenCgroup, Proc, link_target};
 use rperf_syscalls::{CapturePlan, ProcessMemory};
 
-use super::{TraceSettings, kernel_summary};
+use super::TraceSettings;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::live::kernel_offsets::task_pid_offset;
 use crate::cli::options::flag;
 
 /// A running capture.
@@ -107,7 +108,7 @@ fn tasks(target: &Target, follows_children: bool) -> Result<TaskSet, Error> {
             Ok(TaskSet::Threads {
                 threads: Vec::new(),
                 // To include children, the BPF programs need the offset of `task_struct::pid`.
-                follow: kernel_summary::task_pid_offset(follows_children)?,
+                follow: follows_children.then(task_pid_offset).transpose()?,
                 // Has no effect without threads: `add_threads` sets it for each one.
                 from_exec: false,
             })

@@ -13,7 +13,7 @@ use super::TraceSettings;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::live::cgroups;
-use crate::cli::live::kernel_offsets::member_offsets;
+use crate::cli::live::kernel_offsets::task_pid_offset;
 use crate::cli::options::flag;
 
 /// The maximum number of pairs of thread and system call. In a summary by cgroup, a thread that changes its cgroup has pairs in
@@ -48,12 +48,15 @@ pub(super) fn start(
         Target::Cpus(None) => Ok(TaskSet::All),
         Target::Cpus(Some(_)) | Target::Everyone => return None,
         // The caller adds the threads.
-        _ => task_pid_offset(follows).map(|follow| TaskSet::Threads {
-            threads: Vec::new(),
-            follow,
-            // Has no effect without threads: `add_threads` sets it for each one.
-            from_exec: true,
-        }),
+        _ => follows
+            .then(task_pid_offset)
+            .transpose()
+            .map(|follow| TaskSet::Threads {
+                threads: Vec::new(),
+                follow,
+                // Has no effect without threads: `add_threads` sets it for each one.
+                from_exec: true,
+            }),
     };
     let started = tasks.and_then(|tasks| {
         SyscallSummary::start(&SummaryOptions {
@@ -94,15 +97,6 @@ fn has_only_call_events(request: &RecordRequest) -> bool {
             let name = event.tracepoint.as_ref();
             name.is_some_and(|name| name.system == "raw_syscalls")
         })
-}
-
-/// Returns the offset of `task_struct::pid` in bytes; `None` if children are not followed.
-pub(super) fn task_pid_offset(follows: bool) -> Result<Option<u16>, Error> {
-    if !follows {
-        return Ok(None);
-    }
-    let [pid] = member_offsets([("task_struct", "pid")])?;
-    Ok(Some(pid))
 }
 
 /// The sum of the durations, in nanoseconds, of a thread's (or cgroup's) calls of one system call, and the sum of their squares.
