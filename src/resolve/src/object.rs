@@ -154,6 +154,12 @@ pub(crate) struct LoadInputs<'a> {
     pub(crate) dsos: &'a [Dso],
 }
 
+/// The index in `dsos` of the kernel of the host or a guest.
+pub(crate) fn kernel_index(dsos: &[Dso], machine: Machine) -> Option<usize> {
+    dsos.iter()
+        .position(|dso| dso.kind == DsoKind::Kernel && dso.machine == machine)
+}
+
 impl LoadInputs<'_> {
     /// Loads the symbols of `dso`.
     pub(crate) fn load(&self, dso: &Dso) -> LoadedObject {
@@ -175,7 +181,11 @@ impl LoadInputs<'_> {
             _ => (ObjectKind::Other, &*dso_path),
         };
         let build_id = dso.build_id.as_deref().and_then(BuildId::from_bytes);
-        let kernel_build_id = self.kernel_build_id(dso.machine);
+        // It selects the kallsyms with a module's symbols.
+        let is_module = kind == ObjectKind::KernelModule;
+        let kernel_build_id = is_module
+            .then(|| self.kernel_build_id(dso.machine))
+            .flatten();
         let relocation = dso.relocation.as_ref();
         let request = ObjectRequest {
             build_id: build_id.as_ref(),
@@ -221,8 +231,7 @@ impl LoadInputs<'_> {
 
     /// The recorded build-id of the kernel of the host or a guest.
     fn kernel_build_id(&self, machine: Machine) -> Option<BuildId> {
-        let is_kernel = |dso: &&Dso| dso.kind == DsoKind::Kernel && dso.machine == machine;
-        let kernel = self.dsos.iter().find(is_kernel)?;
+        let kernel = self.dsos.get(kernel_index(self.dsos, machine)?)?;
         BuildId::from_bytes(kernel.build_id.as_deref()?)
     }
 

@@ -17,7 +17,7 @@ use crate::frame::{AddressContext, Frame, Level, SymbolId};
 use crate::inline::{CallFrame, DebugInputs, InlineInfo, SourceLine};
 use crate::jit::DumpedFunction;
 use crate::loaded::LoadedObjects;
-use crate::object::{LoadInputs, LoadedObject};
+use crate::object::{LoadInputs, LoadedObject, kernel_index};
 use crate::truncated;
 
 /// [`ModuleId`]s, the numbers of modules in unwinding, identify JIT functions from this number on; lower ones are [`DsoId`]s.
@@ -537,8 +537,7 @@ impl<'w> Resolver<'w> {
 
     /// The kernel's object of the host or a guest.
     fn kernel_of(&self, machine: Machine) -> Option<DsoId> {
-        let is_kernel = |dso: &Dso| dso.kind == DsoKind::Kernel && dso.machine == machine;
-        let kernel = self.world.dsos().iter().position(is_kernel)?;
+        let kernel = kernel_index(self.world.dsos(), machine)?;
         Some(DsoId(u32::try_from(kernel).ok()?))
     }
 }
