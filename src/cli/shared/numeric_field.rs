@@ -13,6 +13,19 @@ pub(crate) enum NoNumericField {
     Others(String),
 }
 
+impl NoNumericField {
+    /// Returns the text of the hint; `without_fields` is what to use instead for an event that is not a tracepoint.
+    pub(crate) fn hint(self, without_fields: &str) -> String {
+        match self {
+            Self::NotATracepoint => format!("the event is not a tracepoint: {without_fields}"),
+            Self::NoFormat(cause) => format!("its format cannot be used: {cause}"),
+            Self::Others(names) => {
+                format!("its fields with numbers, most similar first: {names}")
+            }
+        }
+    }
+}
+
 /// Returns the reader of the numeric field `name` of the event with this index.
 pub(crate) fn numeric_field(
     recording: Metadata<'_>,

@@ -9,7 +9,7 @@ use rperf_tracepoint::{FieldReader, Value};
 
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::shared::numeric_field::{NoNumericField, numeric_field};
+use crate::cli::shared::numeric_field::numeric_field;
 use crate::cli::stack_folding::WeighSamples;
 
 /// A numeric field of a tracepoint.
@@ -35,16 +35,8 @@ impl<'n> FieldWeight<'n> {
             let event = recording.events.get(event);
             let event = event.map_or("", |event| &event.name);
             let message = format!("--weight: {event} has no field '{name}' with a number");
-            CliError::usage(message).hint(match error {
-                NoNumericField::NotATracepoint => {
-                    "the event is not a tracepoint: use samples or period, or select a tracepoint with -e"
-                        .to_owned()
-                }
-                NoNumericField::NoFormat(cause) => format!("its format cannot be used: {cause}"),
-                NoNumericField::Others(names) => {
-                    format!("its fields with numbers, most similar first: {names}")
-                }
-            })
+            CliError::usage(message)
+                .hint(error.hint("use samples or period, or select a tracepoint with -e"))
         })?;
         Ok(Self {
             name,

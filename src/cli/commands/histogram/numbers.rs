@@ -16,7 +16,7 @@ use crate::cli::input::{Input, OpenedInput};
 use crate::cli::jobs::jobs;
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::event_pair::event_pair;
-use crate::cli::shared::numeric_field::{NoNumericField, numeric_field};
+use crate::cli::shared::numeric_field::numeric_field;
 use crate::cli::symbol_options::SymbolSources;
 
 /// The name that selects the periods of samples instead of a field.
@@ -254,14 +254,8 @@ impl CountingPass<'_> {
         let reader = numeric_field(self.analysis.metadata(), index, field);
         reader.map(SampleValue::Field).map_err(|error| {
             let message = format!("{event} has no field '{field}' with a number");
-            CliError::message(255, message).hint(match error {
-                NoNumericField::NotATracepoint => {
-                    "the event is not a tracepoint: only the periods of its samples can be counted (period)"
-                        .to_owned()
-                }
-                NoNumericField::NoFormat(cause) => format!("its format cannot be used: {cause}"),
-                NoNumericField::Others(names) => format!("its fields with numbers, most similar first: {names}"),
-            })
+            CliError::message(255, message)
+                .hint(error.hint("only the periods of its samples can be counted (period)"))
         })
     }
 
