@@ -1,5 +1,6 @@
 //! `--per-event-dump`: one output file for each event.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -30,20 +31,16 @@ impl PerEventDump {
     ///
     /// Status 255: a file that can't be created.
     pub(super) fn create(path: &Path, events: &[EventDesc]) -> Result<Self, CliError> {
-        // The slash between a PMU and its event would separate directories.
-        let names: Vec<String> = events
-            .iter()
-            .map(|event| event.name.replace('/', "_"))
-            .collect();
-        let files = names.iter().enumerate().map(|(index, event)| {
+        let mut counts = BTreeMap::new();
+        let files = events.iter().map(|event| {
+            // The slash between a PMU and its event would separate directories.
+            let event = event.name.replace('/', "_");
             let mut name = path.as_os_str().to_owned();
-            match names[..index]
-                .iter()
-                .filter(|other| *other == event)
-                .count()
-            {
-                0 => name.push(format!(".{event}.dump")),
-                earlier => name.push(format!(".{event}.{}.dump", earlier + 1)),
+            let count = counts.entry(event.clone()).or_insert(0);
+            *count += 1;
+            match *count {
+                1 => name.push(format!(".{event}.dump")),
+                number => name.push(format!(".{event}.{number}.dump")),
             }
             let path = PathBuf::from(name);
             let file = open_output(&path, WriteMode::Truncate)

@@ -172,9 +172,10 @@ impl Listed {
             names.push(event);
         }
         let names = names.join(",");
-        let events = group.map_or(names.clone(), |(_, modifiers)| {
-            format!("{{{names}}}{modifiers}")
-        });
+        let events = match group {
+            Some((_, modifiers)) => format!("{{{names}}}{modifiers}"),
+            None => names,
+        };
         self.events.extend(parsed(&events, catalogue)?);
         Ok(())
     }
