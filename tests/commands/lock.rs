@@ -15,7 +15,7 @@ mod user_locks;
 
 use std::collections::{BTreeMap, HashMap};
 
-use rperf_testkit::{Outcome, Scratch, may_trace, skip};
+use rperf_testkit::{Outcome, Run, Scratch, may_trace, skip};
 
 use super::rperf;
 
@@ -26,6 +26,17 @@ fn run(scratch: &Scratch, words: &str) -> Outcome {
         .within(scratch.path())
         .env("HOME", scratch.path());
     run.finish().expect("rperf starts")
+}
+
+/// Runs the C compiler with these options in the scratch directory; without one, skips the test and returns `false`.
+fn compile_with(test: &str, scratch: &Scratch, options: &[&str]) -> bool {
+    let compiled = Run::new("cc").within(scratch.path()).args(options).finish();
+    let Ok(compiled) = compiled else {
+        skip(test, "there is no C compiler");
+        return false;
+    };
+    assert_eq!(compiled.status, 0, "{compiled:?}");
+    true
 }
 
 /// Creates a folder with a recording of waits.

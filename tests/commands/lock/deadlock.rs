@@ -4,8 +4,9 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use rperf_testkit::{Run, Scratch, may_trace, skip};
+use rperf_testkit::{Scratch, may_trace};
 
+use super::owners::compile;
 use super::run;
 
 /// In bytes: 40 on x86-64, 48 on aarch64.
@@ -19,18 +20,6 @@ impl Drop for Hanging {
         drop(self.0.kill());
         drop(self.0.wait());
     }
-}
-
-/// Compiles the program of deadlocks in the scratch directory; if there is no compiler, prints this and returns `false`.
-fn compile(test: &str, scratch: &Scratch) -> bool {
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/workloads/deadlock.c");
-    let options = ["-O1", "-g", "-pthread", "-o", "deadlock", source];
-    let compiled = Run::new("cc").within(scratch.path()).args(options).finish();
-    let is_compiled = compiled.is_ok_and(|compiled| compiled.status == 0);
-    if !is_compiled {
-        skip(test, "there is no C compiler");
-    }
-    is_compiled
 }
 
 /// Starts the program with `words`, the number of workers and the kind of their locks (or `chain`), and waits until each
@@ -75,7 +64,7 @@ fn report(scratch: &Scratch, program: &Hanging) -> serde_json::Value {
 fn circles_of_one_to_three_threads_are_found_with_their_locks_and_functions() {
     const NAME: &str = "commands::lock::deadlock::circles_of_one_to_three_threads_are_found_with_their_locks_and_functions";
     let scratch = Scratch::new();
-    if !may_trace(NAME) || !compile(NAME, &scratch) {
+    if !may_trace(NAME) || !compile(NAME, &scratch, "deadlock") {
         return;
     }
     for (count, kind) in [
@@ -129,7 +118,7 @@ fn circles_of_one_to_three_threads_are_found_with_their_locks_and_functions() {
 fn no_deadlock_is_reported_if_there_is_none() {
     const NAME: &str = "commands::lock::deadlock::no_deadlock_is_reported_if_there_is_none";
     let scratch = Scratch::new();
-    if !may_trace(NAME) || !compile(NAME, &scratch) {
+    if !may_trace(NAME) || !compile(NAME, &scratch, "deadlock") {
         return;
     }
     let program = start(&scratch, ["3", "chain"]);

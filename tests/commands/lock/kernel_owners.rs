@@ -1,9 +1,9 @@
 //! Owners and names of locks of the kernel in recordings: `lock record --owners`.
 
-use rperf_testkit::{Run, Scratch, may_trace, skip};
+use rperf_testkit::{Scratch, may_trace, skip};
 use serde_json::Value;
 
-use super::{folder_with_waits, recording, run};
+use super::{compile_with, folder_with_waits, recording, run};
 
 /// Returns the rows of `lock contention --json`.
 fn rows(scratch: &Scratch, options: &str) -> Vec<Value> {
@@ -149,12 +149,7 @@ fn compile(test: &str, scratch: &Scratch) -> bool {
         "load",
         "load.c",
     ];
-    let compiled = Run::new("cc").within(scratch.path()).args(words).finish();
-    let is_compiled = compiled.is_ok_and(|compiled| compiled.status == 0);
-    if !is_compiled {
-        skip(test, "there is no C compiler");
-    }
-    is_compiled
+    compile_with(test, scratch, &words)
 }
 
 /// Whether the first of `owners` has a row, and each row is that of one of `owners`, of the main thread or of `Unknown`.

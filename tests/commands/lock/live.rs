@@ -1,9 +1,9 @@
 //! `lock contention` of the running system.
 
-use rperf_testkit::{Outcome, Run, Scratch, may_trace, skip};
+use rperf_testkit::{Outcome, Scratch, may_trace, skip};
 
 use super::super::rperf;
-use super::run;
+use super::{compile_with, run};
 
 /// Runs `lock contention` with a load with contended locks; `None` with a printed reason if the kernel does not run the BPF
 /// programs.
@@ -159,9 +159,7 @@ fn row_names(test: &str, options: &str) -> Option<Vec<String>> {
     let scratch = Scratch::new();
     scratch.write("maps.c", SOURCE).expect("a file");
     let words = ["-O1", "-pthread", "-o", "maps", "maps.c"];
-    let compiled = Run::new("cc").within(scratch.path()).args(words).finish();
-    if !compiled.is_ok_and(|compiled| compiled.status == 0) {
-        skip(test, "there is no C compiler");
+    if !compile_with(test, &scratch, &words) {
         return None;
     }
     let outcome = run(

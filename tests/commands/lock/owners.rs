@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use rperf_testkit::{Run, Scratch, may_trace, skip};
+use rperf_testkit::{Scratch, may_trace, skip};
 use serde_json::Value;
 
-use super::{recording, run};
+use super::{compile_with, recording, run};
 
 /// Compiles a program of `tests/workloads` in the scratch directory; without a compiler, skips the test and returns `false`.
 pub(super) fn compile(test: &str, scratch: &Scratch, name: &str) -> bool {
@@ -21,13 +21,7 @@ pub(super) fn compile(test: &str, scratch: &Scratch, name: &str) -> bool {
         name,
         &source,
     ];
-    let compiled = Run::new("cc").within(scratch.path()).args(options).finish();
-    let Ok(compiled) = compiled else {
-        skip(test, "there is no C compiler");
-        return false;
-    };
-    assert_eq!(compiled.status, 0, "{compiled:?}");
-    true
+    compile_with(test, scratch, &options)
 }
 
 /// Records with these options and command; `false` with a printed reason if the kernel does not run the BPF programs that find
