@@ -1,4 +1,4 @@
-//! Tests, some with files of a hostile second user. Only root can give files to that user, `nobody`: for other users, tests
+//! Tests, some with files that belong to another, hostile user. Only root can change the owner of a file: for other users, tests
 //! and parts of tests that need such files are skipped.
 
 use std::fs::{self, Permissions};

@@ -227,7 +227,7 @@ fn memory_that_is_read_late_is_marked_and_gives_no_names_to_descriptors() {
 
 /// Memory that could not be read at the start is captured again at the return, even if the call failed.
 #[test]
-fn unreadable_memory_of_the_begin_may_follow_the_return() {
+fn unreadable_memory_of_the_start_may_follow_the_return() {
     let mut trace = Trace::new(options());
     let memory = |is_return, bytes: &[u8]| TraceRecord::Memory {
         number: number("openat"),
