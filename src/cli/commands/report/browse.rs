@@ -87,17 +87,19 @@ fn session(job: &ReportJob<'_>, path: Option<&PathBuf>) -> Result<SessionEnd, Cl
     let theme = display.theme();
     let is_verbose = job.settings.is_verbose();
     let screen = ReportScreen::new(request_sender, Rc::clone(&outcome), is_verbose, theme);
-    let is_read = AtomicBool::new(false);
+    let can_be_joined = AtomicBool::new(false);
     thread::scope(|scope| {
         let reader = spawn_browser_thread(scope, || {
             let failure_sender = message_sender.clone();
             let reader = RecordingReader {
                 job,
                 messages: message_sender,
-                is_read: &is_read,
+                can_be_joined: &can_be_joined,
             };
             let result = reader.run(path, requests);
             if result.is_err() {
+                // Before the message, which ends the screen.
+                can_be_joined.store(true, Ordering::Release);
                 // Fails if the session has ended.
                 let _ = failure_sender.send(ReaderMessage::Failed);
             }
@@ -107,11 +109,10 @@ fn session(job: &ReportJob<'_>, path: Option<&PathBuf>) -> Result<SessionEnd, Cl
         drop(display);
         displayed?;
         let next = outcome.borrow().clone();
-        // A reader that has finished before everything was read has failed: `join` returns its error.
-        if !is_read.load(Ordering::Acquire) && !reader.is_finished() && next == SessionEnd::Nothing
-        {
+        if !can_be_joined.load(Ordering::Acquire) && next == SessionEnd::Nothing {
             exit_now();
         }
+        // The error, if reading failed.
         let read = reader.join();
         read.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         Ok(next)
@@ -132,8 +133,8 @@ fn exit_now() -> ! {
 struct RecordingReader<'r> {
     job: &'r ReportJob<'r>,
     messages: Sender<ReaderMessage>,
-    /// Set when the recording has been read completely.
-    is_read: &'r AtomicBool,
+    /// Set when the recording has been read completely, or reading has failed: then the thread ends with the session.
+    can_be_joined: &'r AtomicBool,
 }
 
 impl RecordingReader<'_> {
@@ -169,7 +170,7 @@ impl RecordingReader<'_> {
             let _ = self.read(&input, &part, Some(percent));
         }
         self.read(&input, &data, None)?;
-        self.is_read.store(true, Ordering::Release);
+        self.can_be_joined.store(true, Ordering::Release);
         requests::answer(self.job, &input, &data, &self.messages, &requests);
         Ok(())
     }
