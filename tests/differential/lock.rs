@@ -129,10 +129,15 @@ fn generated_waits_are_shown_alike() {
         ("lockdep.data", ordered, &[][..]),
         ("bad.data", with_impossible_orders, &[][..]),
         ("waits.data", recording::waits(), &CONTENTION[1..2]),
+        (
+            "exit.waits.data",
+            recording::wait_after_exit(),
+            &CONTENTION[1..2],
+        ),
     ] {
         fs::write(tools.path().join(file), content).expect("a file");
         // perf shows locks that have only an address without a symbol as "Unknown": for them, only `-t` is compared.
-        let has_names = file != "waits.data";
+        let has_names = !file.ends_with("waits.data");
         let same = SAME
             .iter()
             .filter(|(line, _)| has_names || line.contains(&"-t"));

@@ -181,11 +181,12 @@ impl LockContention {
         rows
     }
 
-    /// Returns the ids of the threads that waited or have events of lockdep, in ascending order.
+    /// Returns the ids of the threads that waited or have events of lockdep, in ascending order as signed numbers: first that of
+    /// threads that had exited, -1.
     #[must_use]
     pub fn threads(&self) -> Vec<u32> {
         let mut threads: Vec<u32> = self.threads.iter().copied().collect();
-        threads.sort_unstable();
+        threads.sort_unstable_by_key(|tid| tid.cast_signed());
         threads
     }
 

@@ -251,11 +251,12 @@ pub fn write_contention(
     Ok(())
 }
 
-/// Returns the id of a row's thread: -1 for an unknown owner, as in perf; `None` if the row is not that of a thread.
-fn thread(key: &LockKey) -> Option<i64> {
+/// Returns the id of a row's thread: -1 for threads that have exited and for an unknown owner, as in perf; `None` if the row is not
+/// that of a thread.
+fn thread(key: &LockKey) -> Option<i32> {
     match key {
-        LockKey::Thread(tid) => Some(i64::from(*tid)),
-        LockKey::Owner(tid) => Some(tid.map_or(-1, i64::from)),
+        LockKey::Thread(tid) => Some(tid.cast_signed()),
+        LockKey::Owner(tid) => Some(tid.map_or(-1, u32::cast_signed)),
         _ => None,
     }
 }
@@ -264,7 +265,7 @@ fn thread(key: &LockKey) -> Option<i64> {
 /// the thread id in the row is then also the process id.
 fn owner_process(row: &NamedRow) -> String {
     match row.owner_process {
-        Some(pid) if thread(&row.row.key) != Some(i64::from(pid)) => format!(" (process {pid})"),
+        Some(pid) if thread(&row.row.key) != Some(pid.cast_signed()) => format!(" (process {pid})"),
         _ => String::new(),
     }
 }
@@ -273,8 +274,14 @@ fn owner_process(row: &NamedRow) -> String {
 fn write_threads_of(out: &mut dyn Write, row: &NamedRow) -> io::Result<()> {
     for (verb, threads) in [("held by", &row.owners), ("woken by", &row.wakers)] {
         let threads = threads.iter();
-        let threads =
-            threads.map(|thread| format!("{} ({}): {}", thread.comm, thread.tid, thread.waits));
+        let threads = threads.map(|thread| {
+            format!(
+                "{} ({}): {}",
+                thread.comm,
+                thread.tid.cast_signed(),
+                thread.waits
+            )
+        });
         let threads: Vec<String> = threads.collect();
         if !threads.is_empty() {
             writeln!(out, "\t\t\t{verb} {}", threads.join(", "))?;
@@ -483,7 +490,7 @@ fn percent(part: usize, whole: usize) -> String {
 pub fn write_threads(out: &mut dyn Write, threads: &[(u32, String)]) -> io::Result<()> {
     writeln!(out, "{:>10}: comm", "Thread ID")?;
     for (tid, name) in threads {
-        writeln!(out, "{tid:10}: {name}")?;
+        writeln!(out, "{:10}: {name}", tid.cast_signed())?;
     }
     Ok(())
 }

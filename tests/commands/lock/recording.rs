@@ -422,6 +422,22 @@ pub(crate) fn waits() -> Vec<u8> {
     file.finish()
 }
 
+/// Returns a wait of a thread, and one of a thread that has exited: the kernel records its ids as -1.
+pub(crate) fn wait_after_exit() -> Vec<u8> {
+    let mut file = LockFile::with(WAITS, &[(1, "alpha")]);
+    let place = |tid| Place {
+        tid,
+        lock: 0xffff_8880_0000_1000,
+        class: "",
+        flags: 2,
+    };
+    file.event(1000, Begin, place(1));
+    file.event(1000, End, place(1));
+    file.event(1000, Begin, place(u32::MAX));
+    file.event(1500, End, place(u32::MAX));
+    file.finish()
+}
+
 /// Returns two waits of a thread for one lock, with different flags.
 pub(crate) fn waits_for_one_lock() -> Vec<u8> {
     let mut file = LockFile::with(WAITS, &[(1, "alpha")]);

@@ -467,7 +467,7 @@ impl RowNames<'_, '_> {
     /// Returns the last name of a thread; `:TID` if unknown.
     pub(super) fn thread(&self, tid: u32) -> String {
         match self.world.comm(self.world.comm_last(tid, Order::MAX)) {
-            "" => format!(":{tid}"),
+            "" => format!(":{}", tid.cast_signed()),
             name => name.to_owned(),
         }
     }

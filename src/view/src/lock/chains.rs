@@ -73,12 +73,13 @@ impl ProcessWaits {
     /// Returns name and id of a thread. If there are several processes, the process id is added, except for main threads, whose
     /// id is the same.
     fn thread(&self, tid: u32) -> String {
+        let id = tid.cast_signed();
         match self.names.get(&tid) {
             Some(name) if name.pid != tid && self.processes.len() > 1 => {
-                format!("{} ({tid}, process {})", name.comm, name.pid)
+                format!("{} ({id}, process {})", name.comm, name.pid)
             }
-            Some(name) => format!("{} ({tid})", name.comm),
-            None => format!(":{tid} ({tid})"),
+            Some(name) => format!("{} ({id})", name.comm),
+            None => format!(":{id} ({id})"),
         }
     }
 
@@ -172,9 +173,10 @@ impl ProcessWaits {
 
 /// Returns name and id of a thread.
 pub(super) fn thread(comms: &BTreeMap<u32, String>, tid: u32) -> String {
+    let id = tid.cast_signed();
     match comms.get(&tid) {
-        Some(comm) => format!("{comm} ({tid})"),
-        None => format!(":{tid} ({tid})"),
+        Some(comm) => format!("{comm} ({id})"),
+        None => format!(":{id} ({id})"),
     }
 }
 
@@ -327,12 +329,12 @@ pub(super) fn wait_json(
     wait: &WaitingThread,
 ) -> serde_json::Value {
     serde_json::json!({
-        "tid": tid,
+        "tid": tid.cast_signed(),
         "comm": comms.get(&tid),
         "type": object_name(wait.object),
         "address": format!("{:#x}", wait.address),
         "variable": wait.variable,
-        "holder_tid": wait.holder,
+        "holder_tid": wait.holder.map(u32::cast_signed),
         "holder_comm": wait.holder.and_then(|holder| comms.get(&holder)),
         "timeout": wait.has_timeout,
         "stack": wait.stack,

@@ -53,7 +53,7 @@ fn row(named: &NamedRow) -> serde_json::Value {
         "name": name,
         "type": kind,
         "address": format!("{:#x}", row.address),
-        "tid": tid,
+        "tid": tid.map(u32::cast_signed),
         "process": row.process,
         "owner_process": owner_process,
         "cgroup": cgroup,
@@ -77,7 +77,7 @@ fn row(named: &NamedRow) -> serde_json::Value {
 
 fn threads(threads: &[NamedThread]) -> Vec<serde_json::Value> {
     let threads = threads.iter().map(
-        |thread| serde_json::json!({"tid": thread.tid, "comm": thread.comm, "waits": thread.waits}),
+        |thread| serde_json::json!({"tid": thread.tid.cast_signed(), "comm": thread.comm, "waits": thread.waits}),
     );
     threads.collect()
 }
@@ -121,7 +121,8 @@ pub fn write_info(
 ) -> io::Result<()> {
     let threads = threads.map(|threads| {
         let rows = threads.iter();
-        let rows = rows.map(|(tid, comm)| serde_json::json!({"tid": tid, "comm": comm}));
+        let rows =
+            rows.map(|(tid, comm)| serde_json::json!({"tid": tid.cast_signed(), "comm": comm}));
         rows.collect::<Vec<_>>()
     });
     let locks = locks.map(|rows| {
