@@ -72,13 +72,16 @@ say "tests"
 # they record: three run at a time on two CPUs.
 cpus=$(nproc)
 log=$target/tests.log
-tests() {
-    { cargo test --workspace --quiet --no-fail-fast -- "$@" && echo "tests: passed"; } 2>&1 | tee "$log"
+# `cargo test WORDS -- WORDS`; without a terminal `--quiet` prints a dot for each test.
+run_tests() {
+    { cargo test --quiet --no-fail-fast "$@" && echo "tests: passed"; } 2>&1 | tee "$log"
     tail -n 1 "$log" | grep -qx 'tests: passed'
 }
-if ! tests --test-threads $((cpus + (cpus + 1) / 2)) --skip guest::; then
-    # A test that records real processes may fail on a busy machine: it gets a second try, alone. A test target without a
-    # list of failed tests (it does not compile, or it crashed) and a failed example of the documentation fail at once.
+# tests CARGO_WORDS -- HARNESS_WORDS: a test that records real processes may fail on a busy machine: it gets a second try,
+# alone. A test target without a list of failed tests (it does not compile, or it crashed) and a failed example of the
+# documentation fail at once.
+tests() {
+    if run_tests "$@"; then return; fi
     failed=$(awk '/^failures:$/ { n = 0 } /^    [^ ]/ { name[n++] = substr($0, 5) }
         /^test result: FAILED/ { while (n) print name[--n] }' "$log" | sort -u)
     targets=$(grep -c '^    `-p ' "$log" || true)
@@ -86,8 +89,9 @@ if ! tests --test-threads $((cpus + (cpus + 1) / 2)) --skip guest::; then
     if [ -z "$failed" ] || [ "$targets" != "$lists" ] || echo "$failed" | grep -q ' '; then exit 1; fi
     say "a second try, one at a time, of" $failed
     # shellcheck disable=SC2086 # a list of words
-    tests --test-threads 1 --exact $failed
-fi
+    run_tests --workspace -- --test-threads 1 --exact $failed
+}
+tests --workspace -- --test-threads $((cpus + (cpus + 1) / 2)) --skip guest::
 
 if [ -z "${RPERF_CI:-}" ]; then
     say "passed, without the slow tests: those run with RPERF_CI=1"
@@ -157,7 +161,9 @@ if command -v qemu-system-x86_64 >/dev/null && command -v qemu-system-aarch64 >/
     sh tests/guest/fetch.sh amd64 "$target/guests/x86_64"
     sh tests/guest/fetch.sh arm64 "$target/guests/aarch64"
     absolute=$(cd "$target" && pwd)
-    RPERF_GUESTS=$absolute/guests RPERF_STATIC=$absolute cargo test --quiet --test main guest
+    RPERF_GUESTS=$absolute/guests RPERF_STATIC=$absolute
+    export RPERF_GUESTS RPERF_STATIC
+    tests --test main -- guest
 else
     missing "no qemu-system to start guests with"
 fi

@@ -5,6 +5,8 @@ use super::machine;
 
 /// The first arguments of recordings: user space only, which needs no privileges by default.
 const RECORD: &str = "record -q -o perf.data -e cpu-clock:u";
+/// How long the workload of a first and of a second try runs, in seconds.
+const WORKLOAD_SECONDS: [f32; 2] = [0.2, 2.0];
 
 /// Skips the test if this machine does not allow recordings at all.
 fn require_events(run: &mut TestRun<'_>) -> TestResult {
@@ -21,27 +23,49 @@ fn record(run: &mut TestRun<'_>, options: &str, workload: &str) -> TestResult {
     Ok(())
 }
 
+/// Runs a test of a workload that ends after a time, which is the second argument of `round_trip`. On a busy machine a brief
+/// workload may get so little time on a CPU that it has no samples: after a failure the test is run once more, with a longer one.
+fn with_samples(
+    run: &mut TestRun<'_>,
+    round_trip: impl Fn(&mut TestRun<'_>, f32) -> TestResult,
+) -> TestResult {
+    let [brief, long] = WORKLOAD_SECONDS;
+    match round_trip(run, brief) {
+        Err(TestEnding::Failed(reason)) => {
+            run.log(format_args!("{reason}; once more, for {long} seconds"));
+            round_trip(run, long)
+        }
+        ending => ending,
+    }
+}
+
 /// `record`, `report`.
 pub(super) fn report(run: &mut TestRun<'_>) -> TestResult {
-    record(run, "", "noploop 0.2")?;
-    let text = run.succeed("report --stdio -s symbol")?;
-    run.expect(&text, &["noploop"])
+    with_samples(run, |run, seconds| {
+        record(run, "", &format!("noploop {seconds}"))?;
+        let text = run.succeed("report --stdio -s symbol")?;
+        run.expect(&text, &["noploop"])
+    })
 }
 
 /// `record`, `script`, `data check`.
 pub(super) fn script(run: &mut TestRun<'_>) -> TestResult {
-    record(run, "", "thloop 0.2 3")?;
-    let text = run.succeed("script -F comm,tid,time,event,ip,sym")?;
-    run.expect(&text, &["cpu-clock", " test_loop\n"])?;
-    run.succeed("data check perf.data")?;
-    Ok(())
+    with_samples(run, |run, seconds| {
+        record(run, "", &format!("thloop {seconds} 3"))?;
+        let text = run.succeed("script -F comm,tid,time,event,ip,sym")?;
+        run.expect(&text, &["cpu-clock", " test_loop\n"])?;
+        run.succeed("data check perf.data")?;
+        Ok(())
+    })
 }
 
 /// A compressed recording.
 pub(super) fn compressed(run: &mut TestRun<'_>) -> TestResult {
-    record(run, "-z", "noploop 0.2")?;
-    let text = run.succeed("report --stdio -s symbol")?;
-    run.expect(&text, &["noploop"])
+    with_samples(run, |run, seconds| {
+        record(run, "-z", &format!("noploop {seconds}"))?;
+        let text = run.succeed("report --stdio -s symbol")?;
+        run.expect(&text, &["noploop"])
+    })
 }
 
 /// `stat`.
@@ -80,45 +104,57 @@ fn expect_chain(run: &mut TestRun<'_>, text: &str, chain: &str) -> TestResult {
 
 /// Callchains by frame pointers.
 pub(super) fn frame_pointers(run: &mut TestRun<'_>) -> TestResult {
-    record(run, "--call-graph fp", "leafloop 0.2")?;
-    let text = run.succeed("script -F ip,sym")?;
-    expect_chain(run, &text, "leaf parent leafloop")
+    with_samples(run, |run, seconds| {
+        record(run, "--call-graph fp", &format!("leafloop {seconds}"))?;
+        let text = run.succeed("script -F ip,sym")?;
+        expect_chain(run, &text, "leaf parent leafloop")
+    })
 }
 
 /// Callchains from copies of the stack.
 pub(super) fn dwarf(run: &mut TestRun<'_>) -> TestResult {
-    record(run, "--call-graph dwarf", "leafloop 0.2")?;
-    let text = run.succeed("script --no-inline -F ip,sym")?;
-    expect_chain(run, &text, "leaf parent leafloop")
+    with_samples(run, |run, seconds| {
+        record(run, "--call-graph dwarf", &format!("leafloop {seconds}"))?;
+        let text = run.succeed("script --no-inline -F ip,sym")?;
+        expect_chain(run, &text, "leaf parent leafloop")
+    })
 }
 
 /// Callchains that are unwound while recording.
 pub(super) fn live_unwinding(run: &mut TestRun<'_>) -> TestResult {
-    record(run, "--call-graph dwarf --unwind live", "leafloop 0.2")?;
-    let text = run.succeed("script --no-inline -F ip,sym")?;
-    expect_chain(run, &text, "leaf parent leafloop")
+    with_samples(run, |run, seconds| {
+        record(
+            run,
+            "--call-graph dwarf --unwind live",
+            &format!("leafloop {seconds}"),
+        )?;
+        let text = run.succeed("script --no-inline -F ip,sym")?;
+        expect_chain(run, &text, "leaf parent leafloop")
+    })
 }
 
 /// Source lines and inlined functions.
 pub(super) fn lines(run: &mut TestRun<'_>) -> TestResult {
-    record(run, "--call-graph dwarf", "inlineloop 0.2")?;
-    let text = run.succeed("script -F ip,sym,srcline")?;
-    let mut lines: Vec<&str> = text
-        .lines()
-        .map(str::trim)
-        .filter(|line| line.starts_with("inlineloop.c:"))
-        .collect();
-    lines.sort_unstable();
-    lines.dedup();
-    if lines.is_empty() {
-        return skip("the program has no debug information");
-    }
-    // Only lines of calls are expected: which lines of the innermost function are hit depends on the machine.
-    let lines = lines.join("\n") + "\n";
-    run.expect(
-        &lines,
-        &["inlineloop.c:27 (inlined)\n", "inlineloop.c:34\n"],
-    )
+    with_samples(run, |run, seconds| {
+        record(run, "--call-graph dwarf", &format!("inlineloop {seconds}"))?;
+        let text = run.succeed("script -F ip,sym,srcline")?;
+        let mut lines: Vec<&str> = text
+            .lines()
+            .map(str::trim)
+            .filter(|line| line.starts_with("inlineloop.c:"))
+            .collect();
+        lines.sort_unstable();
+        lines.dedup();
+        if lines.is_empty() {
+            return skip("the program has no debug information");
+        }
+        // Only lines of calls are expected: which lines of the innermost function are hit depends on the machine.
+        let lines = lines.join("\n") + "\n";
+        run.expect(
+            &lines,
+            &["inlineloop.c:27 (inlined)\n", "inlineloop.c:34\n"],
+        )
+    })
 }
 
 /// Code generated at run time: `report` itself reads the workload's jitdump, whose times need the clock `mono`.
@@ -131,19 +167,23 @@ pub(super) fn generated_code(run: &mut TestRun<'_>) -> TestResult {
 
 /// A flame graph.
 pub(super) fn flame_graph(run: &mut TestRun<'_>) -> TestResult {
-    record(run, "--call-graph fp", "leafloop 0.2")?;
-    run.succeed("flamegraph -o flames.svg")?;
-    match run.size_of("flames.svg")? {
-        0 => failed("flames.svg is empty"),
-        _ => Ok(()),
-    }
+    with_samples(run, |run, seconds| {
+        record(run, "--call-graph fp", &format!("leafloop {seconds}"))?;
+        run.succeed("flamegraph -o flames.svg")?;
+        match run.size_of("flames.svg")? {
+            0 => failed("flames.svg is empty"),
+            _ => Ok(()),
+        }
+    })
 }
 
 /// Instructions with their samples.
 pub(super) fn annotation(run: &mut TestRun<'_>) -> TestResult {
-    record(run, "", "noploop 0.2")?;
-    let text = run.succeed("annotate --stdio noploop")?;
-    run.expect(&text, &["Percent", "noploop"])
+    with_samples(run, |run, seconds| {
+        record(run, "", &format!("noploop {seconds}"))?;
+        let text = run.succeed("annotate --stdio noploop")?;
+        run.expect(&text, &["Percent", "noploop"])
+    })
 }
 
 /// A probe on a function of this program, created only for the recording (`record --probe`).
@@ -207,9 +247,13 @@ pub(super) fn tracepoint(run: &mut TestRun<'_>) -> TestResult {
 /// The whole system.
 pub(super) fn whole_system(run: &mut TestRun<'_>) -> TestResult {
     machine::system_wide(run)?;
-    run.succeed("record -q -o perf.data -a -e cpu-clock -- PROGRAM test -w noploop 0.3")?;
-    let text = run.succeed("report --stdio -s symbol")?;
-    run.expect(&text, &["noploop"])
+    with_samples(run, |run, seconds| {
+        run.succeed(&format!(
+            "record -q -o perf.data -a -e cpu-clock -- PROGRAM test -w noploop {seconds}"
+        ))?;
+        let text = run.succeed("report --stdio -s symbol")?;
+        run.expect(&text, &["noploop"])
+    })
 }
 
 /// Time off the CPU.
