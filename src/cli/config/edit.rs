@@ -1,6 +1,6 @@
 //! Changes one setting in the text of a configuration file. Other settings, and comments on other lines, are kept.
 
-use super::parse::{BadLine, canonical, ends_in_continuation, header_of, parse};
+use super::parse::{BadLine, canonical, header_of, joined_lines, parse};
 
 /// The first line that perf writes to a new file.
 const FILE_HEADER: &str = "# this file is auto-generated.\n";
@@ -21,39 +21,32 @@ pub(crate) fn set(text: &str, name: &str, value: &str) -> Result<String, (usize,
     };
     let wanted = canonical(name);
     let wanted_section = wanted.rsplit_once('.').map(|(section, _)| section);
-    // Lines of entries, like that of a header below, are counted from 1.
+    let joined = joined_lines(lines.iter().map(String::as_str));
+    let at = |number: usize| joined.iter().find(|line| line.number == number);
     let last_set = entries.iter().rfind(|entry| entry.name == wanted);
     let in_section =
         |name: &str| name.rsplit_once('.').map(|(section, _)| section) == wanted_section;
     let section_end = entries
         .iter()
         .rfind(|entry| in_section(&entry.name))
-        .map(|entry| entry.line);
+        .and_then(|entry| at(entry.line));
     let header = || {
-        lines
+        joined
             .iter()
-            .rposition(|line| header_of(line).as_deref() == wanted_section)
-            .map(|index| index + 1)
+            .rfind(|line| header_of(&line.text).as_deref() == wanted_section)
     };
     match (
-        last_set.map(|entry| entry.line),
+        last_set.and_then(|entry| at(entry.line)),
         section_end.or_else(header),
     ) {
         (Some(line), _) => {
-            let index = line - 1;
-            let count = line_count(&lines, index);
             // A setting may share its line with the section header, which is kept on a line of its own.
-            let head = lines
-                .get(index)
-                .filter(|line| line.trim_start().starts_with('['));
-            let head = head.and_then(|line| line.find(']').and_then(|end| line.get(..=end)));
-            let new = head.map(str::to_owned).into_iter().chain([setting]);
-            lines.splice(index..index + count, new.collect::<Vec<_>>());
+            let header = header_text(&line.text).map(str::to_owned);
+            let new: Vec<String> = header.into_iter().chain([setting]).collect();
+            let index = line.number - 1;
+            lines.splice(index..index + line.count, new);
         }
-        (None, Some(line)) => {
-            let index = line - 1;
-            lines.insert(index + line_count(&lines, index), setting);
-        }
+        (None, Some(line)) => lines.insert(line.number - 1 + line.count, setting),
         (None, None) => lines.extend([title(section), setting]),
     }
     // For the line break at the end.
@@ -61,11 +54,11 @@ pub(crate) fn set(text: &str, name: &str, value: &str) -> Result<String, (usize,
     Ok(lines.join("\n"))
 }
 
-/// Returns the number of lines of the setting at `index`: a trailing backslash joins the next line.
-fn line_count(lines: &[String], index: usize) -> usize {
-    let rest = lines.get(index..).unwrap_or_default();
-    let joined = rest.iter().take_while(|line| ends_in_continuation(line));
-    (joined.count() + 1).min(rest.len())
+/// Returns the section header at the start of a line, up to its bracket; `None` if there is none.
+fn header_text(line: &str) -> Option<&str> {
+    let end = line.find(']')?;
+    line.get(..=end)
+        .filter(|_| line.trim_start().starts_with('['))
 }
 
 /// Formats `[section]`, or `[section "sub"]` for a name with a dot.
@@ -129,6 +122,16 @@ mod tests {
         let changed = set(&changed, "A.b.C", "3").unwrap();
         let expected = "[A \"b\"]\n\tC = 3\n[a \"B\"]\n\tc = 2\n";
         assert_eq!(changed, expected);
+    }
+
+    #[test]
+    fn joined_lines_are_one() {
+        let text = "[a\\\n]\n[b]c = \"1\\\n # \\\n\"\n";
+        let changed = set(text, "a.b", "1").unwrap();
+        assert_eq!(
+            set(&changed, "b.c", "2").unwrap(),
+            "[a\\\n]\n\tb = 1\n[b]\n\tc = 2\n"
+        );
     }
 
     proptest::proptest! {

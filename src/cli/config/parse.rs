@@ -1,7 +1,7 @@
 //! The text format of the configuration files (perf-config(1)): `[section]`, `[section "sub"]`, `key = value`.
 //!
-//! `#` and `;` start a comment outside quotes, a trailing backslash joins the next line, and `\"`, `\\`,
-//! `\n`, `\t`, `\b` are escapes. Names of sections and keys are case-insensitive, those of
+//! `#` and `;` start a comment outside quotes, a backslash at the end of a line joins the next line unless it is in a comment,
+//! and `\"`, `\\`, `\n`, `\t`, `\b` are escapes. Names of sections and keys are case-insensitive, those of
 //! subsections are not.
 
 /// One setting: its name, `section.key` or `section.sub.key`, its value, and the number of its first line (from 1).
@@ -42,27 +42,60 @@ pub(super) fn parse(text: &str) -> (Vec<ConfigEntry>, Vec<BadLine>) {
     let mut entries = Vec::new();
     let mut bad = Vec::new();
     let mut section: Option<String> = None;
-    let mut lines = text.lines().enumerate();
-    while let Some((index, first)) = lines.next() {
-        let line = index + 1;
-        let mut joined = first.to_owned();
-        while ends_in_continuation(&joined) {
-            joined.pop();
-            match lines.next() {
-                Some((_, more)) => joined.push_str(more),
-                None => break,
-            }
-        }
-        if let Err(cause) = read_line(joined.trim(), line, &mut section, &mut entries) {
+    for joined in joined_lines(text.lines()) {
+        let line = joined.number;
+        if let Err(cause) = read_line(joined.text.trim(), line, &mut section, &mut entries) {
             bad.push(BadLine { line, cause });
         }
     }
     (entries, bad)
 }
 
-/// Whether `line` is continued by the next line: `line` ends in an odd number of backslashes.
-pub(super) fn ends_in_continuation(line: &str) -> bool {
-    line.bytes().rev().take_while(|&byte| byte == b'\\').count() % 2 == 1
+/// A line with the lines that a backslash at its end joins to it.
+pub(super) struct JoinedLine {
+    /// The number of the first of the lines, from 1.
+    pub(super) number: usize,
+    /// How many lines were joined, 1 or more.
+    pub(super) count: usize,
+    /// The text, without the backslashes that join.
+    pub(super) text: String,
+}
+
+/// Joins lines, which have no line breaks.
+pub(super) fn joined_lines<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<JoinedLine> {
+    let mut all_joined = Vec::new();
+    let mut lines = lines.into_iter().enumerate();
+    while let Some((index, first)) = lines.next() {
+        let mut joined = JoinedLine {
+            number: index + 1,
+            count: 1,
+            text: first.to_owned(),
+        };
+        while is_continued(&joined.text) {
+            joined.text.pop();
+            let Some((_, next)) = lines.next() else { break };
+            joined.text.push_str(next);
+            joined.count += 1;
+        }
+        all_joined.push(joined);
+    }
+    all_joined
+}
+
+/// Whether the next line is joined to `line`: `line` has no comment, and ends in a backslash that is not escaped.
+fn is_continued(line: &str) -> bool {
+    let mut is_quoted = false;
+    let mut letters = line.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' => is_quoted = !is_quoted,
+            '#' | ';' if !is_quoted => return false,
+            // Without a letter to escape, the line ends.
+            '\\' if letters.next().is_none() => return true,
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Parses a line; sets the section if the line has a header, and adds the setting if it has one.
@@ -193,6 +226,13 @@ mod tests {
             settings("[a \"B c\"]\nX-y = one\\\n two\\t\\\\\n"),
             [pair("a.B c.x-y", "one two\t\\")]
         );
+    }
+
+    #[test]
+    fn comments_are_not_joined() {
+        let text = "# C:\\\n[a] ; \\\nb = 1 # \\\nc = \"2#\\\n ;\"\nd = 3\n".replace("\\\\", "\\");
+        let all = [("a.b", "1"), ("a.c", "2# ;"), ("a.d", "3")];
+        assert_eq!(settings(&text), all.map(|(name, value)| pair(name, value)));
     }
 
     #[test]
