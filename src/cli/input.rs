@@ -25,7 +25,7 @@ pub(crate) const DEFAULT: &str = "perf.data";
 const MAX_FIRST_LINE: u64 = 64 << 10;
 
 /// The name of the standard input.
-const STDIN: &str = "-";
+pub(crate) const STDIN: &str = "-";
 
 /// The `-i` option.
 pub(crate) fn option() -> Arg {

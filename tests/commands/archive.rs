@@ -218,6 +218,37 @@ fn recordings_without_build_ids_and_missing_recordings_are_refused() {
 }
 
 #[test]
+fn recordings_that_are_not_one_file_are_not_packed() {
+    let scratch = Scratch::new();
+    fs::create_dir(scratch.path().join("parts")).expect("a folder");
+    let made = Run::new("mkfifo").args(["pipe"]).within(scratch.path());
+    assert_eq!(made.finish().expect("mkfifo starts").status, 0);
+    let to_file = "write the recording to a file first";
+    for (name, message, hint) in [
+        ("-", "this is stdin", to_file),
+        ("pipe", "this is a FIFO", to_file),
+        (
+            "parts",
+            "this is a directory",
+            "pack only the objects, without --all, and copy the directory",
+        ),
+    ] {
+        let run = rperf(&["archive", "--all", name]).within(scratch.path());
+        let outcome = run.finish().expect("rperf starts");
+        let named = if name == "-" {
+            String::new()
+        } else {
+            format!("{name}: ")
+        };
+        let text = format!(
+            "{named}--all packs a recording that is one file, and {message}\nhint: {hint}\n"
+        );
+        assert_eq!((outcome.status, outcome.stderr), (255, text));
+        assert_eq!(outcome.stdout, "");
+    }
+}
+
+#[test]
 fn missing_objects_are_named_and_the_rest_is_packed() {
     const TEST: &str = "missing_objects_are_named_and_the_rest_is_packed";
     let Some(tools) = Tools::find_for(TEST) else {

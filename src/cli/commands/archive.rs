@@ -22,7 +22,7 @@ use self::pack::{Archive, PackedFile};
 use self::unpack::{ArchiveSummary, ArchiveUnpacker};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::input::{DEFAULT, InputName, OpenedInput};
+use crate::cli::input::{DEFAULT, InputName, OpenedInput, STDIN};
 use crate::cli::options::{flag, switch};
 use crate::cli::shared::namespace::NO_CACHE;
 use crate::cli::shared::recorded_objects::{Objects, RecordedObject, hit_objects};
@@ -68,6 +68,9 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
 fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<ExitStatus, CliError> {
     let given = matches.get_one::<String>("file");
     let file = given.map_or(DEFAULT, String::as_str);
+    if all {
+        require_one_file(Path::new(file))?;
+    }
     let input_name = InputName {
         given: given.map(PathBuf::from),
         // Without a name, stdin is not read even if it is a pipe. The name `-` still means stdin.
@@ -122,6 +125,29 @@ fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<ExitSt
         true => ExitStatus::Ok,
         false => ExitStatus::Failure(1),
     })
+}
+
+/// Checks that the recording can be a member of an archive: that it is a single file.
+fn require_one_file(recording: &Path) -> Result<(), CliError> {
+    let is_stdin = recording == Path::new(STDIN);
+    let kind = match FoundFile::find(recording) {
+        _ if is_stdin => "stdin",
+        Ok(found) if found.is_fifo() => "a FIFO",
+        Ok(found) if found.metadata().is_dir() => "a directory",
+        // Opening the recording reports other problems.
+        _ => return Ok(()),
+    };
+    let message = format!("--all packs a recording that is one file, and this is {kind}");
+    let hint = match kind {
+        "a directory" => "pack only the objects, without --all, and copy the directory",
+        _ => "write the recording to a file first",
+    };
+    let name = if is_stdin {
+        String::new()
+    } else {
+        format!("{}: ", recording.display())
+    };
+    Err(CliError::message(255, format!("{name}{message}")).hint(hint))
 }
 
 /// Warns of the objects that are not in the archive.
