@@ -567,13 +567,13 @@ fn events_have_limits_of_their_own() {
         "{}",
         ran.stderr
     );
+    // `max-stack=3`: the stack of the one sched_waking has 3 frames, which are indented.
+    assert_eq!(count("                    "), 3, "{}", ran.stderr);
     let group = "{sched:sched_switch/nr=3/,sched:sched_waking/nr=2/}";
     let of_group = run(&scratch, &["trace", "-a", "-e", group, "sleep", "30"]);
     let lines = of_group.stderr.lines();
     let lines = lines.filter(|line| line.contains(" sched:sched_"));
     assert_eq!(lines.count(), 5, "{}", of_group.stderr);
-    // The frames of the stack of sched_waking, which are indented.
-    assert_eq!(count("                    "), 3, "{}", ran.stderr);
     assert_refused(
         &["trace", "-e", "sched:sched_switch/nr=x/", "true"],
         129,

@@ -37,7 +37,7 @@ struct SampleTimes<'t> {
 impl Fold for SampleTimes<'_> {
     /// `world` has the processes and mappings at the time of the sample.
     fn sample(&mut self, world: &World, sample: &Sample<'_>) {
-        // The decoded raw data of a tracepoint: the filter does not read it.
+        // The raw data is not decoded: the filter does not read it.
         let typed_event = None;
         // `prepare` returns `None` for a sample that the filter refuses.
         if sample.event == self.event

@@ -10,7 +10,7 @@ pub(crate) struct StackLineFormatter<'r> {
     /// Functions that are not shown.
     pub(crate) hidden: &'static [&'static str],
     /// The maximum number of frames to walk: the user's limit plus the number of frames that may be hidden. If fewer frames are
-    /// hidden, more than the user's limit are shown.
+    /// hidden, more than the user's limit are shown, as in perf, which limits the walk, not the frames shown.
     pub(crate) max_frames: usize,
 }
 

@@ -335,8 +335,8 @@ pub(crate) enum LocationText {
 pub(crate) struct KeyInput<'a> {
     pub(crate) context: &'a SampleContext,
     pub(crate) site: &'a CodeSite,
-    /// The privilege level of the row's frame in the earliest sample. Unlike [`CodeSite::level`], it is known without a mapping:
-    /// then it is that of the nearest inner frame with a mapping, otherwise that of the sample.
+    /// The privilege level of the row's frame in the earliest sample. Unlike [`CodeSite::level`], it is also known for a
+    /// frame without a mapping: it is that of the nearest inner frame with one, or that of the sample if there is none.
     pub(crate) level: Level,
     /// Number of samples of the row.
     pub(crate) samples: u64,
@@ -427,7 +427,8 @@ pub(crate) enum KeyValue<'n> {
         end: i64,
     },
     /// A function that its range does not identify, because it is inlined or another function may have had the same range at
-    /// another time. For `symoff`, a location: the name of its function, and its address as `start`; `end` does not matter.
+    /// another time. For `symoff`, a location: the name of its function, and its address as `start`; `end` is the same for equal
+    /// `start`, so it never decides a comparison.
     Named { name: &'n str, start: i64, end: i64 },
     /// Numbers, and addresses as signed numbers: kernel addresses come first.
     Number(i64),

@@ -10,8 +10,8 @@ use rperf_wire::{Attr, AttrFlags};
 #[derive(Debug, Clone, Default)]
 pub struct GroupMetrics {
     events: Vec<RecordedEvent>,
-    /// The counts of all groups since they were last cleared. As in perf, they are cleared by the first sample of any group or
-    /// single event, and by a group's first sample after its metrics were reported.
+    /// The counts of all groups since they were last cleared. As in perf, all are cleared by the first sample of each
+    /// group and its first sample after each report, and by the very first sample of each single event.
     counts: Vec<RoleCount>,
 }
 
@@ -24,19 +24,19 @@ pub struct GroupMetric {
     pub form: MetricFormat,
     /// Its unit.
     pub unit: String,
-    /// Whether perf's code begins a new line before the metric. In perf's `script` this prints only the start of a metric's line
-    /// (the sample's fields and `metric:`), without a line break. The metric then prints that start again on the same line.
-    pub starts_another_line: bool,
+    /// Whether the start of the metric's line (the sample's fields and `metric:`) is printed twice, on the same line. perf's
+    /// `script` does so where `perf stat` would begin a new line.
+    pub repeats_start: bool,
 }
 
 impl GroupMetric {
-    /// Creates a metric before which perf does not begin a new line.
+    /// Creates a metric that does not repeat the start of its line.
     fn new(value: f64, form: MetricFormat, unit: &str) -> Self {
         Self {
             value,
             form,
             unit: unit.to_owned(),
-            starts_another_line: false,
+            repeats_start: false,
         }
     }
 }
@@ -110,14 +110,14 @@ impl GroupMetrics {
         let attrs = recording.events.iter().map(|event| &event.attr);
         let mut events: Vec<_> = attrs.enumerate().map(event).collect();
         for group in recording.features.group_desc().unwrap_or_default() {
-            // The members are all events of the group here, with the leader; in `add` and below, without the leader.
-            let (leader, member_count) = (group.leader as usize, group.members as usize);
-            let members_range = leader..leader.saturating_add(member_count).min(events.len());
-            for event in events.get_mut(members_range.clone()).unwrap_or_default() {
+            // perf's number of members includes the leader.
+            let (leader, group_size) = (group.leader as usize, group.members as usize);
+            let group_range = leader..leader.saturating_add(group_size).min(events.len());
+            for event in events.get_mut(group_range.clone()).unwrap_or_default() {
                 event.leader = leader;
             }
             if let Some(event) = events.get_mut(leader) {
-                event.group = members_range;
+                event.group = group_range;
             }
         }
         Self {
@@ -126,8 +126,9 @@ impl GroupMetrics {
         }
     }
 
-    /// Adds a sample of the event with index `event`. After as many samples as the group has events, of whichever of its events,
-    /// calls `report` with the metrics of its events; those of its leader are omitted, as in perf.
+    /// Adds a sample of the event with index `event`. Once the group has had as many samples as it has events since its
+    /// last report, no matter which of its events they belong to, calls `report` with the metrics of its events; those of the
+    /// leader are omitted, as in perf.
     pub fn add(
         &mut self,
         event: usize,
@@ -295,7 +296,7 @@ impl GroupEvent<'_> {
         let [front, back] = stalled.map(|role| self.mean(role).unwrap_or_default());
         let stalled = front.max(back);
         (stalled != 0.0).then(|| GroupMetric {
-            starts_another_line: true,
+            repeats_start: true,
             ..GroupMetric::new(
                 stalled / instructions,
                 MetricFormat::Ratio,

@@ -15,7 +15,8 @@ pub fn cache_entry(cache: &Path, id: &BuildId) -> PathBuf {
     cache.join(".build-id").join(first).join(rest)
 }
 
-/// Returns the candidates for a user object, in this order:
+/// Returns the candidates for a user object, the vdso or a kernel module (the kind only decides the file name in the build-id
+/// cache), in this order:
 /// - the file of its debug link, its files in the build-id cache, and installed debug files;
 /// - with [`SearchPaths::of_running_processes`]: its path in the mount namespaces of processes that mapped it;
 /// - the object itself, the file in `.debug` next to it, and, for a library in `/usr/lib`, the debug file at its path without
@@ -30,7 +31,6 @@ pub(crate) fn of_user_object(
     request: &ObjectRequest<'_>,
     id: Option<&BuildId>,
 ) -> Vec<PathBuf> {
-    // The kind can also be that of the vdso or of a kernel module.
     let (path, kind) = (request.path, request.kind);
     let mut candidate_paths: Vec<PathBuf> = debug_link(files, paths, path).into_iter().collect();
     if let (Some(cache), Some(id)) = (&paths.build_id_cache, id) {

@@ -106,7 +106,8 @@ pub(crate) fn put(frame: &mut Frame<'_>, line: Line<'_>, rect: Rect) {
     frame.render_widget(escaped(line), rect);
 }
 
-/// Escapes control characters and the characters that change the text direction. Tabs are not escaped: ratatui drops them.
+/// Escapes control characters except tabs, and the characters that change the text direction. `escaped_line` keeps tabs, so
+/// ratatui drops them, like any control character that is not escaped.
 fn escaped(mut line: Line<'_>) -> Line<'_> {
     for span in &mut line.spans {
         if let Cow::Owned(text) = escaped_line(&span.content) {

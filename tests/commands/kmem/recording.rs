@@ -233,9 +233,9 @@ impl KmemFile {
     }
 
     fn sample(&mut self, time: u64, event: u64, pid: u32, chain: &[u64], raw: Bytes) {
-        // The kernel pads the size field (4 bytes) and the data together to a multiple of 8. If the size of the data is a
-        // multiple of 8, as in most of these events, that takes 4 bytes.
-        let raw = raw.raw([0; 4]).done();
+        // The kernel pads the size field (4 bytes) and the data together to a multiple of 8.
+        let mut raw = raw.done();
+        raw.resize((4 + raw.len()).next_multiple_of(8) - 4, 0);
         let size = u32::try_from(raw.len()).expect("a short event");
         let body = self.bytes().u64(event).u32(pid).u32(pid);
         let body = body.u64(nanos(time)).u32(0).u32(0);

@@ -28,7 +28,7 @@ const MAX_MESSAGES: i16 = captured_record::MAX_MESSAGES as i16;
 /// On the stack: the first [`message::SIZE`] bytes of `struct user_msghdr`.
 const MESSAGE: i16 = COUNT - message::SIZE;
 /// On the stack: the address of a list of messages, their number, and the result of the call, the number of messages that were
-/// sent or received. While a message is read, `buffer::RESULT` has the number of its bytes instead.
+/// sent or received. While a message is read, `buffer::RESULT` has the number of its bytes instead, if the call has returned.
 const MESSAGES: i16 = MESSAGE - 8;
 const MESSAGE_COUNT: i16 = MESSAGE - 16;
 const RESULT: i16 = MESSAGE - 24;
@@ -61,7 +61,8 @@ pub(super) fn read_messages(b: &mut ProgramBuilder, at: i16, next: Label, done: 
     b.operate(ShiftRight, R1, 32);
     b.load(Double, R2, R8, buffer::RESULT);
     b.store(Double, R10, RESULT, R2);
-    // While there is no result, its value is larger than any number of messages.
+    // While there is no result, its value (`NO_RESULT`) is larger than any number of messages. A result is never negative here:
+    // after a failed call, the messages are read without its result.
     b.jump_if(AtMost, R1, R2, counted);
     b.set(R1, R2);
     b.place(counted);
@@ -72,14 +73,17 @@ pub(super) fn read_messages(b: &mut ProgramBuilder, at: i16, next: Label, done: 
         let start = i32::from(message) * message::STRIDE;
         b.load(Double, R1, R10, MESSAGE_COUNT);
         b.jump_if(AtMost, R1, i32::from(message), next);
-        // `read_vectors` takes the number of bytes of one message from the result in the buffer.
+        // `read_vectors` takes the number of bytes of one message from `buffer::RESULT`, and reduces it. Without a result, each
+        // message begins with the value for none again; otherwise the number of bytes is stored there below.
         b.load(Double, R1, R10, RESULT);
         b.store(Double, R8, buffer::RESULT, R1);
-        // Only the value for no result is this large: then the structures do not have their numbers of bytes yet.
+        // Larger than `i32::MAX`: `NO_RESULT`, as results of failed calls do not get here. The structures do not have their
+        // numbers of bytes yet.
         b.jump_if(Above, R1, i32::MAX, read);
         b.load(Double, R1, R10, MESSAGES);
         b.store(Double, R10, LIST, R1);
-        // The number of bytes follows the message's `struct user_msghdr`.
+        // The number of bytes follows the message's `struct user_msghdr`. `read_item` clears `ITEM` first: the upper half is 0,
+        // and so is a number that cannot be read.
         let byte_count_size = 4;
         read_item(b, byte_count_size, start + message::WHOLE_SIZE);
         b.load(Double, R1, R10, ITEM);

@@ -478,7 +478,8 @@ fn more_items(b: &mut ProgramBuilder, at: i16, item: i16, done: Label) {
     end_segment(b, record::IS_MORE);
 }
 
-/// Reads `size` bytes at an offset of the list whose address is in `LIST` to `ITEM`. Leaves 0 in `R0` if they could be read.
+/// Reads `size` bytes at an offset of the list whose address is in `LIST` to `ITEM`, whose first 8 bytes are cleared
+/// before. Leaves 0 in `R0` if they could be read.
 pub(super) fn read_item(b: &mut ProgramBuilder, size: i32, offset: i32) {
     b.store(Double, R10, ITEM, 0);
     b.address(R1, R10, i32::from(ITEM));

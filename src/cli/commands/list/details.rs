@@ -34,7 +34,8 @@ pub(super) struct ShownDetails<'a> {
     pub(super) descriptions: bool,
     /// Whether type, config and terms of events, and formulas of metrics are shown.
     pub(super) terms: bool,
-    /// Whether `-v` is given: long descriptions, the fields of tracepoints and all other details are shown.
+    /// Whether `-v` is given, if `descriptions` is set (then `terms` is set, too): descriptions are the long ones, and modifiers,
+    /// permission, tracepoint fields, probes and what `examples` shows are added.
     pub(super) verbose: bool,
     /// Whether decoded raw codes and examples for events with parameters are shown; `verbose` shows them as well.
     pub(super) examples: bool,

@@ -93,7 +93,8 @@ impl<'u> CompileUnit<'u> {
         DieScanner::new(self.home.dwarf, &self.home.unit.header, is_wanted)
     }
 
-    /// Returns the offsets of the functions that have code and, if names are `wanted`, of those that have such a name.
+    /// Returns two lists of offsets: the functions that have code, and those with a wanted name, with or without code (empty if
+    /// `wanted` is `None`).
     pub(super) fn function_entries(&self, wanted: Option<WantedNames<'_>>) -> FunctionEntries {
         FunctionEntries::read(self.home.dwarf, &self.home.unit.header, wanted)
     }
@@ -177,7 +178,8 @@ impl<'u> CompileUnit<'u> {
         Some(reader)
     }
 
-    /// Returns the type of this signature, in a type unit (`-fdebug-types-section`).
+    /// Returns the type of this signature, in a type unit of `.debug_info` (`-fdebug-types-section` with DWARF 5; the
+    /// `.debug_types` of DWARF 4 is not read).
     pub(super) fn type_with_signature(&self, signature: DebugTypeSignature) -> Option<Die<'_, 'u>> {
         let dwarf = self.home.dwarf;
         let types = self.types.get_or_init(|| type_units(dwarf));

@@ -133,8 +133,9 @@ impl Die<'_, '_> {
         })
     }
 
-    /// Returns this member with its offset in its record; `None` if the offset is computed at run time, or if the position of a
-    /// bit field is invalid or unknown.
+    /// Returns this member with its offset in its record; `None` if the offset is computed at run time, or if the size of a
+    /// bit field's container is unknown or too small. A bit field without an attribute for its bit position is taken to begin at
+    /// the container's highest bit.
     fn record_member(&self) -> Option<RecordMember<Self>> {
         let member_offset = self.member_offset()?;
         let Some(width) = self.number(gimli::DW_AT_bit_size) else {

@@ -139,6 +139,8 @@ impl CachedThread {
     #[cold]
     fn new(world: &World, who: ThreadKey, order: Order) -> Self {
         let (epoch, epoch_span) = world.epoch_span(who.machine, who.pid, order);
+        // The thread id is enough for the names: samples of a guest have the ids of the virtual machine's process and thread on
+        // the host.
         let comm_span = world.threads.span(who.tid, order);
         let state = ThreadState {
             epoch,

@@ -30,8 +30,8 @@ pub(super) fn unexpected(expected: &'static str, token: Token) -> FormatWarning 
 }
 
 /// Precedence of an operator; higher numbers bind more loosely. [`Operation::looseness`] differs: it is 0 for unary operators,
-/// conditionals and indexing. `[` has none: it can follow neither the right operand of an operator nor another
-/// index.
+/// conditionals and indexing. `[` has none, as in current libtraceevent: after an operation (`a + b[0]`) or another index,
+/// [`Parser::continue_operations`] rejects it.
 fn looseness(operator: &str) -> Result<u8, FormatWarning> {
     Ok(match operator {
         "++" | "--" => 3,

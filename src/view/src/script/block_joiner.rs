@@ -169,7 +169,7 @@ impl BlockJoiner {
     fn metric(&mut self, metric: &GroupMetric, prefix: &[u8], at: Option<u64>) {
         // Before some metrics, perf requests a new line. In `script` that prints the start of a line (prefix, time, `metric:`),
         // but no line break, so that the metric's line has it twice.
-        for _ in 0..1 + usize::from(metric.starts_another_line) {
+        for _ in 0..1 + usize::from(metric.repeats_start) {
             self.joined.extend_from_slice(prefix);
             if let Some(at) = at {
                 self.time(at);
