@@ -84,6 +84,7 @@ fn filters_before_their_event_or_with_unknown_fields_are_refused() {
         129,
         "--filter option should follow a -e tracepoint or HW tracer option\n",
     );
+    // The filter applies to both events; that of `cs`, which is no tracepoint, has other fields.
     assert_refused(
         &scratch,
         &[&["-e", "sched:sched_switch,cs"], &filter[..]].concat(),

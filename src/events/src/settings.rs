@@ -45,8 +45,8 @@ pub(crate) enum CommonTerm {
     Config(usize, u64),
 }
 
-/// Keys of the terms that need no format of a PMU, for suggestions; without `overwrite`, whose only valid value is 0. The first
-/// one, `config`, is valid only for events of a PMU, the others, also `config1` to `config3`, for every event.
+/// Keys of the terms that need no format of a PMU, for suggestions; without `overwrite`, whose only valid value is 0. Only events
+/// of a PMU take the first key, `config`; all events take the others.
 pub(crate) const KEYS: [&str; 16] = [
     "config",
     "config1",
@@ -148,8 +148,8 @@ impl EventSettings {
         }
     }
 
-    /// Applies the settings except `call_graph` and `per_core` to an attr that already has the command's options, which they
-    /// override.
+    /// Applies the settings except `call_graph` and `per_core` to an attr. They override the command's options, which the attr
+    /// already has.
     pub(crate) fn apply(&self, attr: &mut Attr) {
         if let Some(rate) = self.rate {
             let (value, is_frequency) = match rate {
@@ -220,8 +220,8 @@ fn unavailable(term: &str, why: &str) -> Reason {
     format!("`{term}' is not available here: {why}")
 }
 
-/// Parses a mode. `before` is the mode from the terms before this one: `dwarf` keeps the size that a `stack-size` term
-/// has set.
+/// Parses a call graph mode. `before` is the mode that the preceding terms have set: `dwarf` keeps the size of an earlier
+/// `stack-size` term.
 fn call_graph(term: &Term<'_>, before: Option<CallGraph>) -> Result<CallGraph, Reason> {
     match term.value {
         Some("no") => Ok(CallGraph::None),

@@ -24,7 +24,7 @@ pub struct IntervalStatus<'a> {
     pub exact_percent: f64,
     /// Records lost, in the interval and in total.
     pub lost: (u64, u64),
-    /// Samples that could not be decoded, in the interval and in total.
+    /// Samples that could not be decoded, in the interval and in total; `drop` in the status line.
     pub damaged: (u64, u64),
     /// The event or group of the rows.
     pub event: EventLabel<'a>,
@@ -110,7 +110,7 @@ pub fn write_first_rows(
 }
 
 /// Writes a line truncated to `columns`. Control characters are escaped, except tabs and the sequences of
-/// `colors`. Each character, even a tab, counts as one column.
+/// `colors`. Each character counts as one column: callers expand tabs.
 pub fn write_truncated(
     out: &mut dyn Write,
     line: &str,

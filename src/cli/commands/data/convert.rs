@@ -246,7 +246,7 @@ impl DataConversion<'_> {
         let exporter = self.exporter();
         let name = input.path.to_string_lossy();
         write_to(Path::new(target.destination), context, |out| {
-            // For these two, the output's file extension does not matter: pprof is always compressed, Perfetto never.
+            // The output's file extension does not matter here: pprof is always compressed, Perfetto never.
             match target.format {
                 ConversionFormat::Pprof => return pprof::write(profile, Some(start), out),
                 ConversionFormat::Perfetto => return perfetto::write(profile, out),

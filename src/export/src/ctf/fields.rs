@@ -86,7 +86,7 @@ impl CtfType {
         if reader.is_text() {
             return Self::Text;
         }
-        // `bytes` is 1, 2, 4 or 8, so that it always fits.
+        // Always fits: `bytes` is 1, 2, 4 or 8.
         let size = |bytes: usize| u8::try_from(bytes).unwrap_or(1);
         if reader.is_number() {
             return Self::Number {
@@ -216,7 +216,7 @@ impl CtfField {
     }
 }
 
-/// Appends the `size` low bytes of a number.
+/// Appends the `size` low bytes of a number in little endian, the byte order of all traces.
 fn put_low_bytes(out: &mut Vec<u8>, number: u64, size: u8) {
     let bytes = number.to_le_bytes();
     out.extend_from_slice(bytes.get(..size.into()).unwrap_or(&bytes));

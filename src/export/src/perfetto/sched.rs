@@ -24,7 +24,7 @@ pub struct SchedThread {
     pub name: String,
 }
 
-/// The recorded system. Readers need the release of the kernel to interpret states.
+/// The recorded system. Readers need the release of the kernel, since the state bits of tasks differ between releases.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TracedSystem {
     /// As `uname -r`.

@@ -50,7 +50,7 @@ pub fn state_name(state: HolderState) -> &'static str {
 /// Those of `out`.
 pub fn write_holders(out: &mut dyn Write, sums: &HolderSums, with_titles: bool) -> io::Result<()> {
     if with_titles {
-        // A unit of one letter (`s `) ends in a blank, which is trimmed. There is nothing else to trim, since nothing is padded.
+        // `time` pads units of one letter to two (`s `): this blank is trimmed.
         let unpadded = 0;
         let waited = time(sums.waited, unpadded);
         writeln!(out, "others waited {} for holders\n", waited.trim())?;

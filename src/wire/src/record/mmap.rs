@@ -69,7 +69,7 @@ pub(super) fn mmap<'a>(at: &mut Cursor<'a>) -> Result<Mmap<'a>, DecodeError> {
     })
 }
 
-/// Decodes all fields except for the name, which is left empty. In MMAP2, it is not the next field.
+/// Decodes all fields except for the name, which is left empty: in MMAP2, other fields precede the name.
 fn mmap_fixed<'a>(at: &mut Cursor<'a>) -> Result<Mmap<'a>, DecodeError> {
     Ok(Mmap {
         pid: at.u32("pid")?.cast_signed(),
@@ -91,8 +91,9 @@ const IDENTITY_SIZE: usize = 24;
 /// 1 to 20 (in little endian); then the minor number is where the first four bytes of a build-id are, and the inode number where
 /// the next eight are. The first byte decides what else is checked:
 /// - 16 to 20: nothing. No device with files has such a major number.
-/// - 5 to 15: the last three bytes of the minor number. They are 0 if it is below 256, but in only one of 16 million build-ids.
-/// - 1 to 4: the bytes after a build-id of this size, which are 0. Otherwise they include the inode number, which is not 0.
+/// - 5 to 15: the last three bytes of the minor number. A minor number below 256 has zeros there, a build-id almost never.
+/// - 1 to 4: the bytes after a build-id of this size. After a build-id they are all 0; otherwise they include the inode number,
+///   which is not 0.
 fn is_build_id(identity: &[u8; IDENTITY_SIZE]) -> bool {
     let is_zero = |range: Range<usize>| {
         let mut part = identity.iter().take(range.end).skip(range.start);

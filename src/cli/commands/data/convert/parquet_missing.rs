@@ -10,7 +10,7 @@ use crate::cli::error::CliError;
 ///
 /// # Errors
 ///
-/// Status 255: always, as this file belongs to builds without Parquet.
+/// Status 255: always, as this file is only compiled without Parquet.
 pub(super) fn check_support() -> Result<(), CliError> {
     Err(
         CliError::message(255, "--to-parquet: this build has no Parquet output")
