@@ -1,4 +1,4 @@
-//! Options are read by the id that they are declared with: in release builds, an undeclared id reads as "not given".
+//! Checks that options are read by ids that are declared: in release builds, an undeclared id reads as "not given".
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -25,8 +25,8 @@ const FINISHED_ROUND: u32 = 68;
 const AUXTRACE: u32 = 71;
 const THREAD_MAP: u32 = 73;
 
-/// A record of a random recording. A time is relative to 100 times the number of the record; `None` is encoded as time 0, which
-/// means that a record has no time.
+/// A record of a random recording. A time is relative to 100 times the number of the record. `None`, and a time that would be
+/// negative, are encoded as 0, which means that a record has no time.
 #[derive(Debug, Clone)]
 enum Item {
     Sample {
@@ -149,7 +149,7 @@ fn scan_with(data: &PerfData<'_>, threads: usize, chunk_size: u64) -> Result<Sca
     scan_chunks(&scanner, NonZeroUsize::new(threads).unwrap(), chunk_size)
 }
 
-/// The results of a pass, except for the slices (ranges of whole records), which depend on the size of the chunks.
+/// The results of a scan, except for the slices (ranges of whole records), which depend on the size of the chunks.
 fn results(scan: &Scan) -> String {
     format!(
         "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",

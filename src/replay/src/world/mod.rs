@@ -227,7 +227,7 @@ impl World {
         self.threads.all()
     }
 
-    /// The changes of names of the host's threads: those of one thread id in order, thread ids in no particular order.
+    /// The starts and new names of the host's threads: those of one thread id in order, thread ids in no particular order.
     pub fn comm_changes(&self) -> impl Iterator<Item = CommChange> + '_ {
         self.threads.comm_changes()
     }

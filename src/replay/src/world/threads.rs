@@ -144,7 +144,7 @@ impl ThreadTable {
         }
     }
 
-    /// All changes of names: those of one thread id in order, thread ids in no particular order.
+    /// All starts and new names of threads: those of one thread id in order, thread ids in no particular order.
     pub(crate) fn comm_changes(&self) -> impl Iterator<Item = CommChange> + '_ {
         self.histories.iter().flat_map(|(tid, history)| {
             history.changes.iter().map(|(order, change)| CommChange {

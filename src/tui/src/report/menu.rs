@@ -18,7 +18,7 @@ pub(super) enum MenuAction {
     Zoom(ZoomKind),
     /// Unfold or fold the cursor's line.
     Toggle,
-    /// List the samples: all, or those of a function.
+    /// List the samples: all, or those of a function. The menu has perf's texts "Run scripts ...".
     Samples(Option<ShownFunction>),
     /// Open the flame view of the row.
     Flame,

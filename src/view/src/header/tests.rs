@@ -51,7 +51,8 @@ fn sections_of_newer_releases() {
     // 62 is EM_X86_64.
     let (machine, flags) = (62, 0);
     features.elf_machine(ElfMachine { machine, flags });
-    // Sections are printed by feature number, not in the order in which they were set: these surround that of the domains.
+    // Sections are printed in order of feature number, not in the order of the calls above: these are the texts before and after
+    // that of the domains.
     let before = "# hostname : machine\n";
     let after = "# e_machine : 62\n#   e_flags : 0\n# cacheline size: 64\n";
     let brief = "# CPU_DOMAIN_INFO info available, use -I to display\n";
