@@ -2,7 +2,7 @@
 //!
 //! As for reports, [`UserStacks`] finds the frames. The World (the processes and mappings at a time) must then contain all
 //! records up to the sample's time. Some of them may be in the next round (a pass over all ring buffers), so a round is
-//! rewritten after the next one was noted.
+//! rewritten only after the next one has been noted ([`Rewriter::note`]).
 
 use std::thread;
 

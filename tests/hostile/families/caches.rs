@@ -38,7 +38,7 @@ const ENTRIES: [&str; 9] = [
     "[vdso]",
 ];
 
-/// A cache in which some entries are links that may lead outside, or are files where folders belong and the reverse.
+/// A cache in which some entries are links that may lead outside, files in place of folders, or folders in place of files.
 pub(crate) fn with_links(inputs: &mut CaseInputs<'_>) -> Case {
     let sandbox = inputs.sandbox;
     let program = inputs
@@ -52,7 +52,7 @@ pub(crate) fn with_links(inputs: &mut CaseInputs<'_>) -> Case {
     let cache = sandbox.working_directory().join("home/.debug");
     let object_folder = "usr/bin/program/1234567890123456789012345678901234567890";
     // Where a target with `../` leads depends on the depth of the link: `../../../` leads out of the working directory from links
-    // directly in the cache (`home/.debug`), and into it from deeper ones.
+    // directly in the cache (`home/.debug`), but stays inside from deeper ones.
     let targets = [
         "../../../outside".to_owned(),
         "../../../outside/folder".to_owned(),

@@ -28,11 +28,11 @@ impl BadSequences {
     }
 }
 
-/// What an event reports: the first two are of `lock:contention_*`, which have no acquire and no release, the others of
-/// `lock:lock_*`.
+/// What an event reports. The first two are events of `lock:contention_*`, which report neither acquire nor release; the others
+/// are events of `lock:lock_*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// `lock:contention_begin`: a wait begins, or continues: a mutex reports spinning and sleeping as two begins.
+    /// `lock:contention_begin`: a wait begins, or continues (a mutex reports spinning and sleeping as two begins).
     Begin,
     /// `lock:contention_end`: a wait ends.
     End,

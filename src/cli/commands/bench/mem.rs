@@ -44,8 +44,8 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
 /// The factor between successive units of speed.
 const KILO: f64 = 1024.0;
 
-/// The options of all benchmarks but `find_bit`. The second argument of [`value`] is the name that the help shows for the value;
-/// as in perf, it is the default.
+/// The options of all benchmarks but `find_bit`. The second argument of [`value`] is only what the help shows in place of the
+/// value: here the default, as in perf.
 fn common() -> [Arg; 5] {
     [
         lettered_switch("cycles", 'c', "count processor cycles instead of time"),
@@ -88,7 +88,7 @@ fn block(
         operation,
         size: bytes,
         chunk: match options.word("chunk") {
-            // 0 is all of the memory, too.
+            // As in perf, 0 is all of the memory.
             Some("0") | None => bytes,
             Some(word) => size(word)?,
         },
@@ -210,9 +210,9 @@ fn speed(function: &str, cost: Cost, bytes: f64) -> RunOutput {
     }
 }
 
-/// Returns the speed of a function, `number`, as a value for JSON and the baseline. Its unit is always the same for a kind of
-/// cost, unlike that of [`scaled`]. `number` is in bytes per second if `cost` is a time, otherwise in cycles per byte; `cost` has
-/// no other use.
+/// Returns `number`, the speed of a function, as a value for JSON and the baseline. `cost` only selects the unit: for a time,
+/// `number` is in bytes per second, and the value in GB/sec whatever its size, unlike that of [`scaled`]; otherwise both are in
+/// cycles per byte.
 fn speed_value(function: &str, cost: Cost, number: f64) -> Value {
     let value = match cost {
         Cost::Time(_) => Value::higher_is_better("GB/sec", number / KILO.powi(3)),

@@ -114,7 +114,8 @@ fn assign_names(
     } = defined;
     for (index, (mut event, place)) in events.into_iter().enumerate() {
         let taken = names.entry(event.group.clone()).or_default();
-        // A definition with several locations creates several events: even without `force`, the later ones get distinct names.
+        // A definition with several locations creates several events. As in perf, the later ones get distinct names even without
+        // `force`.
         if taken.contains(&event.name) && !force && index == 0 {
             return Err(exists(&event.name));
         }

@@ -34,7 +34,7 @@ const SPACE: u32 = 3;
 const FOOTER: u32 = 16;
 /// Width of the search field.
 const SEARCH_WIDTH: u32 = 180;
-/// Width of the rows in horizontal units; integers up to 2 to the 24th are exact in browsers.
+/// Width of the rows in horizontal units. Browsers may store coordinates as `f32`, which are exact for integers up to `1 << 24`.
 const UNITS: u64 = 1 << 22;
 /// Width of a character of a label.
 const LABEL_CHARACTER: f64 = 6.65;
@@ -42,7 +42,7 @@ const LABEL_CHARACTER: f64 = 6.65;
 const INNER_CHARACTER: f64 = 6.05;
 /// Minimum distance between the times above the rows.
 const TICK_DISTANCE: f64 = 110.0;
-/// Minimum distance of a time from the right edge.
+/// Minimum distance of a time from the right end of the rows, as room for its text.
 const TICK_WIDTH: f64 = 90.0;
 
 impl TimeChart {
@@ -434,7 +434,8 @@ impl Display for Short {
     }
 }
 
-/// Names in those boxes of CPU rows that are wide enough. Like [`Ticks`], they are outside of the group that is scaled.
+/// Names in those boxes of CPU rows that are wide enough. Like [`Ticks`], they are outside of the scaled group, which would
+/// stretch the text.
 struct InnerLabels<'w>(&'w ChartWriter<'w>);
 
 impl Display for InnerLabels<'_> {
@@ -466,8 +467,8 @@ impl Display for InnerLabels<'_> {
     }
 }
 
-/// Times above the rows, with vertical lines through the rows. Unlike the positions of boxes, theirs are in pixels: they are
-/// outside of the group that is scaled.
+/// Times above the rows, with vertical lines through the rows. Their positions are in pixels, not in horizontal units as those
+/// of boxes.
 struct Ticks<'w>(&'w ChartWriter<'w>);
 
 impl Display for Ticks<'_> {

@@ -53,7 +53,7 @@ pub(super) fn for_each_range(
             call_unless_empty(found.begin, found.end);
         }
     } else if let Some(start) = attributes.low {
-        // The address of removed code is -1 (the linker's tombstone): in 64-bit objects, the sum wraps and the range is empty.
+        // lld sets the address of removed code to -1 (a tombstone): in 64-bit objects, the sum wraps and the range is empty.
         let end = attributes.size.map(|size| start.wrapping_add(size));
         call_unless_empty(start, end.or(attributes.high).unwrap_or(start));
     }
