@@ -33,7 +33,7 @@ struct Sums {
     other_cpu: u64,
 }
 
-/// The last object at an address. It stays once freed: as in perf, a second free counts too, always as one on another CPU.
+/// The last object allocated at an address, kept after its free: as in perf, a second free counts too, as one on another CPU.
 #[derive(Debug, Clone)]
 struct Object {
     site: u64,
@@ -519,7 +519,7 @@ fn pages_of_64_kb_are_counted_as_such() {
 fn losses_are_shown_by_all_subcommands() {
     let scratch = Scratch::new();
     let mut file = recording::KmemFile::new(recording::PAGE_SIZE);
-    // At 1 ms an object of process 70: address 0x1000, 64 bytes. At 2 ms one page (order 0), the page frame 7.
+    // Times are in ms after the start at 1 s. At 1 ms an object of process 70 (address 0x1000, 64 bytes), at 2 ms the page 7.
     file.object(1, 70, "leaking_driver", 0x1000, 64);
     file.pages(2, "leaking_pages", 7, 0);
     let (lost_at_ms, lost_records) = (30, 17);

@@ -25,7 +25,7 @@ fn record(scratch: &Scratch, settings: &str, options: &[&str]) -> io::Result<()>
     Ok(())
 }
 
-/// `config` reports such a setting when it sets it.
+/// `config NAME=VALUE` reports such a setting, too.
 #[test]
 fn settings_without_effect_are_reported_by_the_commands_that_read_them_in_perf() -> io::Result<()> {
     let scratch = Scratch::new();
@@ -124,8 +124,8 @@ fn the_option_g_uses_the_setting_record_call_graph() -> io::Result<()> {
     Ok(())
 }
 
-/// The output with a setting equals that with its option. For `annotate`, it also differs from that without either; for
-/// `report`, it need not: percentages of CPU 0 are the same if it has all samples.
+/// The output with a setting equals the output with its option. For `annotate`, both differ from the default output; for `report`
+/// they need not: if all samples are of CPU 0, its relative and absolute percentages are the same.
 #[test]
 fn settings_of_report_and_annotate_act_like_their_options() -> io::Result<()> {
     let scratch = Scratch::new();

@@ -415,7 +415,7 @@ mod tests {
         // The file header, then the metadata: one HEADER_ATTR record.
         let mut head = Vec::new();
         PipeWriter::without_metadata(&mut head, endian).expect("a header");
-        let size = head.len();
+        let header_size = head.len();
         encode_attr_record(&mut head, &event, endian);
         let payload = [0xff; 16];
         let trace = UserRecord::AuxTrace(AuxTrace {
@@ -431,9 +431,9 @@ mod tests {
             trace.encode_body(to);
         });
         stream.extend(payload);
-        // `first` is the file header, which a reader gets separately from the records (`rest`).
-        let (first, rest) = stream.split_at(size);
-        let reader = PipeReader::new(first.to_vec(), rest).expect("a stream");
+        // A reader gets the file header separately.
+        let (header, records) = stream.split_at(header_size);
+        let reader = PipeReader::new(header.to_vec(), records).expect("a stream");
         let copy = StreamCopy::begin(reader).expect("an event");
         let mut pipeline = Pipeline::new();
         pipeline.add(OnlySpecial);

@@ -73,6 +73,7 @@ pub(crate) mod handmade {
                 } else {
                     MISC_USER
                 };
+                // As in perf, kernel mappings have pid -1 and tid 0.
                 let pid = if misc == MISC_KERNEL { u32::MAX } else { pid };
                 let body = Bytes::new()
                     .u32(pid)

@@ -207,7 +207,7 @@ impl LiveMemory {
             time: at.time(),
             pid: at.task.pid,
         };
-        // If there is an older allocation at this address, its free was lost, or a larger block that contains it was freed.
+        // If there is an older allocation at this address, its free was not recorded.
         if let Some(older) = self.live(allocator).insert(address, allocation) {
             self.change(at.time(), older, FREED);
         }

@@ -47,8 +47,8 @@ fn wait_before(events: &[Event], at: usize, tid: u32, ended: &[bool]) -> Option<
     let mut woken = None;
     for ((time, _, task, state, other), ended) in events[..at].iter().zip(ended).rev() {
         match state {
-            // This switch ended the wait before, so the task is already running. A switch to `tid` that ended no wait says
-            // nothing and is skipped: the task was running before it, or counts as asleep because its wakeup was lost.
+            // This switch ended a wait of `tid`, which has been running since. A switch to `tid` that ended no wait changes
+            // nothing and is skipped: the task was already running or, as its wakeup was lost, still counts as asleep.
             Some(_) if *other == tid && *ended => return None,
             Some(state) if *task == tid => {
                 return match STATES[*state] {
@@ -60,7 +60,7 @@ fn wait_before(events: &[Event], at: usize, tid: u32, ended: &[bool]) -> Option<
             _ => {}
         }
     }
-    // The task was not switched in or out before: it is runnable since its first wakeup, or otherwise since this switch.
+    // The task was not switched in or out before. Its wait began at its first wakeup or, if there was none, at this switch.
     Some(woken.unwrap_or(events[at].0))
 }
 

@@ -171,7 +171,7 @@ pub struct CompressionInfo {
     pub mmap_len: u32,
 }
 
-/// The only version of the feature COMPRESSED. It is not checked when decoding.
+/// The only version of the feature COMPRESSED. As in perf, it is not checked when decoding.
 const VERSION: u32 = 1;
 
 impl CompressionInfo {

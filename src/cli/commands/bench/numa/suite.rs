@@ -54,7 +54,7 @@ pub(super) fn run(
     runner: &mut Runner<'_>,
 ) -> Result<(), CliError> {
     let seconds = options.positive_count("nr_secs", 20)?;
-    // Only the summary of each test: no text at its start, and no table.
+    // As in perf, only the summary of each test is printed below its name, without the table.
     let quiet = true;
     for test in TESTS {
         let bench = NumaMem {
