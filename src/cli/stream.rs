@@ -86,8 +86,8 @@ impl RecordingStream {
     pub(super) fn open(self, context: &Context) -> Result<OpenedInput, CliError> {
         match FileHeader::decode(&self.first) {
             Ok(header) if header.is_pipe() => Ok(OpenedInput::Stream(self)),
-            // A recording that is not in pipe mode: decoding fails as its header is longer than the first bytes, but this is no
-            // error here.
+            // Not in pipe mode: the header is longer than the first bytes, so decoding never returns `Ok`. If the stream ends
+            // within the header, the recording is refused after it was read.
             Ok(_) | Err(Error::HeaderTruncated { .. }) => {
                 self.spool(context).map(OpenedInput::Whole)
             }

@@ -20,7 +20,8 @@ pub(crate) fn replay<'a>(
     progress: &ProgressDisplay,
 ) -> Result<Replay<'a>, rperf_replay::Error> {
     let mut replay = Replay::open_watched(data, jobs, progress.bytes_read.clone())?;
-    // Times in most JIT dumps are of `CLOCK_MONOTONIC`. If the recording's are, too, both are compared as they are.
+    // Most JIT dumps have times of `CLOCK_MONOTONIC`. If the recording has them, too, the times are compared as they are;
+    // otherwise the offset between the two clocks is estimated.
     let is_monotonic = is_monotonic(data.events());
     rperf_resolve::add_jit_functions(replay.world_mut(), &DiskFiles, is_monotonic);
     Ok(replay)

@@ -263,7 +263,7 @@ fn words_that_may_be_raw_codes_are_looked_up_as_names_first() {
     if !may_trace("commands::list::words_that_may_be_raw_codes_are_looked_up_as_names_first") {
         return;
     }
-    // The names of some tracepoints contain it.
+    // The names of some tracepoints contain "race".
     let race = list(&["race"]).stdout;
     assert!(!race.contains("Raw hardware event"), "{race}");
     let read = list(&["read"]).stdout;
@@ -280,7 +280,7 @@ fn events_as_json() {
     assert_eq!(list(&["--json", "nosuch_event"]).stdout, "[\n]\n");
     let values: serde_json::Value =
         serde_json::from_str(&list(&["-j", "-v"]).stdout).expect("all events are JSON");
-    // Any machine has more than 15: the software events, the times, and the syntaxes such as `rNNN`.
+    // Any machine has more than 15: software events, tool events such as `duration_time`, and syntaxes such as `rNNN`.
     assert!(values.as_array().is_some_and(|all| all.len() > 15));
     let scratch = Scratch::new();
     let run = rperf(&["list", "-j", "-o", "events.json", "page-faults"]);

@@ -15,8 +15,8 @@ use crate::{Error, EventIndex, Order, Replay};
 
 /// An iterator over blocks of positions of samples, and of other records if they are wanted, in order of time; in file order if
 /// FINISHED_ROUND records are wanted. After a FINISHED_ROUND is read, all records up to [`FinishedRound::complete_until`] can be
-/// returned: no record with an earlier time follows, not even a late one (see [`crate::Rounds::late`]). Takes 16 bytes per record
-/// of about two rounds.
+/// returned: none of the records that follow, not even a late one (see [`crate::Rounds::late`]), has an earlier time. Uses 16
+/// bytes of memory per record of about two rounds.
 ///
 /// A position is here an [`Order`]: the time and the file offset of a record.
 pub(crate) struct Timeline<'r, 'a> {
@@ -128,7 +128,7 @@ impl<'r, 'a> SliceReader<'r, 'a> {
                     && !self.is_skipped(head.event)
                 {
                     let position = sample.position;
-                    // A sample without a time gets the flush limit as its time.
+                    // A sample without a time gets the flush limit (see `Rounds::limit`) as its time.
                     let time = head.time.unwrap_or_else(|| replay.limit(position));
                     add(Order { time, position })?;
                 }

@@ -156,6 +156,7 @@ fn recordings_without_known_holders_say_so() {
     let message = "perf.data: no thread waited for a futex with a known holder; record with 'rperf lock record --user --holders' as root while threads wait for mutexes\n";
     let table = run(&scratch, "lock contention --holders");
     assert_eq!((table.status, table.stderr.as_str()), (0, message));
+    // With --svg this is an error: there is nothing to draw.
     let drawn = run(&scratch, "lock contention --holders --svg holders.svg");
     assert_eq!((drawn.status, drawn.stderr.as_str()), (255, message));
     assert!(!scratch.path().join("holders.svg").exists());

@@ -23,7 +23,7 @@ pub(super) struct CacheNumbers {
 }
 
 impl CacheNumbers {
-    /// Returns the number of the cache of this name; without a name, or if it is empty, the number for all unnamed caches with
+    /// Returns the number of the cache of this name; if the name is missing or empty, the number for all unnamed caches with
     /// objects of `bytes`.
     pub(super) fn of_cache(&mut self, name: Option<&[u8]>, bytes: u64) -> u32 {
         let Some(name) = name.filter(|name| !name.is_empty()) else {

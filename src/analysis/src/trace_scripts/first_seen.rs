@@ -54,7 +54,8 @@ impl<K: Hash + Eq + Clone, V: Default> FirstSeen<K, V> {
 }
 
 impl<K: Ord + Copy> FirstSeen<K, u64> {
-    /// Returns keys and counts, the largest count first. Of two keys with the same count, the larger one comes first.
+    /// Returns keys and counts, the largest count first. Of two keys with the same count, the larger one comes first,
+    /// as in perf's scripts.
     #[must_use]
     pub fn by_count(&self) -> Vec<(K, u64)> {
         let mut rows: Vec<(K, u64)> = self.entries.clone();

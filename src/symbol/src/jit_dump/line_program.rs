@@ -116,7 +116,7 @@ impl<'a> LineProgram<'a> {
         // The end of the file table.
         header.bytes.push(0);
         let mut section = Writer::new(self.big);
-        // The length, which does not count itself, DWARF version, length of the header after this field.
+        // Length of the section after this field, DWARF version, and length of the header after this field.
         let after_length = 2 + 4 + header.bytes.len() + self.opcodes.bytes.len();
         section.word(u32::try_from(after_length).unwrap_or(u32::MAX));
         section.half(4);
