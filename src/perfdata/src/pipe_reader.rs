@@ -58,8 +58,8 @@ struct CompressedInput {
 
 /// Minimum number of bytes requested per read.
 const READ: usize = 64 << 10;
-/// Maximum size of one record with its payload, in bytes: the formats of all tracepoints take 10 MB, and the trace of an
-/// AUXTRACE record is at most as large as the AUX buffer.
+/// Maximum size of one record with its payload, in bytes. Real payloads are smaller: the formats of all tracepoints take 10 MB,
+/// and the trace of an AUXTRACE record is at most as large as the AUX buffer.
 const MAX_RECORD_WITH_PAYLOAD: u64 = 1 << 30;
 
 impl<R: StreamInput> PipeReader<R> {
@@ -111,8 +111,8 @@ impl<R: StreamInput> PipeReader<R> {
         self.filled
     }
 
-    /// Returns the next record when it is complete; `None` at the end of the stream. Metadata are
-    /// added to [`PipeReader::head`].
+    /// Reads until the next record is complete, and returns it; `None` at the end of the stream. Metadata are added to
+    /// [`PipeReader::head`].
     ///
     /// # Errors
     /// An invalid or incomplete record, or a failure to read or decompress it. The stream ends after an error.

@@ -12,8 +12,8 @@ pub trait BuildRewriter: fmt::Debug + Send + Sync {
     fn build(&self, events: &[EventDesc]) -> Box<dyn Rewriter>;
 }
 
-/// Changes the records of one recording. [`Rewriter::note`] and [`Rewriter::rewrite`] get the same complete records
-/// in the same order, but their calls may get different numbers of records.
+/// Changes the records of one recording. [`Rewriter::note`] and [`Rewriter::rewrite`] get the same complete records in the same
+/// order, but may get them in batches of different sizes.
 pub trait Rewriter: Send {
     /// Inspects records when they are read from their source.
     fn note(&mut self, _records: &[u8]) {}

@@ -96,7 +96,7 @@ mod tests {
         };
         let mut writer = Writer::new(file.try_clone().unwrap(), &[event]).unwrap();
         let checkpoint = Checkpoint::begin(file).unwrap();
-        // A FINISHED_ROUND record: its type and size.
+        // A record of 16 bytes with the type FINISHED_ROUND (68).
         let mut record = vec![0; 16];
         record[0] = 68;
         record[6] = 16;

@@ -281,8 +281,8 @@ fn separated_keys(row: &ComparedRow, separator: &str) -> impl Iterator<Item = St
     cells.map(move |cell| cell.trim().replace(separator, "."))
 }
 
-/// The width of each key's column: the maximum of its title, its longest cell and, if a row has no symbol, perf's minimum
-/// for such rows.
+/// The width of each key's column: the maximum of its title, its longest cell and, if any row has no symbol, perf's
+/// minimum for tables with such rows.
 fn key_widths(comparison: &Comparison, escapes: bool) -> Vec<usize> {
     let unresolved = comparison.rows.iter().any(|row| row.unresolved);
     let keys = comparison.keys.iter().enumerate();

@@ -130,7 +130,7 @@ fn check(report: &Value, name: &str, events: &[ScriptEvent], all: &[ScriptEvent]
     let rates = report[format!("{name}_rates")]
         .as_array()
         .expect("intervals");
-    // When a time is beyond 32 intervals, pairs are merged: at least 16 intervals remain.
+    // A time after the 32nd interval merges the intervals in pairs, so at least 16 are in use afterwards.
     assert!((16..=32).contains(&rates.len()), "{}", rates.len());
     assert_eq!(rates[0]["from_ns"], all[0].time);
     for pair in rates.windows(2) {

@@ -11,9 +11,9 @@ const COUNT: usize = 0;
 const PROCESS: usize = 4;
 /// The size of the header, which the waits follow.
 const HEADER_SIZE: usize = 8;
-// Offsets in a wait: thread, its id in its PID namespace, address, operation, value, the memory around the futex, and the 24
-// bytes from `THREAD_ID` bytes before the futex on: the start of glibc's thread descriptor (`struct pthread`) if the futex is the
-// thread id in it. The kernel clears this id when the thread ends, and pthread_join waits for that.
+// Offsets in a wait: thread, its id in its PID namespace, address, operation, value, the memory around the futex, and 24 bytes
+// that begin `THREAD_ID` bytes before the futex: if the futex is the id in a thread descriptor of glibc (`struct pthread`), the
+// start of this descriptor. The kernel clears the id when the thread ends, and pthread_join waits for that.
 const THREAD: usize = 0;
 const OWN_THREAD: usize = 4;
 const ADDRESS: usize = 8;

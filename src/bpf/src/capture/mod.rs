@@ -1,5 +1,5 @@
-//! Copies the memory that arguments of system calls point to when the calls begin and return, and writes it to the ring
-//! buffers of a perf event.
+//! Captures the memory of system calls: when a call begins and when it returns, copies what its arguments point to, and writes
+//! the copy to the ring buffers of a perf event.
 
 mod layout;
 mod messages;
@@ -42,14 +42,14 @@ pub struct CaptureOptions<'a> {
 #[derive(Debug)]
 pub struct ArgumentCapture(LoadedPrograms);
 
-/// The maximum number of tasks that are in a call whose memory could not be read at the start. The memory of such a call is read
-/// again at its return.
+/// The maximum number of calls in progress that are noted because their memory could not be read when they began. It is read
+/// again when such a call returns.
 const MAX_RETRIES: u32 = 4096;
 
 impl ArgumentCapture {
     /// Loads and attaches the programs. They write nothing before [`ArgumentCapture::write_to`].
     ///
-    /// If this is called before the tracepoints of system calls are opened, each record precedes the sample of its
+    /// If the programs are attached before the tracepoints of system calls are opened, each record precedes the sample of its
     /// call.
     ///
     /// # Errors

@@ -201,7 +201,7 @@ fn symbol_text(end: Option<&PropertyAddress>, names: &dyn RecordingNames) -> Str
     code.text(names)
 }
 
-/// Returns the recorded address, by which rows are distinguished and sorted; the text shows the address in the object.
+/// Returns the recorded address, by which rows are distinguished and sorted; texts use the address in the object.
 fn address(end: Option<&PropertyAddress>) -> KeyValue<'static> {
     end.map_or(KeyValue::Absent, |end| {
         KeyValue::Number(end.ip.cast_signed())

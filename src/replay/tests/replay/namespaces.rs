@@ -85,6 +85,7 @@ proptest! {
                 prop_assert_eq!(found, last.unwrap_or_default());
             }
         }
+        // As in perf, later records of the same cgroup id are ignored.
         for queried in 0..4 {
             let first = steps.iter().find_map(|step| match step {
                 Step::Cgroup { id, name } if *id == queried => Some(format!("/{name}")),

@@ -27,8 +27,8 @@ impl TracefsEvent {
     }
 }
 
-/// Content of the fields of a record, with two exceptions: dynamic data is always random, and numbers with `len` in their name
-/// are random below 32, unless [`Fill::Small`] or [`Fill::Addresses`] (in 8 bytes) fills them.
+/// Content of the fields of a record, with two exceptions: dynamic data are always random; and numbers with `len` in their name,
+/// which may be lengths, are random below 32, unless they get one of the numbers of [`Fill::Small`] or [`Fill::Addresses`].
 #[derive(Debug, Clone, Copy)]
 enum Fill {
     Zeros,
@@ -156,7 +156,7 @@ fn raw_record(format: &Format, fill: Fill, addresses: &[u64]) -> Vec<u8> {
                 Fill::Addresses if field.size == 8 && !addresses.is_empty() => {
                     addresses[random.next() as usize % addresses.len()]
                 }
-                // A length: perf prints as many bytes as it specifies.
+                // Probably a length: perf prints as many bytes as it specifies.
                 _ if field.name.contains("len") => random.next() % 32,
                 _ => continue,
             };
