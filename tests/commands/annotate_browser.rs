@@ -129,6 +129,7 @@ fn calls_are_followed_and_left() {
     // q closes the notice, Escape the code of `twist`.
     tmux.press(&["q", "Escape"]);
     tmux.wait_for("leaf  ./calc");
+    // r lists the samples of the function.
     tmux.press(&["r"]);
     tmux.wait_for("Samples of leaf");
     tmux.press(&["q", "q"]);

@@ -63,7 +63,7 @@ fn the_caller_of_a_function_without_frame_is_added() {
     let records = [
         mapped(program.to_str().expect("a printable path"), leaf & !0xfff),
         sample(1, &[leaf + 8, start + 16], caller + 20),
-        // `caller` has saved the link register, which may be overwritten since: its value must not be added.
+        // `caller` has saved the link register, which may have been overwritten since: its value must not be added.
         sample(2, &[caller + 20, start + 16], caller + 20),
     ];
     let attr = Attr {

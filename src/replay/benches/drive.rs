@@ -34,8 +34,8 @@ impl Fold for Sum {
     }
 }
 
-/// Looks up every frame and the thread name of every sample in the World, the processes and mappings at each time. Counts the
-/// frames that have a mapping.
+/// Looks up the mapping of every frame and the thread name of every sample in the World (processes and mappings by time). Counts
+/// the frames that have a mapping.
 struct Locate;
 
 impl Render for Locate {
@@ -57,7 +57,7 @@ const RING_SAMPLES: u64 = 2000;
 /// Number of samples in a round of two rings.
 const ROUND_SAMPLES: u64 = 2 * RING_SAMPLES;
 
-/// Creates a recording of two rings: each round has the samples of one ring, then those of the other from the same time.
+/// Creates a recording of two rings: each round has the samples of one ring, then those of the other at the same times.
 fn synthetic(samples: u64) -> Vec<u8> {
     let fields = [
         SampleType::IP,

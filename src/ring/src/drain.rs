@@ -13,6 +13,7 @@ pub struct Chunk<'a, M: Memory> {
 /// Borrows the content of `memory`; `None` if it is empty.
 pub fn drain<M: Memory>(memory: &mut M) -> Option<Chunk<'_, M>> {
     let (tail, head) = (memory.tail(), memory.head());
+    // If the memory is empty, the new chunk is dropped at once, which releases no bytes.
     (tail < head).then_some(Chunk { memory, tail, head })
 }
 

@@ -31,8 +31,8 @@ impl Pidfd {
     /// Opens a process with all its threads.
     ///
     /// # Errors
-    /// What pidfd_open(2) reports: `ESRCH` if there is no such task, `EINVAL` or `ENOENT` if `pid` is a
-    /// thread that isn't a leader, `ENOSYS` before Linux 5.3.
+    /// What pidfd_open(2) reports: `ESRCH` if there is no such task, `EINVAL` (newer kernels: `ENOENT`) if
+    /// `pid` is a thread that isn't a leader, `ENOSYS` before Linux 5.3.
     pub fn of_process(pid: u32) -> io::Result<Self> {
         Self::open(pid, WHOLE_PROCESS)
     }

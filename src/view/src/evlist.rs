@@ -23,7 +23,7 @@ pub enum EvlistDetail {
     Name,
     /// The frequency in Hz, or a fixed period.
     Frequency,
-    /// Every nonzero field of the attr, and `config`.
+    /// Every nonzero field of the attr, and `config` even if it is 0.
     Attr,
 }
 

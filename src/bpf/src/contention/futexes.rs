@@ -112,8 +112,8 @@ pub(super) fn enter(options: &ContentionOptions, number: u32) -> Result<ProgramB
     Ok(b)
 }
 
-/// At `sys_exit(registers, result)`: ends the wait of the thread, if it has one. The user stack is the same as when the call
-/// began. It is read only here, so that it is not read for calls that did not wait.
+/// At `sys_exit(registers, result)`: ends the wait of the thread, if it has one. The user stack, the same as when the call
+/// began, is read here and not in [`enter`], since not every call waits.
 pub(super) fn exit(options: &ContentionOptions) -> ProgramBuilder {
     let mut b = ProgramBuilder::new();
     let (waited, remove, out) = (b.label(), b.label(), b.label());
@@ -130,10 +130,9 @@ pub(super) fn exit(options: &ContentionOptions) -> ProgramBuilder {
     b.jump(out);
     b.place(waited);
     if options.with_stacks {
-        // The upper half of the word is the process, the lower half the stack.
         b.set(R7, R0);
         programs::stack_number(&mut b, options, USER_STACK, remove);
-        // `R1` is the stack now.
+        // `R1` is the stack now. It becomes the lower half of a word whose upper half is the process.
         b.load(Double, R2, R7, wait::PROCESS_AND_STACK);
         b.operate(ShiftRight, R2, 32);
         b.operate(ShiftLeft, R2, 32);
@@ -229,8 +228,7 @@ pub(super) fn read_memory(b: &mut ProgramBuilder, place: CallPlace) {
     b.place(done);
 }
 
-/// Leaves the id of the thread that holds the futex in `R0`: that in its own PID namespace. All bits are set if the thread is
-/// unknown.
+/// Leaves in `R0` the id, in its own PID namespace, of the thread that holds the futex; all bits are set if it is unknown.
 ///
 /// A mutex of glibc consists of `__lock`, `__count`, `__owner`, `__nusers` and `__kind`. Its owner is set after the lock is taken
 /// and cleared before it is released.
@@ -278,10 +276,13 @@ pub(super) fn owner(b: &mut ProgramBuilder, place: CallPlace) {
     b.place(done);
 }
 
-/// Decides whether a word with [`WAITERS`] has the owner's id: this is assumed if the call is private (the id is accepted later
-/// only if a thread of the process has it), or if the word is that of a robust mutex of glibc, or of a musl mutex that processes
-/// share and that is not a normal one. If so, goes to `has_id` or continues after the emitted code, where the caller must place
-/// `has_id`; otherwise goes to `unknown`.
+/// Decides whether a word with [`WAITERS`] has the owner's id. This is assumed if
+/// - the call is private: the id is accepted later only if a thread of the process has it;
+/// - or the memory looks like a robust mutex of glibc;
+/// - or it looks like a musl mutex that processes share, except a normal one (no bit of [`MUSL_KINDS`]).
+///
+/// If so, goes to `has_id` or continues after the emitted code, where the caller must place `has_id`; otherwise goes to
+/// `unknown`.
 fn check_owner_in_word(b: &mut ProgramBuilder, place: CallPlace, has_id: Label, unknown: Label) {
     let musl = b.label();
     b.load(Word, R1, place.base, place.operation);
@@ -346,7 +347,7 @@ fn writer(b: &mut ProgramBuilder, place: CallPlace, is_writers_futex: bool, no_m
     b.load(Word, R1, place.base, lock + other_futex);
     b.operate(And, R1, !2);
     b.jump_if(NotEqual, R1, 1, no_match);
-    // `__pad3`, `__pad4`, `__rwelision`, `__pad1`, `__pad2`.
+    // `__pad3`, `__pad4`, `__rwelision`, `__pad1`, `__pad2`: all are 0.
     b.set(R1, 0);
     for offset in [16, 20, 32, 36, 40, 44] {
         b.load(Word, R2, place.base, lock + offset);

@@ -1,5 +1,5 @@
-//! Options for showing annotated code: `annotate` has them, and so have `report` and (except `--percent-type`) `top`, which can
-//! annotate functions. In the help of these two, `annotate:` tells these options from those of the report.
+//! Options for showing annotated code, shared by `annotate`, `report` and (except `--percent-type`) `top`. In their help,
+//! `annotate:` distinguishes them from the other options of `report` and `top`.
 
 use clap::Arg;
 

@@ -157,8 +157,8 @@ impl CtfClass {
     }
 }
 
-/// Fields of samples. Each exists if `sample_type` has any of its bits. `perf_period` has all bits here, so it exists unless
-/// `sample_type` is 0: if no period was recorded, its value is the attr's `sample_period`.
+/// Fields of samples. Each exists if `sample_type` has any of its bits. Unlike in perf, `perf_period` exists for any
+/// `sample_type` except 0; if no period was recorded, its value is the attr's `sample_period`.
 const SAMPLE_FIELDS: [(SampleType, &str, CtfType, SampleField); 12] = [
     (SampleType::IP, "perf_ip", CtfType::HEX64, SampleField::Ip),
     (SampleType::TID, "perf_tid", CtfType::S32, SampleField::Tid),

@@ -1,4 +1,4 @@
-//! Pruning of a World (the threads, processes and mappings at each time) for long live sessions.
+//! Pruning of a World (threads, processes and mappings by time) for long live sessions.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -9,20 +9,22 @@ use crate::{Machine, Mapping, MappingId, Order};
 impl World {
     /// Number of the entries that memory usage mostly depends on.
     pub(crate) fn size(&self) -> usize {
-        // Of threads, DSOs and cgroups; in `forget`, `names` are those of threads only.
-        let names = self.comms.len() + self.dsos.len() + self.cgroups.len();
-        let tasks = self.spaces.len() + self.threads.len() + self.namespaces.len();
-        self.mappings.len() + names + tasks + self.pokes.len()
+        let mapped = self.mappings.len() + self.dsos.len() + self.spaces.len();
+        let tasks = self.threads.len() + self.comms.len() + self.namespaces.len();
+        mapped + tasks + self.cgroups.len() + self.pokes.len()
     }
 }
 
 impl WorldBuilder {
-    /// Removes the threads in `ended` (each is given with the time of its exit, so that a later thread with the same id stays),
-    /// processes without threads, unused names, overridden mappings, DSOs without a mapping except kernels and modules,
-    /// overridden namespaces, overridden modifications of code, and some cgroups if there are very many. What remains applies
-    /// from the beginning, except modifications of code (TEXT_POKE records), which keep their time. Ids of mappings change, and
-    /// so do epochs, the numbers of states of the mappings; ids of DSOs and of names in use don't. Ids of removed DSOs are
-    /// reused.
+    /// Removes what later samples do not need:
+    /// - the threads in `ended`, each given with the time of its exit: a later thread with the same id stays;
+    /// - processes without threads, and names that no thread has;
+    /// - overridden mappings, namespaces and modifications of code;
+    /// - DSOs without a mapping, except kernels and modules;
+    /// - some cgroups if there are very many.
+    ///
+    /// What remains applies from the beginning, except modifications of code (TEXT_POKE records), which keep their time. Ids of
+    /// mappings and [`Epoch`](super::Epoch)s change; ids of the remaining DSOs and names don't. Ids of removed DSOs are reused.
     ///
     /// Does nothing if there are JIT-compiled functions (`code` of the World), which only occur in recordings.
     pub fn forget(&mut self, ended: &[(Order, u32)]) {
@@ -202,7 +204,7 @@ mod tests {
         assert_eq!(dso_name(world, 9, 0x1800), None);
         assert_eq!(dso_name(world, 10, 0x1800), Some("/bin/other"));
         assert_eq!(world.comm(world.comm_at(10, at(1))), "server");
-        // `/bin/server` for process 8, and `/bin/other` once for both others.
+        // `/bin/server` of process 8, and `/bin/other`, which 7 and 10 share.
         assert_eq!(world.mappings().len(), 2);
         // The exit is older than the fork that reused the id.
         push(&mut builder, 8, &fork(10, 9));
@@ -296,8 +298,7 @@ mod tests {
         // Without pruning, it would be about 400.
         assert!(world.size() < 8, "{}", world.size());
         assert_eq!(world.namespaces_at(7, at(1)), [link(199)]);
-        // Time 900 is after all modifications, which keep their time. The last argument is the code as read, not JIT-compiled
-        // code (`code` of the World).
+        // Time 900 is after all modifications, which keep their time. The last argument is the code before them.
         assert_eq!(world.code_at(at(900), 0x40, b"\x90"), Some(vec![0xcc]));
     }
 
@@ -317,7 +318,7 @@ mod tests {
         }
         builder.forget(&[]);
         let world = builder.world();
-        // `Cgroups::prune` keeps 16384.
+        // `Cgroups::prune` keeps 16384: the lowest 4096 ids and the highest 12288.
         assert!(world.size() < 20_000, "{}", world.size());
         assert_eq!(world.cgroup(1), Some("/job-1"));
         assert_eq!(world.cgroup(99_999), Some("/job-99999"));

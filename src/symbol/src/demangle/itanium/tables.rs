@@ -87,8 +87,9 @@ pub(super) const STANDARD: [(u8, &str, &str, &str); 7] = [
 ];
 
 /// Operators: code, symbol in expressions (a word with one operand ends with a space, except `sizeof...`), and number of
-/// operands. The symbol also follows `operator` in the names of operator functions, except for the words. Expressions with three
-/// operands other than `?:` are not supported: their entries (`dX`, `na`, `nw`) have no effect.
+/// operands. In the names of operator functions, the same symbol follows `operator`; the names with words (`operator new`) are
+/// not taken from this table. Expressions with three operands other than `?:` are not supported: their entries (`dX`, `na`, `nw`)
+/// have no effect.
 pub(super) const OPERATORS: [(&str, &str, u8); 58] = [
     ("aN", "&=", 2),
     ("aS", "=", 2),
