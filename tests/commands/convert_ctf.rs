@@ -227,7 +227,8 @@ fn fields_of_tracepoints_are_fields_of_events() {
         }
     }
     assert!(switches > 0 && script_lines.next().is_none());
-    // Records of tasks that ran before the recording have time 0. In the trace, they have the time of its first event instead.
+    // Records of tasks that ran before the recording have time 0. In the trace, they have the time of its first event instead: a
+    // sample, or an earlier record.
     let comm = events.iter().find(|event| event.name == "perf_comm");
     let comm = comm.expect("a record of the recorder");
     let first = events

@@ -1,5 +1,5 @@
-//! Symbols at one address, of which perf keeps one. Which one is determined only when it is used: this may need demangled
-//! names, and a library with folded functions has several symbols at each of tens of thousands of addresses.
+//! Symbols at one address, of which perf keeps one. The kept symbol is determined only when it is needed: the comparison may
+//! require demangled names, and a library with folded functions has several symbols at each of tens of thousands of addresses.
 
 use std::sync::OnceLock;
 

@@ -202,8 +202,8 @@ impl SchedStats {
         let mut cpus = Vec::new();
         for (cpu, pair) in &readings.cpus {
             let unfinished = StatsError::Unfinished { cpu: *cpu };
-            // Six of 32 bits, the second of which is always 0, then two `unsigned long long` and an `unsigned long`
-            // (show_schedstat, kernel/sched/stats.c).
+            // Six counters of 32 bits (the second is always 0), then two `unsigned long long` and an `unsigned long`, of 64 bits
+            // in 64-bit kernels (show_schedstat, kernel/sched/stats.c).
             let bits = [32, 32, 32, 32, 32, 32, 64, 64, 64];
             let counters = pair.difference(&bits).and_then(|all| all.try_into().ok());
             let counters = counters.ok_or(unfinished)?;

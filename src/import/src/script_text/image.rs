@@ -4,7 +4,7 @@ use rperf_wire::{Encoder, Endian};
 
 use crate::digest::digest;
 
-/// The format of a symbol file, and how readers find it.
+/// The kind of an object, which determines the format of its symbol file and the file's place in the build-id cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SymbolFileKind {
     /// The kernel's functions, as text of `/proc/kallsyms`.
@@ -18,7 +18,7 @@ pub enum SymbolFileKind {
 /// The functions of one object, without their code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SymbolFile {
-    /// The format, and how readers find the file.
+    /// The kind of the object.
     pub kind: SymbolFileKind,
     /// The object's name in the recording.
     pub name: String,
