@@ -47,7 +47,7 @@ impl FutexAction {
     }
 }
 
-/// Whether processes do not share the futex (`FUTEX_PRIVATE_FLAG`).
+/// Whether the futex is private to one process (`FUTEX_PRIVATE_FLAG`).
 pub(super) fn is_private(operation: u32) -> bool {
     operation & 0x80 != 0
 }

@@ -61,17 +61,17 @@ fn programs_for_many_events_can_be_built() {
         count: i16::try_from(MAX_COUNTED_EVENTS).unwrap(),
         possible_cpus: 8,
     };
-    // At 20 levels of the hierarchy.
+    // Cgroups at 20 levels of the hierarchy.
     let cgroups = Groups::Cgroups((1..=20).collect());
     // Any value does for the descriptors of the 6 maps: nothing is loaded.
     let descriptors = [0; 6];
-    // The number of a counted program.
-    let first = 0;
+    // The number of a program whose events are counted.
+    let counted_program = 0;
     for program in [
         programs::account(events, &Groups::Tasks),
         programs::account(events, &cgroups),
-        programs::enter(events, first),
-        programs::leave(events, first),
+        programs::enter(events, counted_program),
+        programs::leave(events, counted_program),
     ] {
         program.encode(&descriptors).unwrap();
     }

@@ -1,9 +1,9 @@
 //! `script --json`: one JSON object per line for each sample, with the fields of `-F` as members.
 //!
 //! Times are in nanoseconds; addresses, `dsoff` and `data_src` are strings with `0x`. As in stacks of the text format, the
-//! address of a frame is that in its DSO, but the sampled one if the frame is of the kernel or has no DSO. A tracepoint's
-//! payload is included as text (`trace`) and by field (the member `fields`; variables of this name are the fields of `-F`).
-//! For `--csv` and `--template`, a row is made from each JSON object.
+//! address of a frame is an address in its DSO; frames of the kernel and frames without a DSO have the recorded address. A
+//! tracepoint's payload is included as text (`trace`) and by field (the member `fields`; variables of this name are the fields of
+//! `-F`). For `--csv` and `--template`, a row is made from each JSON object.
 
 use std::fmt::Write as _;
 

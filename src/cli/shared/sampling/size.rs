@@ -5,7 +5,8 @@ pub(crate) fn parse_with_unit(word: &str) -> Option<u64> {
     scaled(word)?.filter(|size| *size > 0)
 }
 
-/// Parses bytes, with or without a suffix; `None` if invalid, too large, or 0 with a suffix.
+/// Parses bytes, with or without a suffix; `None` if invalid or too large, and for 0 with a suffix, which [`parse_with_unit`]
+/// refuses.
 pub(crate) fn bytes(word: &str) -> Option<u64> {
     word.parse().ok().or_else(|| parse_with_unit(word))
 }

@@ -62,8 +62,7 @@ impl FileBuilder {
     }
 
     /// Appends a record with the trailer `id` in the layout of the event with the index `event`, and returns the record's
-    /// position in the file.
-    /// `misc` is added to the flags that the record's fields imply.
+    /// position in the file. `misc` is added to the flags that the record's fields imply.
     pub(crate) fn record(
         &mut self,
         event: usize,

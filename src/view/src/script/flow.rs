@@ -117,7 +117,7 @@ impl ScriptLayout {
         out.push(b'\n');
     }
 
-    /// Appends the address, and the instruction as `insn: BYTES` or text, padded to `columns`: `<bad>` if invalid or missing.
+    /// Appends the address, and the instruction as `insn: BYTES` or text, padded to `columns`; `<bad>` if invalid or missing.
     fn code(&self, code: &FlowInstruction<'_>, columns: usize, out: &mut Vec<u8>) {
         out.push(b'\t');
         digits::hexadecimal_zeros(out, code.ip, 16);
