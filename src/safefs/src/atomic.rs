@@ -25,7 +25,7 @@ impl Folder {
             Ok(made)
         });
         // The first error is reported. After success the temporary name still exists if both names
-        // are links to one file: rename(2) then does nothing.
+        // were hard links to one file: rename(2) then does nothing.
         let _ = self.remove_file(&temporary);
         made
     }

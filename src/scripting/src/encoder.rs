@@ -74,7 +74,7 @@ pub struct EventBlock {
     calls: EncodedCalls,
     /// The calls of a script in Perl, for which `calls` is not used.
     pub(crate) perl: PerlWriter,
-    /// The items for a script that exports to a database, which are sent before `calls`.
+    /// The items for a script that exports to a database. They are sent before `calls`, which has only calls after the last item.
     items: Vec<DatabaseItem>,
 }
 
@@ -170,7 +170,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         }
     }
 
-    /// Whether a sample is from a decoded trace. Missing values of such samples are passed as 0.
+    /// Whether a sample is from a decoded trace. As in perf, missing values of such samples are passed as 0.
     fn is_decoded(&self, sample: &Sample<'_>) -> bool {
         self.decoded_event == Some(sample.event)
     }
@@ -372,7 +372,7 @@ impl<'r, 'w> EventEncoder<'r, 'w> {
         }
     }
 
-    /// Writes the values that all tracepoints have and the fields, for `trace_unhandled` with their keys.
+    /// Writes the values that all tracepoints have, then those of the fields; for `trace_unhandled`, each after its key.
     fn tracepoint(
         &self,
         call: &EventCall,

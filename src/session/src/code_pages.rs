@@ -8,7 +8,7 @@ use rperf_wire::{CpuMode, Endian, Mmap, RawRecord, SampleType, Task, U64s};
 
 use crate::record_stats::MappedName;
 
-/// Binary logarithm of the page size.
+/// Binary logarithm of the page size, 4 KiB. On kernels with larger pages, each counts as several.
 const PAGE_SHIFT: u32 = 12;
 /// Maximum number of processes searched for a mapping: a process and its ancestors.
 const GENERATIONS: usize = 64;

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 #[derive(Debug, PartialEq, Eq)]
 pub struct ValueNames {
     names: &'static [(u64, &'static str)],
-    /// How other values are printed.
+    /// How other values are printed, as in perf.
     unknown: UnknownValue,
 }
 
@@ -154,7 +154,7 @@ flags!(STATX_MASK, None, 0x1 "TYPE", 0x2 "MODE", 0x4 "NLINK", 0x8 "UID", 0x10 "G
     0x200 "SIZE", 0x400 "BLOCKS", 0x800 "BTIME", 0x1000 "MNT_ID", 0x2000 "DIOALIGN", 0x4000 "MNT_ID_UNIQUE");
 
 values!(WHENCE, Decimal, 0 "SET", 1 "CUR", 2 "END", 3 "DATA", 4 "HOLE");
-// perf prints these names with their prefix, too.
+// As in perf, these names keep their prefix.
 values!(MADVISE, Decimal, 0 "MADV_NORMAL", 1 "MADV_RANDOM", 2 "MADV_SEQUENTIAL", 3 "MADV_WILLNEED", 4 "MADV_DONTNEED", 8 "MADV_FREE",
     9 "MADV_REMOVE", 10 "MADV_DONTFORK", 11 "MADV_DOFORK", 12 "MADV_MERGEABLE", 13 "MADV_UNMERGEABLE", 14 "MADV_HUGEPAGE",
     15 "MADV_NOHUGEPAGE", 16 "MADV_DONTDUMP", 17 "MADV_DODUMP", 18 "MADV_WIPEONFORK", 19 "MADV_KEEPONFORK", 20 "MADV_COLD",

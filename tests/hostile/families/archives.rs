@@ -160,7 +160,8 @@ fn entries(inputs: &CaseInputs<'_>) -> Vec<Entry> {
     ]
 }
 
-/// A path out of the working directory, below the regular file `perf.data`, or of a file that rperf reads; or any hostile name.
+/// A path out of the working directory, below the regular file `perf.data`, or of a file that rperf reads (a configuration, a
+/// cached object, a nested archive); or any hostile name.
 /// [`names::TAG`] is the name of files that no run may create.
 fn replacement_path(inputs: &mut CaseInputs<'_>) -> Vec<u8> {
     let outside = inputs.sandbox.working_directory().with_file_name("outside");
@@ -261,7 +262,7 @@ fn add_link(all: &mut Vec<Entry>, inputs: &mut CaseInputs<'_>) {
     all.insert(at, link);
 }
 
-/// Adds an archive with up to five further archives nested in it.
+/// Adds an archive of the entries so far, nested in up to five further archives.
 fn add_nested_archive(all: &mut Vec<Entry>, random: &mut Random) {
     let mut inner = tar(all, random);
     for _ in 0..random.below(6) {

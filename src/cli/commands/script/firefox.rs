@@ -25,7 +25,7 @@ pub(super) fn report(
     matches: &ArgMatches,
     context: &Context,
 ) -> Result<ExitStatus, CliError> {
-    // A `--` has no meaning here: no words for `record` can follow it, unlike in `live`.
+    // `--` is ignored: it is only for the words for `record`, which `report` does not take.
     let mut words: Vec<OsString> = words.iter().filter(|word| *word != "--").cloned().collect();
     let input = take_input(&mut words)?;
     let input = input.or_else(|| matches.get_one::<String>("input").map(OsString::from));

@@ -56,12 +56,13 @@ const LIMITS: &[&str] = &[
     "--overwrite",
     "--cgroup",
 ];
-/// The letters of short options of `record` that leave out calls or threads. One word may combine several letters.
+/// The letters of short options of `record` that leave out calls or threads. One word may combine several letters. A value in
+/// the same word (`-oout`) may also contain such a letter, which then counts as a limit.
 const SHORT_LIMITS: &[char] = &['C', 't', 'i', 'G'];
 
-/// Whether the recording seems to have all calls of all threads of its processes: otherwise, file descriptors get no names.
-/// A recording does not store the filters of events, so the recorded command line is searched for filters and for the other
-/// options that leave out calls.
+/// Whether the recording seems to have all calls of all threads of its processes. Otherwise, file descriptors get no names, since
+/// a missing call may have closed or reopened them. A recording does not store the filters of events, so the recorded command
+/// line is searched for filters and for the other options that leave out calls.
 fn has_all_calls(metadata: &Metadata<'_>) -> bool {
     let mut call_events = metadata
         .events
@@ -112,7 +113,7 @@ fn addresses(
     }
 }
 
-/// Refuses a recording without system calls, if these are shown, or without the events of `--switch-on` and `--switch-off`.
+/// Refuses a recording that has no system calls although calls are traced, or lacks an event of `--switch-on` or `--switch-off`.
 fn check_events(
     path: &Path,
     samples: &TraceSamples,

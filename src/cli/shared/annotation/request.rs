@@ -87,7 +87,7 @@ impl AnnotationRequest {
     pub(crate) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         let text = |id: &str| matches.get_one::<String>(id).map(String::as_str);
         let is_set = |id| flag(matches, id) == Some(true);
-        refuse(matches)?;
+        refuse_contradictions(matches)?;
         let percent_type = PercentType::new(matches)?;
         let directory: Option<PathBuf> = text("output").map(Into::into);
         let may_browse = context.output.is_terminal() && !is_set("stdio");
@@ -210,8 +210,8 @@ impl AnnotationRequest {
     }
 }
 
-/// Rejects contradictory options.
-fn refuse(matches: &ArgMatches) -> Result<(), CliError> {
+/// Refuses contradictory options.
+fn refuse_contradictions(matches: &ArgMatches) -> Result<(), CliError> {
     let is_set = |id| flag(matches, id) == Some(true);
     if is_set("show-nr-samples") && is_set("show-total-period") {
         return Err(CliError::usage(

@@ -6,8 +6,8 @@ use super::decay_sum;
 use crate::histogram::Branch;
 use crate::options::{GraphForm, GraphOptions};
 
-/// Adds the branches `more`. Branches with the same first frame are merged; in list forms (flat and folded), branches with equal
-/// frames.
+/// Adds the branches `more`. Branches with the same first frame are merged; in list forms (flat and folded), only branches whose
+/// frames are all equal.
 pub(super) fn add(branches: &mut Vec<Branch>, more: Vec<Branch>, is_list: bool) {
     for branch in more {
         let is_same = |known: &&mut Branch| match is_list {

@@ -23,7 +23,7 @@ const KERNEL_IP: u64 = !0xfff;
 /// A step of a thread on a CPU.
 #[derive(Debug, Clone)]
 enum Step {
-    /// A sample in the kernel; its user callchain is deferred, or there is none.
+    /// A sample in the kernel. Its user callchain is deferred if `deferred`; otherwise, it has none.
     Sample { deferred: bool },
     /// The thread returns to user space.
     Return { frames: Vec<u64> },
@@ -47,7 +47,8 @@ fn steps() -> impl Strategy<Value = Vec<ThreadStep>> {
 /// callchain.
 type RenderedSample = (u64, u64, Vec<u64>);
 
-/// The cookie of a thread after `steps`, until its next return to user space. Threads may have equal cookies.
+/// The cookie of a thread after `steps`, until its next return to user space. Threads may have equal cookies, so the
+/// thread must match, too.
 fn cookie(steps: &[ThreadStep], tid: u32) -> u64 {
     let returns = steps
         .iter()

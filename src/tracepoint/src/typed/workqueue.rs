@@ -10,7 +10,7 @@ typed_event! {
         work: u64,
         /// Address of the work item's function.
         function: u64,
-        /// Name of the workqueue. Old kernels have its address instead.
+        /// Name of the workqueue; `None` in old kernels, which record its address instead.
         workqueue: Option<TextField>,
         /// The requested CPU; the kernel's `NR_CPUS` if any will do (`WORK_CPU_UNBOUND`).
         req_cpu: Option<i32>,
@@ -25,7 +25,7 @@ typed_event! {
     WorkqueueActivateWork(WorkqueueActivateWorkLayout) = "workqueue:workqueue_activate_work" {
         /// Address of the work item.
         work: u64,
-        /// Address of its function. New kernels only.
+        /// Address of its function; `None` in old kernels.
         function: Option<u64>,
     }
 }
@@ -45,7 +45,7 @@ typed_event! {
     WorkqueueExecuteEnd(WorkqueueExecuteEndLayout) = "workqueue:workqueue_execute_end" {
         /// Address of the work item, which may be freed already.
         work: u64,
-        /// Address of its function. Not in old kernels.
+        /// Address of its function; `None` in old kernels.
         function: Option<u64>,
     }
 }

@@ -228,7 +228,7 @@ impl TimeTable {
             out.push(b' ');
             digits::left(out, &next, width);
         } else if self.columns.wakeups {
-            // As in perf: blanks in place of the next task, where the rows of wakeups have text.
+            // As in perf: if wakeups are shown without next tasks, rows of switches have blanks in place of the next task.
             digits::blanks(out, width + 2);
         }
         if row.task.tid != 0 && self.columns.stacks {
