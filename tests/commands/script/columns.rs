@@ -7,9 +7,9 @@ use super::native::{recorded, run};
 /// The parameters that the handlers of all tracepoints have.
 const COMMON: &str = "name, context, cpu, secs, nsecs, pid, comm, chain";
 
-/// Samples of three tracepoints with numbers of two sizes and texts. The field `name` is the parameter `text` of the handlers. A
-/// handler that takes the sample's dict gets its arguments as a tuple, other handlers as columns. As in perf, numbers of 32 bits
-/// arrive without a sign: -5 as 4294967291.
+/// Samples of three tracepoints with a text and with numbers of 32 and 64 bits. The field `name` is the parameter `text` of the
+/// handlers. A handler that takes the sample's dict gets its arguments as a tuple, other handlers as columns. As in perf, numbers
+/// of 32 bits arrive without a sign: -5 as 4294967291.
 const LINES: &str = "\
 a 1 [000] 1.000001: own:first: number=-5 big=18446744073709551615 name=x
 b 2 [001] 1.000002: own:second: number=6 name=y

@@ -91,8 +91,8 @@ pub(super) fn fork(layout: NamespaceLayout) -> ProgramBuilder {
     b
 }
 
-/// Leaves the inode number of the PID namespace of the task `R3` in `R1`, and the address of the task's id in that namespace at
-/// `places.address`. Goes to `initial` if it is the initial namespace, to `failed` if it cannot be read.
+/// Sets `R1` to the inode number of the PID namespace of the task at `R3`, and `places.address` to the address of the task's id
+/// in that namespace. Goes to `initial` if the namespace is the initial one, to `failed` if it cannot be read.
 fn namespace(
     b: &mut ProgramBuilder,
     layout: NamespaceLayout,

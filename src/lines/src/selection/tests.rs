@@ -107,7 +107,7 @@ fn fields_requested_for_all_events_must_be_recorded() {
     let bare = attr(EventType::SOFTWARE, &[SampleType::TID]);
     assert_eq!(fields(&["sym"], &bare), Err(Error::NoAddressForSymbols));
     assert_eq!(fields(&["dso"], &bare), Err(Error::NoAddressForDso));
-    // As in `hw:`, a class for which no fields are listed must have events.
+    // A list that names a class but no fields (`hw:`) requires events of this class.
     assert_eq!(
         fields(&["hw:"], &clock()),
         Err(Error::NoSuchEvents {

@@ -78,9 +78,9 @@ fn integers_are_formatted_by_flags_width_and_length() {
         ("\"%*d|%.*d\", 4, 7, 3, 7", "   7|007"),
         ("\"%#x\", 0", "0"),
         ("\"%lld\", 18446744073709551615", "-1"),
-        // A 32-bit field is never sign-extended to 64.
+        // As in perf, a 32-bit field is never sign-extended to 64.
         ("\"%lld\", REC->a", "4294967291"),
-        // `z` without `l` prints the lower 32 bits, without a sign.
+        // As in perf, `z` without `l` prints the lower 32 bits, without a sign.
         ("\"%zu %zd\", REC->b, REC->b", "4294967294 4294967294"),
     ];
     for (print_fmt, expected) in cases {
@@ -128,7 +128,7 @@ fn odd_expressions_read_as_in_perf() {
         body.resize(32, 0);
         let fields = [("int a", 4), ("int padding", 4), ("long b", 8)];
         let text = print(&fields, print_fmt, &body).replace('\n', "\\n");
-        // A `print fmt` that cannot be parsed lists the fields. perf's format has no field for the padding.
+        // A `print fmt` that cannot be parsed lists the fields. The format that perf read has no field for the padding.
         let text = text.replace(" padding=0", "");
         if text != expected {
             differences.push(format!("{print_fmt}\n  perf: {expected}\n  ours: {text}"));
@@ -145,6 +145,7 @@ fn tables_name_flags_and_symbols() {
     }
     let none = "\"%s\", __print_flags(REC->a, \"|\", {1, \"A\"}, {-1, \"none\"})";
     assert_eq!(numbers(none, 0, 0), "none");
+    // As in perf, numbers without a name are not padded.
     let symbols = "\"%-4s|\", __print_symbolic(REC->a, {0, \"zero\"}, {3, \"three\"}, {4, \"4\"})";
     for (value, expected) in [(0, "zero|"), (3, "three|"), (4, "4   |"), (5, "0x5|")] {
         assert_eq!(numbers(symbols, value, 0), expected, "{value}");

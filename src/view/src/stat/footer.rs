@@ -94,7 +94,7 @@ fn decimals(standard_error: f64) -> usize {
     if standard_error > 1.0 || standard_error <= 0.0 {
         return 2;
     }
-    // Its place after the point: 1 for tenths.
+    // The place of the first nonzero digit after the point: 1 for tenths.
     let first_nonzero_digit = (-standard_error.log10()).ceil();
     first_nonzero_digit as usize + 2
 }
