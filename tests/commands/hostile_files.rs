@@ -85,7 +85,7 @@ fn recording_with_object(path: &[u8]) -> Vec<u8> {
 #[test]
 fn a_link_called_perf_data_old_loses_no_files() {
     let scratch = Scratch::new();
-    // Its files have the names of those of a recording that is a folder: `record` removes such a perf.data.old.
+    // The victim looks like a recording that is a folder (`--threads`, `--kcore`): `record` removes such a perf.data.old.
     let victim = scratch.path().join("victim");
     fs::create_dir_all(victim.join("kcore_dir")).expect("folders");
     for name in ["data", "data.0", "kcore_dir/kcore"] {

@@ -229,7 +229,7 @@ fn attempt(command: &mut Command, failure: &str) {
     }
 }
 
-/// A recording of `sched stats record`: two readings of two CPUs with a domain each, version 17, without events.
+/// A recording of `sched stats record`: two readings of two CPUs with a domain each, in schedstat version 17, without events.
 fn statistics() -> Vec<u8> {
     const SCHEDSTAT_CPU: u32 = 85;
     const SCHEDSTAT_DOMAIN: u32 = 86;

@@ -216,7 +216,7 @@ fn no_private_paths_or_unknown_hosts() {
 }
 
 /// Whether a path that begins with `word` is in the line. A `word` within a longer path, such as the `root` of a process in
-/// /proc, does not count. The part before it may end in a placeholder (`}`, `>`), dots or `*`.
+/// /proc, does not count: it follows a letter or digit, a placeholder (`}`, `>`), `_`, `.` or `*`.
 fn begins_a_path(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| {
         let before = line[..at].chars().next_back();

@@ -19,7 +19,8 @@ const DEFAULT_ACCESS: u32 = READ | WRITE;
 const DATA_LENGTH: u64 = 4;
 /// Default length of code in bytes: that of a `long`, the only length that x86 accepts for execute breakpoints.
 const CODE_LENGTH: u64 = 8;
-/// The accepted lengths in bytes: those that the kernel supports on x86. 3, 5, 6 and 7, which arm64 also has, are refused.
+/// The accepted lengths in bytes: on every machine, those that the kernel supports on x86. The other lengths of arm64 (3, 5, 6
+/// and 7) are refused.
 const LENGTHS: [u64; 4] = [1, 2, 4, 8];
 
 /// A breakpoint and its modifiers.

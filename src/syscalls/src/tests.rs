@@ -27,7 +27,7 @@ fn line(name: &str, values: &[i64], result: i64, captured: &[CapturedBytes<'_>])
         syscall: table.number(name).and_then(|number| table.get(number)),
         values: registers,
         captured,
-        // The layouts of the kernel's structures are unknown. The crate knows those of common structures itself.
+        // Without the kernel's BTF: the crate has its own layouts of common structures.
         structures: None,
     };
     let mut text = Vec::new();
@@ -196,7 +196,7 @@ fn words(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
-/// Also: with `captured_only`, only the arguments whose memory was captured are printed.
+/// At the end: with `captured_only`, only the arguments whose memory was captured are printed.
 #[test]
 fn structures_are_decoded_and_names_may_be_hidden() {
     let time = words(&[1, 500]);

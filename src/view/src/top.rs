@@ -110,7 +110,7 @@ pub fn write_first_rows(
 }
 
 /// Writes a line truncated to `columns`. Control characters are escaped, except tabs and the sequences of
-/// `colors`. Each character counts as one column: callers expand tabs.
+/// `colors`. Each character counts as one column, even a tab: callers expand those of source code.
 pub fn write_truncated(
     out: &mut dyn Write,
     line: &str,

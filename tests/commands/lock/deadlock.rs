@@ -37,8 +37,8 @@ fn start(scratch: &Scratch, words: [&str; 2]) -> Hanging {
     program
 }
 
-/// Returns the process in the JSON of `lock deadlock`, once all of its threads wait, or all but one (the last worker of a
-/// `chain` sleeps).
+/// Returns the process in the JSON of `lock deadlock`, once at most one of its threads does not wait for a futex: the last worker
+/// of a `chain` sleeps.
 fn report(scratch: &Scratch, program: &Hanging) -> serde_json::Value {
     // The program sleeps before it prints "ready", but on a busy machine its threads may not yet wait for their second locks.
     for _ in 0..50 {

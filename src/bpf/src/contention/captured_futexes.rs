@@ -61,7 +61,7 @@ mod record {
     pub(super) const SIZE: i16 = HEADER + super::MAX_WAITS_OF_RECORD * WAIT_SIZE;
 }
 
-/// The offset of `tid` in glibc's `struct pthread` on x86-64.
+/// The offset of `tid` in glibc's `struct pthread` on x86-64. On other machines, `rperf_analysis` ignores what is there.
 const PTHREAD_TID: i32 = 0x2d0;
 
 /// The value of [`OPEN`]: offsets in bytes. The one of the current thread is also on the stack, at [`WAIT`].

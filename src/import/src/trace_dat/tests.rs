@@ -65,10 +65,11 @@ impl Bytes {
     }
 }
 
-/// Header word of a ring buffer entry. `type_len` is 29 for padding, 30 and 31 for times, otherwise the number of 32-bit words
-/// of the event's data. If it is 0 or 29, the next word has the length in bytes, its own 4 included; but padding with `delta` 0
-/// has no such word and extends to the end of the page. For times, the next word has the upper bits, from bit 27 on, and `delta`
-/// the lower ones: of a difference (30, an extended time) or of an absolute time (31).
+/// Header word of a ring buffer entry, by `type_len`:
+/// - 1 to 28: an event; the number of 32-bit words of its data.
+/// - 0: an event; the next word has the length of the data in bytes, plus 4 for this word.
+/// - 29: padding; the next word has its length, as for 0. If `delta` is 0, there is none: the rest of the page is padding.
+/// - 30 (extended time): a time difference; 31: an absolute time. `delta` has the lower 27 bits, the next word the upper ones.
 fn entry(endian: Endian, type_len: u32, delta: u32) -> u32 {
     match endian {
         Endian::Little => type_len | delta << 5,

@@ -25,7 +25,7 @@ pub(super) trait Style: Formatter {
     /// Changes a mnemonic to objdump's.
     fn fix_name(&self, insn: &Instruction, name: &mut String);
 
-    /// Writes the operands of an instruction other than a direct branch to `operands`, which is empty.
+    /// Writes the operands of an instruction to the empty string `operands`. Not called for direct branches.
     fn operands(&mut self, insn: &Instruction, bytes: &[u8], operands: &mut String);
 }
 

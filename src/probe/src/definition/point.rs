@@ -78,7 +78,7 @@ impl Point {
 }
 
 impl fmt::Display for Point {
-    /// Formats the point in the syntax of definitions; markers without their provider.
+    /// Formats the point for messages, in the syntax of definitions; a marker without its provider.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Function { name, file, place } => {
