@@ -234,7 +234,7 @@ fn comparison(events: &[Option<&ComparedEvent>], settings: &DiffSettings) -> Com
     let mut comparison = of_histograms(filtered.collect());
     let baseline = events.first().copied().flatten();
     // Unfiltered: without the filters for tasks, dsos and symbols; others apply. These histograms exist only with
-    // `--baseline-only` and without `--percentage relative`: shares of the baseline are then percentages of the unfiltered total.
+    // `--baseline-only` and without `--percentage relative`: the filtered histogram then lacks the total that shares refer to.
     if baseline.is_some_and(|event| event.unfiltered.is_some()) {
         let unfiltered = events
             .iter()
@@ -333,7 +333,7 @@ fn check_growth(
     Err(CliError::message(1, message))
 }
 
-/// The name of a row in a message: its function, otherwise all keys.
+/// The name of a row in a message: its function or, if it has none, all its keys.
 fn label(row: &ComparedRow) -> String {
     match row.function.is_empty() {
         true => {

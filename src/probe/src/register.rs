@@ -105,9 +105,9 @@ pub(crate) fn is_known(architecture: Architecture, name: &str) -> bool {
 /// `%rip`; `None` if the kernel knows no such register.
 pub(crate) fn kernel_name(architecture: Architecture, name: &str) -> Option<String> {
     let bare = name.strip_prefix('%')?;
-    // Without the size prefix, rax and eax become ax; without the size suffix, r8d and dil become r8 and di. These and the
-    // unchanged name are tried as they are and with an x appended, for al: a, then ax. The first that the kernel knows is
-    // returned.
+    // Without the size prefix, rax and eax become ax; without the size suffix, r8d and dil become r8 and di. Each of
+    // these names, and the unchanged one, is tried as it is, and then with an x appended: al becomes a, then ax. The first
+    // name that the kernel knows is returned.
     let candidates = [
         bare.strip_prefix(['r', 'e']),
         bare.strip_suffix(['d', 'w', 'b', 'l']),

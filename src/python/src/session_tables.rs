@@ -172,7 +172,7 @@ impl TableRequest {
 }
 
 /// The column of the field `name` of tracepoints: text if the field is text in the first tracepoint that has it, otherwise
-/// numbers if it is a number in any tracepoint. Otherwise `None`, also if no tracepoint of the recording has the field.
+/// numbers if it is a number in any tracepoint. `None` if it is neither, or no tracepoint of the recording has the field.
 fn field_column(analysis: &RecordingPass<'_>, name: &str) -> Option<SampleColumn> {
     let readers = analysis.events().iter().map(|event| {
         let tracepoint = analysis.formats.of_event(&event.attr).ok()?;

@@ -1,7 +1,7 @@
 //! Registers that were already popped in a function epilogue.
 //!
 //! In epilogues, compilers describe the moved stack pointer, but leave the save locations of popped
-//! registers unchanged, although these are then below the stack pointer. These registers already
+//! registers unchanged, although the locations are then below the stack pointer. Popped registers already
 //! have their caller's values again, and a copy of the stack doesn't contain their save locations.
 
 use gimli::{
@@ -38,7 +38,8 @@ impl<'a, S: UnwindSection<Bytes<'a>>> StepOrigin<'_, 'a, S> {
         {
             return;
         }
-        // Save locations that were never part of the frame are below the stack pointer intentionally: they stay in `step`.
+        // Save locations that were never part of the frame (in the red zone) are below the stack pointer intentionally: they stay
+        // in `step`.
         let largest = self.largest_frame(context).unwrap_or(0);
         let is_popped = |place: &RegisterLocation| {
             is_below_stack(place)

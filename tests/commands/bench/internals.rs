@@ -59,7 +59,8 @@ fn tasks_of_a_user_are_observed() {
 
 #[test]
 fn invalid_targets_and_events_are_refused() {
-    // Statuses: 2 for a benchmark that cannot run, 244 for a target that does not exist. 4194305 is above the largest pid.
+    // Statuses: 2 for a benchmark that cannot run; 244, as in perf, for a process that does not exist. 4194305 is above the
+    // largest pid.
     for (words, status, message) in [
         (
             "evlist-open-close -a -t 1",

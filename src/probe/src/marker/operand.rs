@@ -57,8 +57,8 @@ pub(super) fn parse(architecture: Architecture, word: &str) -> Option<Operand> {
             false => format!("%{name}"),
         };
         match register::is_known(architecture, &prefixed) {
-            // Already the kernel's name. Otherwise a name of the assembler, such as `%eax` for `%ax`.
             true => Some(prefixed),
+            // A name of the assembler, such as `%eax` for the kernel's `%ax`.
             false => register::kernel_name(architecture, &prefixed),
         }
     };

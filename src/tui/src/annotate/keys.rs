@@ -67,7 +67,7 @@ impl AnnotateScreen {
             'J' => looks.jump_counts = !looks.jump_counts,
             // The address of every instruction, instead of labels only.
             'o' => looks.addresses = !looks.addresses,
-            // Labels are addresses in memory, instead of addresses in the object (with `o`) or offsets in the function.
+            // Labels are addresses in memory, instead of offsets in the function (or, with `o`, addresses in the object).
             'f' => looks.in_memory = !looks.in_memory,
             'k' => looks.line_numbers = !looks.line_numbers,
             'O' => {

@@ -159,8 +159,8 @@ impl<'a> FunctionPrinter<'_, 'a> {
         )
     }
 
-    /// Returns an address with a colon, right-aligned to the width of the last one, and the number of blanks after it: those of
-    /// a tab after the address without padding.
+    /// Returns an address with a colon, right-aligned to the width of the last one, and the number of blanks after it: as many as
+    /// a tab would take if the address were not right-aligned.
     fn address(&self, address: u64) -> (String, usize) {
         let text = format!("{address:x}:");
         let blanks = (text.len() + 1).next_multiple_of(8) - text.len();
@@ -170,7 +170,7 @@ impl<'a> FunctionPrinter<'_, 'a> {
         )
     }
 
-    /// Prints the remaining bytes of a long instruction, on lines with 0 as the numbers of all events.
+    /// Prints the remaining bytes of a long instruction, on lines with 0 as the numbers of all events, as in perf.
     fn further_bytes(&mut self, line: &InstructionLine<'_>) -> io::Result<()> {
         if !self.options.raw {
             return Ok(());
