@@ -10,7 +10,7 @@ use super::programs::{programs, rperf};
 use super::recorded_values::{Group, can_probe};
 
 /// Definitions that perf caches correctly. With others, perf mistakes a value without a name (`%di` in `leaf %di`) for a name,
-/// drops the pattern after `;`, or stores an entry that replaces another one without the lines of its events.
+/// drops the pattern after `;`, or, if an entry replaces another one, stores it without the lines of its events.
 const SAME: &[&str] = &[
     "leaf n",
     "leaf n:u8",
@@ -41,7 +41,7 @@ fn output(tool: &Path, home: &Path, words: &[&str]) -> Outcome {
 #[track_caller]
 fn cache(tool: &Path, home: &Path, program: &str, definitions: &[&str]) {
     let target = format!("./{program}");
-    // In one run perf treats two definitions of one name as two events of that name.
+    // One run for each: in a common run, perf treats two definitions of one name as two events of that name.
     for definition in definitions {
         let words = ["--cache", "-n", "-x", &target, "--add", definition];
         let outcome = output(tool, home, &words);

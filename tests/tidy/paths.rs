@@ -48,7 +48,7 @@ fn contains_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// Whether a line calls `is_dir` on a path. Calls on metadata or a file type that was read before are
+/// Whether a line calls `is_dir` on a path, which follows links. Calls on metadata or a file type that was read before are
 /// allowed.
 fn asks_for_folder(line: &str) -> bool {
     // Each text before a call ends with the receiver of the call.

@@ -47,13 +47,13 @@ fn check(text: &str, message: &str, name: &str) {
     assert!(depths.len() > 50, "{name}: {text}");
     // Without unwind information, stacks have no more than two frames.
     let complete = depths.iter().filter(|depth| **depth > 2).count();
+    assert!(complete * 10 > depths.len() * 9, "{name}: {text}");
     // The program's `deep` recurses 30 times. More than 8 frames show that unwinding does not end after the first functions.
     let deepest = depths.iter().max();
     assert!(
         deepest.is_some_and(|deepest| *deepest > 8),
         "{name}: {text}"
     );
-    assert!(complete * 10 > depths.len() * 9, "{name}: {text}");
     assert!(
         !message.contains("in missing or replaced files"),
         "{name}: {message}"

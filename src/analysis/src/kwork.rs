@@ -52,7 +52,7 @@ impl KworkClass {
         }
     }
 
-    /// Returns the tracepoint of work that becomes pending, `system:name`; `None` for interrupts and tasks.
+    /// Returns the tracepoint at which work becomes pending, `system:name`; `None` for interrupts and tasks.
     #[must_use]
     pub fn raise_event(self) -> Option<&'static str> {
         match self {

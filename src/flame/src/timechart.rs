@@ -30,7 +30,7 @@ pub struct TimeChart {
 /// previous row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowKind {
-    /// A CPU. Names of boxes are written into boxes that are wide enough.
+    /// A CPU. Only in rows of this kind, the names of boxes are written into them if they are wide enough.
     Cpu,
     /// A task.
     Task,

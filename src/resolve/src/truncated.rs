@@ -10,7 +10,7 @@ use rperf_wire::PERF_CONTEXT_MAX;
 use crate::frame::{Frame, Level, SymbolId};
 use crate::object::LoadedObject;
 
-/// The object of the markers, which is not in the World (the processes and mappings at a time).
+/// The object of the markers, which is not in the World (processes and mappings by time).
 pub(crate) const MARKER_DSO: DsoId = DsoId(u32::MAX);
 /// The first of the addresses used for causes: just below the context markers of callchains, where
 /// there is no code.

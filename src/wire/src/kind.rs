@@ -11,7 +11,8 @@ macro_rules! kinds {
         impl RecordKind {
             $($(#[$doc])* pub const $name: Self = Self($number);)*
 
-            /// The name without `PERF_RECORD_`; `None` if the type is unknown.
+            /// The name without `PERF_RECORD_`, in types of simpleperf with `SIMPLEPERF_` instead of `SIMPLE_PERF_RECORD_`;
+            /// `None` if the type is unknown.
             #[must_use]
             pub fn name(self) -> Option<&'static str> {
                 match self.0 {
@@ -78,7 +79,7 @@ kinds! {
     HEADER_BUILD_ID = 67;
     /// End of a pass over the rings of all CPUs.
     FINISHED_ROUND = 68;
-    /// Sample ids and their events.
+    /// Ring, CPU and thread of each event id.
     ID_INDEX = 69;
     /// Kind of AUX trace.
     AUXTRACE_INFO = 70;

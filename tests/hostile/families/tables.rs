@@ -93,8 +93,8 @@ pub(crate) fn of_events(inputs: &mut CaseInputs<'_>) -> Case {
             true => random.below(mapfile),
             false => mapfile + random.below(3),
         };
-        let valid = files[index].1.clone();
-        mutate::text(&mut files[index].1, &valid, random);
+        let before = files[index].1.clone();
+        mutate::text(&mut files[index].1, &before, random);
     }
     if line.starts_with("list") && random.one_in(10) {
         // A damaged mapfile may name no table; the valid one names the table that ends early.

@@ -134,7 +134,7 @@ impl<'c> InjectOutput<'c> {
     ) -> Result<InjectSummary, CliError> {
         // Not called for stdout: there is always a path.
         let path = self.path.as_deref().unwrap_or(Path::new("-"));
-        // The error of the copy or the damage of the input. The I/O error only keeps the incomplete file from being created.
+        // The error of the copy or the damage of the input. The closure below returns an I/O error, so that no file is created.
         let mut failed = None;
         let written = Folder::parent_of(path).and_then(|(folder, name)| {
             folder.write_atomic(name, MODE, |out| {

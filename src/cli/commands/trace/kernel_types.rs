@@ -20,7 +20,7 @@ pub(super) struct KernelTypes {
 }
 
 impl KernelTypes {
-    /// Reads the named enumerations, and the structures among arguments of recorded calls. Empty if the kernel has no
+    /// Reads these enumerations, and the structures among arguments of recorded calls. The result is empty if the kernel has no
     /// type information, or if no lines are printed.
     pub(super) fn load(settings: &TraceSettings, enumerations: &BTreeSet<String>) -> Self {
         let structures = structures(settings);

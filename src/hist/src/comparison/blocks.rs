@@ -20,9 +20,10 @@ pub struct ComparedBlock {
 /// baseline does not have the function, files are compared with the first file that has it.
 ///
 /// The blocks of each file are sorted by the size of their differences, largest first, then by their offsets. The n-th line
-/// has the n-th block of each file. As in perf, there are at most as many lines as blocks in the first file with the function,
-/// and a line is omitted if a file has fewer blocks. If a file other than the baseline does not have the function, there is at
-/// most one line.
+/// has the n-th block of each file. As in perf:
+/// - There are at most as many lines as blocks in the first file with the function.
+/// - A line is omitted if a file has fewer blocks.
+/// - There is at most one line if a file other than the baseline does not have the function.
 #[must_use]
 pub fn compare_blocks(files: &[Option<Vec<&Block>>]) -> Vec<BlockLine> {
     // The first file with the function, which replaces a baseline without it.
