@@ -16,9 +16,9 @@ use crate::request::{ObjectRequest, SearchPaths};
 /// kernel, also if symbols of a module are needed.
 ///
 /// With a build-id, the first of these listings is used:
-/// - that of the running kernel, if its memory can be read and is of the recorded boot;
-/// - the latest copy in `[kernel.kcore]` of the build-id cache that has a copy of the memory, of the recorded boot, next to it;
-/// - that of the running kernel, without the conditions on its memory;
+/// - that of the running kernel, if this has the build-id, and its memory can be read and is of the recorded boot;
+/// - the latest copy in `[kernel.kcore]` of the build-id cache with a copy of the memory of the recorded boot next to it;
+/// - that of the running kernel, if this has the build-id;
 /// - the copy in `[kernel.kallsyms]` of the build-id cache.
 pub(crate) fn find(
     files: &dyn Files,

@@ -211,14 +211,14 @@ fn module(line: &str) -> Option<Module> {
 /// Collects `NAME.ko`, plain or compressed, by module name. `directory` is `depth` levels below the directory of the first
 /// call.
 fn module_files(directory: &Path, depth: u32, files: &mut HashMap<String, PathBuf>) {
-    // The trees under `kernel` are about six levels deep; links to sources and builds are not
-    // followed.
+    // More than enough: the trees under `kernel` are about six levels deep.
     if depth > 12 {
         return;
     }
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
         match entry.file_type() {
+            // Links to directories (`build`, `source`) are not followed: they have the type of a link.
             Ok(kind) if kind.is_dir() => module_files(&path, depth + 1, files),
             Ok(_) => {
                 let name = path

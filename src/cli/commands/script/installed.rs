@@ -55,7 +55,7 @@ pub(super) struct ScriptCall<'a> {
     pub(super) all_cpus: bool,
 }
 
-/// The installed scripts by language and name.
+/// The installed scripts, sorted by language and name.
 pub(super) fn installed(context: &Context) -> Vec<InstalledScript> {
     let scripts = PathBuf::from(exec_path(context)).join("scripts");
     let Ok(languages) = Folder::open(&scripts).and_then(|folder| folder.names()) else {
@@ -190,8 +190,8 @@ impl InstalledScript {
 /// is [`InstalledScript::arguments`].
 ///
 /// With `--`, the record script gets it and the words after it. Without `--`, all words are for the report script if `name` ends
-/// in `top`. For other scripts, the report script gets the required arguments (`<…>`), and those of the words `tx`, `rx`,
-/// `debug` and `dev=…` that directly follow and are in `arguments`; the record script gets the rest.
+/// in `top`. For other scripts, the report script gets the required arguments (`<…>`), and the words `tx`, `rx`, `debug` and
+/// `dev=…` (of `netdev-times`) that directly follow, if `arguments` lists them; the record script gets the rest.
 ///
 /// # Errors
 ///

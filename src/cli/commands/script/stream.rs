@@ -210,7 +210,7 @@ impl<'a> StreamPrinter<'a> {
         if !are_counted(events) {
             return Ok(());
         }
-        // The options are checked once: the first calls may be without counts.
+        // Checked only now, and once: it was unknown that the stream has counts until its events were read.
         if !self.are_count_options_checked {
             counts::check(self.settings, self.context)?;
             self.are_count_options_checked = true;

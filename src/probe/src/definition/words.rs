@@ -1,5 +1,5 @@
 //! Splits a definition into words whose characters keep their positions. A character after a backslash has no special meaning,
-//! in quotes, too. Between quotes, blanks and the other kind of quote lose their special meaning, but separators (such as `=` and
+//! also in quotes. Between quotes, blanks and the other kind of quote lose their special meaning, but separators (such as `=` and
 //! `:`) still separate. Quotes are dropped.
 
 use super::SyntaxError;

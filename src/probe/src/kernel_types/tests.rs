@@ -10,7 +10,7 @@ const POINTER_SIZE: u64 = 8;
 
 #[test]
 fn functions_have_parameters_with_members() {
-    // Has the function `vfs_read` with its types.
+    // The BTF has the function `vfs_read` and its types.
     let bytes = kernel().bytes();
     let btf = Btf::parse(&bytes).unwrap();
     let prototype = *btf.prototypes("vfs_read").first().unwrap();
@@ -121,15 +121,15 @@ fn exercise(bytes: &[u8]) {
 fn recursive_types_terminate() {
     let mut blob = Blob::new();
     let name = blob.text("self");
-    // An array of itself: the type of its elements and that of its index are type 1, the array. It is also what the prototype
-    // returns, and its parameter.
+    // An array of itself: the types of its elements and of its index are type 1, the array. The function returns this array, and
+    // has it as parameter.
     let array = blob.add("", ARRAY, 0, &[1, 1, u32::MAX]);
     blob.add("", PROTOTYPE | 1, array, &[name, array]);
     exercise(&blob.bytes());
 }
 
 proptest! {
-    // 600 is more than the number of bytes: behind the last one, nothing is damaged.
+    // The data is shorter than 600 bytes: if `at` is behind its end, nothing is damaged.
     #[test]
     fn damaged_data_does_not_panic(at in 0usize..600, bytes: [u8; 4]) {
         let mut blob = kernel().bytes();
