@@ -1,5 +1,5 @@
 //! Leader-sampled groups (`{a,b}:S`), read back: each recorded sample is shown as one sample for each member whose count has
-//! grown since the previous one; its period is that growth (the delta), as in perf.
+//! grown since the previous recorded sample, with that growth (the delta) as its period, as in perf.
 
 use rperf_testkit::{Run, Scratch, real_perf, skip};
 
@@ -27,7 +27,7 @@ fn group_members_have_samples_of_their_deltas() {
             skip(test, "system-wide recording needs root");
             continue;
         }
-        // `-`: stdout, thus pipe mode, read back from stdin. For a file, stdout is empty, and stdin is not read.
+        // `-`: the recording is written to stdout in pipe mode, and read from stdin. With a file, stdout is empty.
         for output in ["perf.data", "-"] {
             let target: &[&str] = if is_system_wide { &["-a"] } else { &[] };
             let options = ["-q", "-N", "-o", output, "-e", events];

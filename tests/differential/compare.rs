@@ -6,9 +6,8 @@ use std::fmt::Write as _;
 /// The maximum number of differing lines to show.
 const MAX_SHOWN: usize = 10;
 
-/// Whether the lines differ as described in docs/compatibility.md for objects whose symbols perf reads with an error (some that
-/// were optimised after linking): perf resolves all addresses in such an object but the first. So one line for each object is
-/// accepted. `objects` are those of the lines accepted so far; the object of an accepted line is added.
+/// Whether the lines differ only in a symbol that perf does not find. In some objects (docs/compatibility.md says which), perf
+/// resolves all addresses but the first. So one line is accepted for each object, which is then added to `objects`.
 fn is_unnamed_first(perf: &str, rperf: &str, objects: &mut HashSet<String>) -> bool {
     // `object` includes the closing bracket.
     let Some((start, object)) = perf.split_once(" [unknown] (") else {

@@ -398,7 +398,7 @@ const UNSUPPORTED_COMMANDS: &[(&str, &str)] = &[
     ("mem", "use Linux perf"),
 ];
 
-/// Returns the subcommand of `command` that `word` names, possibly abbreviated; `None` if there is none.
+/// Returns the subcommand of `command` that `word` names, abbreviated if the command allows it; `None` if there is none.
 pub(crate) fn subcommand(command: &CommandEntry, word: &str) -> Option<&'static CommandEntry> {
     let word = match command.name {
         "kmem" => kmem::full_name(word),

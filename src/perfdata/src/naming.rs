@@ -4,8 +4,8 @@ use rperf_wire::{Attr, EventType, event_name};
 
 use crate::{EventDesc, Features};
 
-/// Names the tracepoints that still have the default name of their attr: by their formats, like perf, otherwise by simpleperf's
-/// list of events.
+/// Names the tracepoints that still have the default name of their attr. The names are taken from their formats, as in perf, or
+/// else from simpleperf's list of events.
 pub(crate) fn name_tracepoints(events: &mut [EventDesc], features: &Features<'_>) {
     let is_nameless = |event: &EventDesc| {
         event.attr.kind == EventType::TRACEPOINT && event.name == event_name(&event.attr)

@@ -189,8 +189,8 @@ impl ReplayRecorder {
         (index, place)
     }
 
-    /// Adds a step, or extends the last one if both are runs. Steps of length 0 are dropped, and steps of idle tasks: the idle
-    /// tasks of all CPUs have thread id 0, so they run at the same time.
+    /// Adds a step, or extends the last one if both are runs. Drops steps of length 0, and all steps of idle
+    /// tasks: there is one on each CPU, all with thread id 0, so they run at the same time.
     fn add(&mut self, place: usize, step: ReplayStep) {
         let Some(task) = self.plan.tasks.get_mut(place) else {
             return;

@@ -46,7 +46,7 @@ impl EventLists {
     }
 
     /// Returns how often events were hit while enabled, from the kernel's profiles. The key is the path of the program (empty for
-    /// the kernel) and the name of the event, without its group.
+    /// the kernel) and the name of the event without its group, which the profiles do not have.
     pub(crate) fn hits(&self) -> HashMap<(String, String), u64> {
         let text = |profile| {
             let bytes = self.0.read(profile).unwrap_or_default();

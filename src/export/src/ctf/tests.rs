@@ -1,4 +1,4 @@
-//! Metadata and packets, compared with text and bytes.
+//! Metadata and packets, compared with expected text and bytes.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -62,8 +62,8 @@ fn streams(events: &[(u64, u32, CtfContent)]) -> (BTreeMap<u32, Vec<u8>>, u64) {
     (files, bytes)
 }
 
-/// A packet with these events after its header of 52 bytes. `times` are its start and end, `lost` is the stream's number of lost
-/// events so far. Its content and the whole packet have the same number of bits, since there is no padding.
+/// A packet: a header of 52 bytes, and these events. `times` are its start and end, `lost` is the stream's number of lost events
+/// so far. The packet has no padding, so the header has the same number of bits twice: for the content and for the packet.
 fn packet(times: (u64, u64), lost: u64, cpu: u32, events: &[u8]) -> Vec<u8> {
     let bits = 8 * (52 + events.len() as u64);
     let mut packet = vec![0xC1, 0x1F, 0xFC, 0xC1, 0, 0, 0, 0];
@@ -86,7 +86,7 @@ fn event(class: u8, time: u64) -> Vec<u8> {
 #[test]
 fn each_cpu_has_a_stream_of_packets() {
     let (files, bytes) = streams(&[
-        // A record without a time, at the start, gets the first time.
+        // A record without a time, before all others, gets the first time of any CPU.
         (0, 0, CtfContent::Event(3)),
         (100, 1, CtfContent::Event(1)),
         (110, 0, CtfContent::Event(2)),

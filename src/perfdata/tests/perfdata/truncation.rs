@@ -26,7 +26,7 @@ struct CompleteRecording {
 }
 
 impl CompleteRecording {
-    /// `None` if `bytes` are not a recording, or a damaged one.
+    /// `None` if `bytes` are not a recording, or if the recording is damaged.
     fn new(bytes: &[u8]) -> Option<Self> {
         let data = PerfData::parse(bytes).ok()?;
         let mut records = data.records();

@@ -84,7 +84,7 @@ impl TextPokes {
         pokes.sort_by_key(|(_, poke)| poke.at);
         let applied = pokes.partition_point(|(_, poke)| poke.at < order);
         let (before, after) = pokes.split_at(applied);
-        // The last modification before `order` determines a byte; without one, the first modification after it does.
+        // A byte is what the last modification before `order` wrote; if there is none, what the first later one replaced.
         for (start, poke) in after.iter().rev() {
             copy_overlap(&mut code_then, address, &poke.old, *start);
         }
@@ -178,7 +178,7 @@ mod tests {
         let (old, new) = (&b"old"[..], &b"new"[..]);
         pokes.add(
             order(1),
-            // It would end after the last address.
+            // It would end after the last address, `u64::MAX`.
             &TextPoke {
                 addr: u64::MAX - 1,
                 old,

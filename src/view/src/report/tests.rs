@@ -293,7 +293,7 @@ fn fractal_graphs_show_the_remainder() {
 
 #[test]
 fn chains_are_listed_one_by_one() {
-    // The two sums differ, to show which is printed: flat lists have that of `all`, folded ones that of `own`.
+    // `own` and `all` differ, to show which is printed: `all` in flat lists, `own` in folded ones.
     let chain = Branch {
         own: ColumnSum {
             period: 2500,
@@ -362,7 +362,7 @@ fn the_events_of_a_group_are_side_by_side() {
 }
 
 #[test]
-fn separated_cells_are_neither_padded_nor_ambiguous() {
+fn separated_cells_are_not_padded_and_separators_in_them_become_dots() {
     let layout = ReportLayout {
         separator: Some(",".to_owned()),
         ..ReportLayout::default()
@@ -384,7 +384,7 @@ fn separated_cells_are_neither_padded_nor_ambiguous() {
 fn explicit_widths_truncate_cells_and_titles() {
     let rows = vec![row(9000, 9000, &["calc", "library.so"], vec![])];
     let layout = ReportLayout {
-        // A width of 0 is automatic, and so is that of the last column, for which none is given.
+        // 0: an automatic width, also used for the last column, which has no number here.
         widths: vec![10, 0, 3, 4],
         ..ReportLayout::default()
     };
