@@ -107,7 +107,8 @@ fn profiles_have_the_stacks_of_folded_output() {
             otlp.string(number(messages(profile, 1)[0], 1)),
             "cpu-clock:u"
         );
-        // Start and duration, from the times of the first and the last sample: in ns since 1970, and after 2019.
+        // The start is the time of the first sample in ns since 1970, and the duration ends at the last one. The times in the
+        // recording are since boot (`-k mono`): a start after 2019 shows that they were converted.
         let (start, duration) = (number(profile, 3), number(profile, 4));
         let samples = messages(profile, 2);
         let times = samples.iter().flat_map(|sample| packed_fixed(sample, 5));

@@ -111,7 +111,7 @@ impl RecordedCounts {
             return;
         };
         let cpu = Some(stat.cpu).filter(|cpu| *cpu != u32::MAX);
-        // STAT records have the index of the thread in the thread map. An index outside the map is taken as `None`, too.
+        // STAT records have the index of the thread in the thread map. An index outside the map counts as `None`.
         let index = usize::try_from(stat.thread).ok();
         let thread = index.and_then(|index| *self.threads.get(index)?);
         let readings = counters.entry((cpu, thread)).or_default();

@@ -21,8 +21,8 @@ pub struct MapColumns {
     pub cpus: Option<Vec<u32>>,
     /// Whether only CPUs that have switched have columns, in order of their first switch.
     pub is_compact: bool,
-    /// Whether every row of a selected task names it. Otherwise only its first row does, and the first one after each renaming;
-    /// the idle task is always named in this way.
+    /// Whether every row of a selected task other than the idle task names the task. In other cases, only its first row does, and
+    /// the first one after each renaming.
     pub with_names: bool,
     /// CPUs whose `*`, the mark of a switch, is highlighted.
     pub color_cpus: Vec<u32>,

@@ -99,6 +99,7 @@ fn csv_has_a_row_for_each_metric() {
             "         summary;800000;;stalled-cycles-backend;1000000;50.00;20.00;backend cycles idle",
             "         summary;3000000;;instructions;2000000;100.00;0.75;insn per cycle",
             "         summary;;;;;;0.27;stalled cycles per insn",
+            // As in perf, the percentage of an event that has not run at all is 100.
             "         summary;<not supported>;;nodes;0;100.00;;",
             "         summary;<not counted>;;branches;0;100.00;;",
         ]
