@@ -269,7 +269,7 @@ fn is_unused(call: &CallArguments<'_>, argument: &str) -> bool {
             !matches!(call.named("op") & 0x7f, 3 | 4 | 5 | 11 | 12)
         }
         ("mmap" | "mmap2", "fd") => call.named("fd") as i32 == -1,
-        // KCMP_FILE and KCMP_EPOLL_TFD compare two descriptors.
+        // KCMP_FILE and KCMP_EPOLL_TFD; the other comparisons ignore the indices.
         ("kcmp", "idx1" | "idx2") => !matches!(call.named("type"), 0 | 7),
         // O_CREAT and O_TMPFILE.
         ("open" | "openat", "mode") => call.named("flags") & 0o20000100 == 0,
@@ -426,7 +426,7 @@ fn write_value(
         Kind::Pid => return write_pid(to, value, task),
         Kind::IoctlRequest => return write_request(to, value & 0xffff_ffff),
         Kind::FcntlArgument => return write_fcntl(to, call, value, task),
-        // KCMP_FILE.
+        // KCMP_FILE, the only type for which perf, too, prints the indices as descriptors.
         Kind::KcmpIndex if call.named("type") == 0 => return write_fd(to, Kind::Fd, value, task),
         Kind::KcmpIndex => (value as i64).to_string(),
         Kind::Mode => mode_text(value),

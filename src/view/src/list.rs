@@ -17,8 +17,8 @@ const INDENT: usize = 8;
 pub struct EventRow {
     /// The event.
     pub event: ListedEvent,
-    /// The text shown of the vendor's description (`event.description`, which has a short and a long one); `None` if the kind is
-    /// shown instead.
+    /// The vendor's description as shown: the short or the long text of `event.description`, and the PMU unless it is a core PMU.
+    /// `None` if the event's kind is shown instead.
     pub description: Option<String>,
     /// Lines below the event: what `-v` and `--details` add.
     pub details: Vec<String>,

@@ -193,7 +193,7 @@ fn features_round_trip_in_both_byte_orders() {
     }
 }
 
-/// A truncated file does not make the parser panic, either.
+/// This also checks that truncated files do not make the parser panic.
 #[test]
 fn truncation_neither_changes_the_hostname_nor_adds_build_ids() {
     let bytes = file(Endian::NATIVE);

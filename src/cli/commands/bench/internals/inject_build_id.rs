@@ -35,7 +35,7 @@ const MAX_OBJECTS: usize = 1000;
 const MAX_DEPTH: usize = 10;
 /// Page size in bytes.
 const PAGE: u64 = 4096;
-/// Size of each mapping in bytes. The samples of a mapping hit its pages in turn, then the first page again.
+/// Size of each mapping in bytes. The samples of a mapping hit its pages in turn, and start over after the last page.
 const MAPPING: u64 = 256 * PAGE;
 /// The process in the recording.
 const PID: u32 = 1;
