@@ -113,8 +113,7 @@ impl UsedProperties {
         parallelism.map(|parallelism| parallelism.at(sample.order))
     }
 
-    /// Whether sums other than periods and samples are counted: if costs or latencies are used, both are counted. Latencies are 0
-    /// if the parallelism is unknown.
+    /// Whether costs and latencies are summed: both are if either is used. Latencies are 0 if the parallelism is unknown.
     pub(crate) fn any_optional_sum(&self) -> bool {
         self.counts_costs || self.parallelism.is_some()
     }

@@ -84,6 +84,7 @@ impl fmt::Display for EventClass {
             Self::Raw => "raw",
             Self::Breakpoint => "breakpoint",
             Self::Synthesized => "synthesized",
+            // As perf names it.
             Self::Other => "unknown",
         })
     }

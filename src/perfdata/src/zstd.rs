@@ -87,7 +87,7 @@ impl std::fmt::Debug for Zstd {
 }
 
 impl Zstd {
-    /// Creates a decoder for an input of `input` bytes, 0 if unknown, which limits the window size ([`most_window`]).
+    /// Creates a decoder for a recording of `input` bytes (0: unknown size). The size limits the window: see [`most_window`].
     pub(crate) fn new(input: u64) -> Self {
         Self {
             most_log: most_window(input).ilog2(),
@@ -253,7 +253,7 @@ impl Zstd {
     }
 }
 
-/// The largest allowed window in bytes, a power of two, for a recording of `input` bytes, 0 if unknown.
+/// Returns the largest allowed window in bytes, a power of two. `input` is the size of the recording in bytes, 0 if unknown.
 pub(crate) fn most_window(input: u64) -> u64 {
     let granted = input
         .saturating_mul(WINDOW_PER_INPUT_BYTE)
@@ -346,7 +346,7 @@ impl Header {
         let size = fixed_bytes + id_bytes + content_bytes;
         let header = bytes.get(..size)?;
         let window = if is_single_segment {
-            // Such a frame has no window field: the window is its content.
+            // Such a frame has no window field: its window has the size of its content.
             let field = header.get(fixed_bytes + id_bytes..)?;
             let number = field.iter().rev();
             let number = number.fold(0, |sum: u64, byte| sum << 8 | u64::from(*byte));

@@ -80,7 +80,7 @@ impl UsageKeys {
     ///
     /// # Errors
     ///
-    /// Status 129: an unknown key, or none.
+    /// Status 129: an unknown key, or an empty list.
     pub(super) fn given(matches: &ArgMatches, default: &[KeyPart]) -> Result<Self, CliError> {
         let Some(list) = matches.get_one::<String>("by") else {
             return Ok(Self(default.into()));

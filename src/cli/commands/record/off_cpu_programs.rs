@@ -23,7 +23,7 @@ const SWITCH_FUNCTION: &str = "__schedule";
 const SWITCH_FUNCTION_SIZE: u64 = 0x4000;
 /// The maximum number of sums that the BPF map holds.
 const MAX_SUMS: u32 = 1 << 16;
-/// The maximum number of frames of a stack if kernel.perf_event_max_stack cannot be read.
+/// The maximum number of frames of a stack if kernel.perf_event_max_stack cannot be read: its default.
 const MAX_STACK: u32 = 127;
 
 /// Loads the programs; `None` if the options need a sample at each switch, or, with a note, if the programs cannot be loaded.
@@ -100,7 +100,7 @@ fn max_stack(request: &RecordRequest) -> u32 {
     }
 }
 
-/// Reports what the programs lost, and the error if their sums could not be read.
+/// Reports what the programs lost, and the error if their sums or losses could not be read; `failure` is that of the sums.
 pub(super) fn report(context: &Context, programs: &OffCpuPrograms, failure: Option<&Error>) {
     let losses = programs.losses();
     if let Some(error) = failure.or(losses.as_ref().err()) {

@@ -166,8 +166,8 @@ pub(crate) struct Part {
     pub(crate) range: std::ops::Range<u64>,
 }
 
-/// Writes `.eh_frame` or `.debug_frame`, and a search table. A segment refers to the table only if `section` is one with a search
-/// table.
+/// Writes `.eh_frame` or `.debug_frame`, and a search table. The table is always written, but only for [`Section::Searched`] and
+/// [`Section::Headless`] does a segment refer to it.
 fn put_tables(file: &mut File, arch: Arch, section: Section, entries: &[Entry]) -> Parts {
     let frames = file.next_offset();
     let locations = put_frames(file, arch, section, entries);
@@ -200,7 +200,7 @@ fn put_frames(file: &mut File, arch: Arch, section: Section, entries: &[Entry]) 
         put_fde(file, is_debug, cie - section_start, section_start, entry);
     }
     locations.sort_unstable();
-    // The terminator of `.eh_frame`.
+    // The terminator of `.eh_frame`; readers of `.debug_frame` skip it.
     file.put(0, 4);
     locations
 }

@@ -11,7 +11,8 @@ use crate::table::Align;
 const COLUMN: usize = 20;
 
 /// Writes the metrics of a table. Text and CSV have a header if the columns differ from `header_columns`, the columns of the
-/// previous header; the new columns replace `header_columns`. Rates (`/sec`) and `CPUs utilized` are omitted as in perf.
+/// previous header; the new columns replace `header_columns`. Rates (`/sec`) and `CPUs utilized` are omitted, and CSV lines end
+/// with a separator, as in perf.
 ///
 /// # Errors
 /// Those of `out`.
