@@ -165,7 +165,7 @@ impl SchedLatency {
         }
     }
 
-    /// Returns the latencies of the task with this thread id, which is added if there is none.
+    /// Returns the latencies of the task with this thread id; adds the task if there is none.
     fn latency(&mut self, tid: i32) -> &mut TaskLatency {
         let index = self.tasks.find_or_add(UNKNOWN_PID, tid);
         entry(&mut self.latencies, index)

@@ -336,8 +336,8 @@ impl Observer<Option<StackChain>> for TimechartObserver {
 
     fn task(&mut self, at: &EventContext, change: TaskChange<'_>) {
         self.tasks.change(&change);
-        // FORK records end no states, and EXIT records only before the first `sched_switch`. Such a state is not drawn, since the
-        // task must have run after it.
+        // FORK records end no states, and EXIT records end one only before the first `sched_switch` of the recording. That state
+        // (new or runnable) is not drawn until the exit, since the task must have run in between.
         self.states.task(at, &change, |_| {});
         if let TaskChange::Comm { task, name, .. } = change {
             let (pid, tid) = (task.pid.cast_signed(), task.tid.cast_signed());

@@ -153,7 +153,7 @@ pub struct ContentionLosses {
     pub tasks: u64,
     /// The stack could not be read, or there was no room for it.
     pub stacks: u64,
-    /// The end is before the begin.
+    /// The time of the end is before that of the beginning.
     pub times: u64,
     /// No room for another sum.
     pub entries: u64,
@@ -181,7 +181,7 @@ impl ContentionSummary {
         // The offset of `task_struct::pid`, if new child tasks are observed, too.
         let follow = options.tasks.follow_offset()?;
         let mut loaded = LoadedPrograms::new(&shapes(options))?;
-        // Each new sum begins as a copy of the template.
+        // Each new sum begins as a copy of the template, in which only the minimum is not 0.
         loaded.set_template(programs::TEMPLATE, value::SIZE, value::MIN)?;
         select(&loaded, options)?;
         if options.tasks.is_limited() {
@@ -320,8 +320,7 @@ fn select(loaded: &LoadedPrograms, options: &ContentionOptions) -> Result<(), Er
     Ok(())
 }
 
-/// Stores the addresses of the locks of run queues, so that waits for these locks get their name. Before Linux 5.10 none is
-/// stored, since the kernel cannot run a program on a given CPU.
+/// Stores the addresses of the locks of the run queues of all online CPUs, so that waits for these locks get a name.
 fn note_run_queues(loaded: &LoadedPrograms, options: &ContentionOptions) -> Result<(), Error> {
     let layout = options.lock_layout.and_then(|layout| layout.run_queue);
     layout.map_or(Ok(()), |layout| {
