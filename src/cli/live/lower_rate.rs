@@ -38,24 +38,38 @@ impl TooFrequent<'_> {
                 return "--filter with a condition on its fields".to_owned();
             }
         };
+        // A term of the event takes precedence over `-F` and `-c`.
+        let suits_all_events = self.suits_all_events && !terms(self.event).any(is_rate);
         // Breakpoints take no terms: their rate can be set only for all events.
-        if self.suits_all_events || self.event.starts_with("mem:") {
+        if suits_all_events || self.event.starts_with("mem:") {
             return format!("{option} {value}");
         }
-        format!("-e {}", with_term(self.event, &format!("{term}={value}")))
+        let event = with_rate(self.event, &format!("{term}={value}"));
+        format!("-e {event}")
     }
 }
 
-/// Adds a term to an event: `cpu/cycles/u` to `cpu/cycles,TERM/u`, `cycles:u` to `cycles/TERM/u`, `sched:sched_switch` to
-/// `sched:sched_switch/TERM/`.
-fn with_term(event: &str, term: &str) -> String {
-    if let Some((pmu_terms, modifiers)) = event.rsplit_once('/') {
-        // `cpu//` has no other terms.
-        let comma = if pmu_terms.ends_with('/') { "" } else { "," };
-        return format!("{pmu_terms}{comma}{term}/{modifiers}");
-    }
-    let (name, modifiers) = split_modifiers(event).unwrap_or((event, ""));
-    format!("{name}/{term}/{modifiers}")
+/// Sets the term for the rate of an event: `cpu/cycles/u` becomes `cpu/cycles,TERM/u`, `cycles:u` becomes `cycles/TERM/u`,
+/// `cycles/freq=1/` becomes `cycles/TERM/`, `sched:sched_switch` becomes `sched:sched_switch/TERM/`.
+fn with_rate(event: &str, term: &str) -> String {
+    let (name, modifiers) = match (event.split_once('/'), event.rsplit_once('/')) {
+        (Some((name, _)), Some((_, modifiers))) => (name, modifiers),
+        _ => split_modifiers(event).unwrap_or((event, "")),
+    };
+    let kept = terms(event).filter(|term| !is_rate(term));
+    let all: Vec<&str> = kept.chain([term]).collect();
+    format!("{name}/{}/{modifiers}", all.join(","))
+}
+
+/// The terms of an event: `event=1` and `freq=2` of `cpu/event=1,freq=2/u`.
+fn terms(event: &str) -> impl Iterator<Item = &str> {
+    let between_slashes = event.split('/').nth(1).unwrap_or_default();
+    between_slashes.split(',').filter(|term| !term.is_empty())
+}
+
+/// Whether a term is the sampling rate of its event.
+fn is_rate(term: &str) -> bool {
+    term.starts_with("freq=") || term.starts_with("period=")
 }
 
 #[cfg(test)]
@@ -114,6 +128,18 @@ mod tests {
                 SampledRate::Frequency(100),
                 "-F 40",
                 "-e sched:sched_switch/freq=40/u",
+            ),
+            (
+                "cpu/freq=4000,event=0x3c/u",
+                SampledRate::Frequency(4000),
+                "-e cpu/event=0x3c,freq=1600/u",
+                "-e cpu/event=0x3c,freq=1600/u",
+            ),
+            (
+                "faults/period=2/",
+                SampledRate::Period(2),
+                "-e faults/period=6/",
+                "-e faults/period=6/",
             ),
             ("mem:0x1000/8:w", SampledRate::Period(1), "-c 3", "-c 3"),
             (
