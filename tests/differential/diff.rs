@@ -80,7 +80,7 @@ const LINES: &[&[&str]] = &[
         "new.data",
     ],
     &["--symfs", "/", "-v", "old.data", "new.data"],
-    // Code without symbols is one row.
+    // All code of an object without symbols is one row.
     &["bare.data", "new.data"],
     &["new.data", "bare.data"],
     &["-s", "symbol", "bare.data", "bare-new.data"],

@@ -109,8 +109,8 @@ impl LiveWorld {
         }
     }
 
-    /// Applies the records up to the flush limit, the time before which no further records can arrive. It is the highest time
-    /// of all records that were added before the last complete round.
+    /// Applies the records up to the flush limit, the time before which no further records can arrive: the highest time of all
+    /// records that were added before the last complete round.
     pub fn apply_complete(&mut self) {
         let limit = self.order.limit();
         self.settled = std::mem::replace(&mut self.completed, limit);
@@ -122,10 +122,10 @@ impl LiveWorld {
         }
     }
 
-    /// If the World has grown enough since it was last pruned, prunes data that later samples can't need, and returns
-    /// true. Then the following, if obtained before, are invalid: ids of mappings, of removed DSOs and of names no longer in use,
-    /// and epochs (numbers of states of the mappings). May be called only when all samples of the complete rounds except the last
-    /// one have been processed.
+    /// Prunes data that later samples can't need, if the World has grown enough since it was last pruned; returns whether it was
+    /// pruned. Pruning invalidates all ids of mappings, all epochs (numbers of states of the mappings), and the ids of removed
+    /// DSOs and of names no longer in use. May be called only when all samples of the complete rounds except the last one have
+    /// been processed.
     pub fn forget(&mut self) -> bool {
         let size = self.builder.world().size();
         if size + self.ended.len() < 2 * self.pruned_size + MIN_GROWTH {
@@ -298,7 +298,7 @@ mod tests {
         live.apply_complete();
         assert!(!has_mapping(&live, &early, 0));
         assert!(has_mapping(&live, &late, late_position));
-        // Records of the current round are not applied before its end.
+        // A record after the flush limit, which is 30 now, is applied only by `apply_all`.
         live.add(&mapped(50));
         live.apply_complete();
         assert_eq!(live.world().mappings().len(), 1);

@@ -34,7 +34,7 @@ pub struct Summary {
     pub traces: TraceStats,
     /// Data size of each ring in bytes.
     pub ring_bytes: u64,
-    /// Size of the last file without the feature sections at its end, as counted by perf.
+    /// Size of the last file without the feature sections at its end, as reported by perf.
     pub bytes: u64,
     /// Bytes of ring data before and after compression (`-z`), in the last file.
     pub compressed: Option<(u64, u64)>,
@@ -84,8 +84,8 @@ impl TraceStats {
 }
 
 impl Summary {
-    /// Adds the statistics of an earlier file of the recording. Fields that describe only the last file, or the whole recording
-    /// already (such as the losses that the rings and the kernel count), are not changed.
+    /// Adds the statistics of an earlier file of the recording. The other fields are not changed: they describe the last file
+    /// (such as `bytes`), or already the whole recording (such as `lost_by_cpu` and `lost_samples`).
     pub(crate) fn add(&mut self, other: &Self) {
         self.samples += other.samples;
         self.records += other.records;

@@ -1,4 +1,4 @@
-//! Instruction decoding: any bytes are decoded, and no instruction is longer than the bytes.
+//! Decoding and disassembly of any bytes: no panic, and no instruction is longer than the bytes.
 
 #![no_main]
 

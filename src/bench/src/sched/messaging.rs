@@ -44,7 +44,7 @@ impl Messaging {
     /// Runs the benchmark; returns the time from the common start of all tasks until all have ended.
     ///
     /// # Errors
-    /// A system call failed, such as for too many processes, threads or descriptors, or a task ended too early.
+    /// A system call failed, for instance because of a limit of processes, threads or descriptors, or a task ended too early.
     pub fn run(&self) -> Result<Duration, BenchError> {
         if self.threads {
             // This process has the descriptors of all groups open at the same time.

@@ -98,7 +98,7 @@ fn session(job: &ReportJob<'_>, path: Option<&PathBuf>) -> Result<SessionEnd, Cl
             };
             let result = reader.run(path, requests);
             if result.is_err() {
-                // Before the message, which ends the screen.
+                // Set before the message is sent, as the message ends the screen.
                 can_be_joined.store(true, Ordering::Release);
                 // Fails if the session has ended.
                 let _ = failure_sender.send(ReaderMessage::Failed);
@@ -165,8 +165,8 @@ impl RecordingReader<'_> {
             let part = input
                 .parse_quietly(context)?
                 .with_records(prefix, UnpackSummary::default());
-            // Errors are ignored: a part may have no matching samples, and the complete report shows other errors again.
             let percent = length as f64 * 100.0 / size as f64;
+            // Errors are ignored: a part may have no matching samples, and the complete report shows other errors again.
             let _ = self.read(&input, &part, Some(percent));
         }
         self.read(&input, &data, None)?;

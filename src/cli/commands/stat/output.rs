@@ -99,7 +99,7 @@ impl StatOutput {
         Ok(())
     }
 
-    /// Writes a table on a cleared screen. The control sequence is also written to a file that is not a terminal.
+    /// Writes a table on a cleared screen. As in perf, the control sequence is written even if the output is not a terminal.
     pub(super) fn write_screen(&mut self, text: &[u8]) -> Result<(), CliError> {
         match self {
             Self::Stderr => OutputStreams::error_screen(&String::from_utf8_lossy(text)),

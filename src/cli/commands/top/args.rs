@@ -98,8 +98,7 @@ fn event_options() -> Vec<Arg> {
     ]
 }
 
-/// Returns `--debuginfod`, and options with a letter that concern neither targets nor events. `-H` is among the remaining
-/// options.
+/// Returns most of the options with a letter that concern neither targets nor events, and `--debuginfod`.
 fn other_short_options() -> Vec<Arg> {
     vec![
         debuginfod::option(),

@@ -118,7 +118,7 @@ fn write_curve(out: &mut dyn Write, report: &LeakReport) -> io::Result<()> {
         "{:>12} {:>14} {:>14}",
         "Seconds", "Slab bytes", "Page bytes"
     )?;
-    // A row for each interval of the recording, by its end. The end of the last one may be later than `report.end`.
+    // A row for each interval of the recording, by its end.
     let rows = report
         .ends
         .iter()
@@ -132,6 +132,7 @@ fn write_curve(out: &mut dyn Write, report: &LeakReport) -> io::Result<()> {
     for ((end, (slab, pages)), drawn_bytes) in rows.zip(drawn) {
         let length = u128::from(*drawn_bytes) * u128::from(BAR) / most;
         let bar = "#".repeat(usize::try_from(length).unwrap_or_default());
+        // The last interval may end after the recording.
         let time = seconds((*end).min(report.end).saturating_sub(report.begin));
         let line = format!("{time:>12} {slab:>14} {pages:>14}  {bar}");
         writeln!(out, "{}", line.trim_end())?;

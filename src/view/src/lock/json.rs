@@ -83,8 +83,8 @@ fn threads(threads: &[NamedThread]) -> Vec<serde_json::Value> {
 }
 
 /// Returns the number of waits by power of two, without empty ranges: `[from, to, count]`, in nanoseconds, `to` exclusive unless
-/// it is the maximum of `u64`. Waits of 0 ns have a range of their own, unless the kernel summed them with those
-/// of 1 ns.
+/// it is the maximum of `u64`. Waits of 0 ns have a range of their own, except in counts of BPF programs (`waits_by_power`):
+/// there, the first range is 0 to 2.
 fn histogram(row: &LockRow) -> Vec<[u64; 3]> {
     if let Some(powers) = &row.waits_by_power {
         let counts = (0..).zip(powers).filter(|(_, count)| **count > 0);
