@@ -25,8 +25,8 @@ impl Tool {
         pairs.find_map(|(known, tool)| (*known == name).then_some(tool))
     }
 
-    /// The tool event of this name (`user_time` or `tool/user_time/`) in a stat recording. There the attr of a tool event is that
-    /// of a dummy event; `None` for other attrs: their events only have the same name.
+    /// The tool event of this name (`user_time` or `tool/user_time/`) in a stat recording, where a tool event has the attr of a
+    /// dummy event. `None` if `attr` is another one: such an event only has the name of a tool event.
     #[must_use]
     pub fn of_recorded(name: &str, attr: &Attr) -> Option<Self> {
         let plain = name

@@ -25,9 +25,9 @@ pub(crate) struct EventInput<'a> {
 
 /// Creates the report of one event, or of a group whose leader comes first.
 ///
-/// Of the two rank tables, `identity` tells which samples share a row, and `rank` sorts the rows. `lines` are the rows without
-/// text, hidden ones included. [`Histogram::all`] has the filtered samples even if `totals` excludes them. Call graphs of another
-/// event are copied later (`reference_call_graphs`).
+/// Of the two rank tables, `identity` tells which samples share a row, and `rank` sorts the rows. [`Histogram::all`] includes
+/// the filtered samples even if `totals` excludes them. `reference_call_graphs` is set later, when call graphs are copied from
+/// another event.
 pub(crate) fn histogram(
     events: &[EventInput<'_>],
     options: &HistogramOptions,
@@ -59,6 +59,7 @@ pub(crate) fn histogram(
     });
     let entry_lists = entries.iter().map(Entries::list).collect();
     let direction = caller_graph_direction(events, options);
+    // All rows, still without text, including those that are not shown.
     let lines = RowLines::new(entry_lists, &identity).ordered(&rank, options, direction);
     let formatter = RowFormatter {
         names,
@@ -88,7 +89,8 @@ pub(crate) fn histogram(
     }
 }
 
-/// For each event, the total that is 100 %: that of all samples, or with [`HistogramOptions::relative`] of the accepted ones.
+/// For each event, the total that is 100 %: of all samples, or with [`HistogramOptions::relative`] of those that pass the
+/// filters.
 fn percentage_totals(
     event_totals: &[ColumnSum],
     events: &[EventInput<'_>],
@@ -120,7 +122,8 @@ fn event_total(event: &EventInput<'_>) -> ColumnSum {
     total
 }
 
-/// Direction of call graphs if callers have rows with call graphs, otherwise `None`. The order of the rows depends on it.
+/// The direction of the call graphs if the order of the rows depends on it: if callers have rows, and rows have call graphs.
+/// Otherwise `None`.
 fn caller_graph_direction(
     events: &[EventInput<'_>],
     options: &HistogramOptions,
@@ -170,7 +173,7 @@ impl RowFormatter<'_> {
             others: self.lines.other_weights(line),
             cells: keys.map(cell).collect(),
             unresolved: input.site.symbol.is_none(),
-            // As for `graph`: the entries of other events than the leader have no call graphs.
+            // As for `graph`: only the leader's entries have call graphs.
             chains: if line.event == 0 { entry.chains } else { 0 },
             graph,
         }

@@ -1,4 +1,4 @@
-//! Samples of one event only.
+//! Keeps only the samples of one event.
 
 use rperf_perfdata::EventDesc;
 use rperf_replay::{EventIndex, EventTable};
@@ -16,7 +16,7 @@ pub struct StripSamples {
 }
 
 impl StripSamples {
-    /// Creates the transform for a recording with these events; of their samples, it keeps those of `kept`.
+    /// Creates the transform for a recording with these events. It keeps the samples of `kept`.
     #[must_use]
     pub fn new(endian: Endian, events: &[EventDesc], kept: EventIndex) -> Self {
         Self {

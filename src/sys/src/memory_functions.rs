@@ -1,6 +1,6 @@
 //! memcpy(3), memmove(3), memcmp(3) and bcmp(3) for x86-64 builds with musl.
 //!
-//! musl copies with `rep movsq`, whose start takes longer than copying the few dozen bytes of a field of text, and compares
+//! musl copies with `rep movsq`, whose startup takes longer than copying a text field of a few dozen bytes, and compares
 //! byte by byte. In builds with musl, the functions of this file replace those of musl; other builds have them in tests only.
 //! They are assembly because a compiler may turn loops over memory into calls of these very functions.
 
@@ -149,7 +149,7 @@ unsafe extern "C" fn move_up(to: *mut u8, from: *const u8, count: usize) -> *mut
         "movups [r8 + 32], xmm6",
         "movups [r8 + 48], xmm7",
         "ret",
-        // 2 KiB or more: the start of `rep movsq` takes little of the time. The last 16 bytes are loaded first, and stored last.
+        // 2 KiB or more: the startup of `rep movsq` takes little time. The last 16 bytes are loaded first, and stored last.
         "60:",
         "movups xmm4, [rsi + rdx - 16]",
         "lea r8, [rdi + rdx - 16]",
@@ -314,7 +314,7 @@ unsafe extern "C" fn compare_few(one: *const u8, other: *const u8, count: usize)
     )
 }
 
-/// Compares `count` bytes. Returns 0 if they are equal.
+/// Compares `count` bytes. Returns 0 if they are equal, otherwise another number.
 ///
 /// # Safety
 /// That of bcmp(3).

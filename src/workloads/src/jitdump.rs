@@ -43,12 +43,12 @@ const CODE: &[u8] = &[];
 
 /// The name of the function.
 const NAME: &[u8] = b"jit_workload\0";
-/// Size of a mapping in bytes, larger than the code. The kernel rounds it up to its page size.
+/// Size of each mapping in bytes, larger than the code. The kernel rounds it up to its page size.
 const MAPPING_SIZE: usize = 4096;
 /// The number of the processor in ELF (`e_machine`): `EM_X86_64`.
 #[cfg(target_arch = "x86_64")]
 const MACHINE: u32 = 62;
-/// The number of the processor in ELF (`e_machine`): `EM_AARCH64`. Other processors do not use it.
+/// The number of the processor in ELF (`e_machine`): `EM_AARCH64`. Unused on processors other than AArch64.
 #[cfg(not(target_arch = "x86_64"))]
 const MACHINE: u32 = 183;
 

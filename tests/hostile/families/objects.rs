@@ -74,7 +74,7 @@ fn commands(seed: &str, random: &mut Random) -> &'static [&'static str] {
         "workload" | "linked" | "linked.debug" | "mini" => OF_WORKLOAD,
         _ => OF_PROGRAM,
     };
-    // OF_MODULE has the commands for any object that suit modules.
+    // OF_MODULE already includes the commands of COMMANDS that suit modules.
     if random.one_in(3) && of_source != OF_MODULE {
         return COMMANDS;
     }

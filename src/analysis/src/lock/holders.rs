@@ -97,7 +97,7 @@ impl Holder {
 }
 
 impl FutexHolders {
-    /// Creates an analysis without waits. `processes` has the id and the process id of each thread of the recording.
+    /// Creates an analysis without waits. `processes` has the thread id and the process id of each thread of the recording.
     #[must_use]
     pub fn new(processes: impl IntoIterator<Item = (u32, u32)>) -> Self {
         Self {
@@ -191,7 +191,7 @@ impl FutexHolders {
         }
     }
 
-    /// Ends all waits for a lock, whose waiters the current thread wakes: the holder no longer has the lock.
+    /// Ends all waits for a lock when the current thread wakes its waiters: the holder no longer has the lock.
     fn wake(&mut self, at: &EventContext, address: u64) {
         let lock = UserLock {
             pid: at.task.pid,

@@ -82,14 +82,14 @@ pub struct CallOptions {
 pub struct TaskCalls {
     /// The calls, with the bytes read or written.
     pub timeline: Timeline<CALL_STATES, u64>,
-    /// Bytes read or received, without those of recvmmsg(2).
+    /// Bytes read or received, without those of recvmmsg(2), which returns the number of messages.
     pub bytes_in: u64,
-    /// Bytes written or sent, without those of sendmmsg(2).
+    /// Bytes written or sent, without those of sendmmsg(2), which returns the number of messages.
     pub bytes_out: u64,
     /// The number of calls.
     pub count: u64,
-    /// Nanoseconds in calls, without polls. Failed polls are included: their state is [`CallKind::FAILED_STATE`], as for all
-    /// failed calls.
+    /// Nanoseconds in calls other than polls. Failed polls are included, since all failed calls have one state,
+    /// [`CallKind::FAILED_STATE`].
     pub nanos: u64,
     /// The last call, which is not in `timeline` yet: the next one may be merged with it.
     last: Option<FinishedCall>,
@@ -105,7 +105,7 @@ pub(super) struct FinishedCall {
 }
 
 impl TaskCalls {
-    /// Adds a call. Draws the one before, unless the two are merged.
+    /// Adds a call. Draws the previous call, unless the two are merged.
     pub(super) fn add(&mut self, call: FinishedCall, options: CallOptions, grid: &TimeGrid) {
         self.count += 1;
         let inward = [CallKind::Read.state(), CallKind::Receive.state()];
@@ -126,7 +126,6 @@ impl TaskCalls {
             last.bytes = last.bytes.saturating_add(call.bytes);
             return;
         }
-        // Draws the call before, which is not merged with this one.
         self.flush(call.from, options, grid);
         self.last = Some(call);
     }

@@ -66,7 +66,7 @@ pub(in crate::cli::commands) fn run(
             title: &title,
             by: rules.by,
             threads: recorded.threads(),
-            // Totals after intervals are not marked as their summary.
+            // As in perf, `stat report` does not mark totals after intervals as their summary.
             may_be_summary: false,
         };
         let mut aggregator = Aggregator::new(recorded.events(), rules);

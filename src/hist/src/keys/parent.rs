@@ -6,7 +6,7 @@ use crate::names::RecordingNames;
 pub(super) static PARENT: Key = Key::plain(
     label("parent", "Parent symbol"),
     KeyDependency::Parent,
-    // Cells are padded to the width of the column, even of the last one.
+    // As in perf, padded even in the last column.
     CellPadding::Always,
     |input, names| name(input, names).map_or(KeyValue::Absent, KeyValue::Text),
     |input, names| name(input, names).unwrap_or("[other]").to_owned(),

@@ -193,7 +193,7 @@ fn a_killed_recording_is_read_to_its_end() {
     let data = PerfData::parse(&file).expect("readable");
     assert_eq!(data.findings(), [FileFinding::Unfinished]);
     assert_eq!(data.features().present().count(), 0);
-    // The event's name was lost with the features: this name is derived from the attr.
+    // The event's name was lost with the features. This name is derived from the attr, which excludes neither host nor guest.
     assert_eq!(data.events()[0].name, "cpu-clock:HG");
     assert_eq!(read(&file), Ok((20, None)));
 }

@@ -68,7 +68,7 @@ pub(super) struct TableColumn {
     pub(super) title: &'static str,
     /// The width of a cell, or of one number of a cell, in characters.
     pub(super) width: usize,
-    /// The width of the title and of all the numbers below it (one per event of a group), in characters.
+    /// The width of the column, in characters. A column of numbers has one number per event of a group.
     title_width: usize,
     /// The colour sequences of percentages.
     colors: Option<Csi>,
@@ -146,6 +146,7 @@ impl TableColumn {
             kind: ColumnKind::Number(number),
             title,
             width,
+            // As in perf, only the usual width is multiplied by the number of events, not a given one.
             title_width: width.max(usual * histogram.events.len()).max(title.len()),
             colors: layout.colors,
             escapes: layout.escapes,
@@ -382,7 +383,7 @@ impl Number {
     }
 }
 
-/// A number of a row for each event.
+/// The row's value of the column `number` for each event.
 pub(super) fn numbers<'a>(
     row: &'a HistogramRow,
     number: NumberField,
