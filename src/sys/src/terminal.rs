@@ -24,7 +24,7 @@ impl KeyInput {
     pub fn begin(input: &impl AsFd) -> io::Result<Self> {
         let fd = input.as_fd().try_clone_to_owned()?;
         // The text is what the backup writes to its output, the second `fd`, to restore the screen. Key input does not change the
-        // screen, so there is none.
+        // screen, so the text is empty.
         let restoring_text = Vec::new();
         let backup = TerminalBackup::save(&fd, &fd, restoring_text)?;
         let mut modes = MaybeUninit::<libc::termios>::uninit();

@@ -20,8 +20,8 @@ fn plans_are_encoded_for_the_programs() {
         table.get(number).unwrap().capture_plan()
     };
     // An entry of a plan has 16 bytes (`layout::entry`; in `at_entry`, the word means the start of the call): the kind of memory,
-    // its argument, the kind of its length, the argument of the length, then the factor of the length and the limit. 32 is the
-    // limit of buffers, and of strings that are not paths.
+    // its argument, the kind of its length, the argument of the length, then the factor of the length (or a fixed length itself)
+    // and the limit. 32 is the limit of buffers, and of strings that are not paths.
     let opened = encode(&plan("openat").at_entry, 32);
     assert_eq!(opened.len(), 64);
     // A text at argument 1, up to 4098 bytes (`PATH_MAX` and 2, so that a longer text is recognized); then nothing.
