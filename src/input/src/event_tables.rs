@@ -75,8 +75,8 @@ impl MachineTables {
     }
 }
 
-/// Returns the processor's name in tables: `GenuineIntel-6-55-4` for perf's `GenuineIntel,6,85,4`. Other forms are
-/// returned unchanged.
+/// Returns the processor's name in tables: `GenuineIntel-6-55-4` for perf's `GenuineIntel,6,85,4`. Model and stepping become
+/// hexadecimal. Other forms are returned unchanged.
 fn table_name(cpuid: &str) -> String {
     let fields: Vec<&str> = cpuid.split(',').collect();
     let hex = |text: &str| text.parse::<u32>().ok().map(|number| format!("{number:X}"));

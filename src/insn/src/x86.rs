@@ -4,8 +4,8 @@ use iced_x86::{Decoder, DecoderError, DecoderOptions, FlowControl, Instruction, 
 
 use crate::{BranchKind, Insn, MAX_LEN};
 
-/// One-byte opcodes that are invalid in 64-bit mode, except far calls, far jumps and those that became prefixes. They occur
-/// where data are decoded as code; they are decoded as in 32-bit mode, so that they have a length.
+/// One-byte opcodes that are invalid in 64-bit mode. They occur where data are decoded as code; they are decoded as in 32-bit
+/// mode, so that they have a length. Not listed: far calls and far jumps, which stay invalid, and opcodes that became prefixes.
 const ONLY_32: [u8; 18] = [
     0x06, 0x07, 0x0e, 0x16, 0x17, 0x1e, 0x1f, 0x27, 0x2f, 0x37, 0x3f, 0x60, 0x61, 0x82, 0xce, 0xd4,
     0xd5, 0xd6,

@@ -16,7 +16,7 @@ use rperf_wire::{Misc, name_text};
 use crate::BuildIds;
 use crate::record_stats::{MappedName, RecordStats};
 
-/// Pid of the host machine.
+/// The pid in entries of the host (a guest's entries have the pid of its process), as in perf.
 const HOST: i32 = -1;
 /// Number of files per thread; any further files are worth another thread.
 const FILES_PER_THREAD: usize = 16;

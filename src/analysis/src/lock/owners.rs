@@ -78,7 +78,7 @@ impl FutexOwners {
         })
     }
 
-    /// Removes the pending wait of the current thread, which begins a wait for the futex at `address`. Returns the holder,
+    /// Removes the pending wait of the current thread, which begins to wait for the futex at `address`. Returns the holder,
     /// `Some(None)` if it is unknown; `None` if the thread has no pending wait, or one for another futex. After `None`, the
     /// record of this wait may follow, since the kernel writes records and events of a call in any order.
     pub(super) fn take_pending(

@@ -174,7 +174,7 @@ fn histograms(
     let resolver = analysis.resolver(&symbols);
     let limit = take_unwinding_limit(data.metadata(), &mut options);
     let source = RecordingInfo {
-        // Each event has histograms of its own, also if it was recorded in a group.
+        // Each event has its own histogram, even if it was recorded in a group.
         groups: (0..data.events().len()).map(|event| vec![event]).collect(),
         sockets: sockets(data.metadata()),
         payloads: &tracepoints.text(&resolver),
@@ -199,8 +199,8 @@ fn histograms(
         ComparisonMethod::Cycles => {
             check_branches(analysis)?;
             let select = selections.first().copied().flatten();
-            // As perf does, takes it for granted that branches of all types were recorded, so that each block starts at the
-            // target of the previous branch.
+            // As in perf, it is assumed that branches of all types were recorded: then each block starts at the target of the
+            // previous branch.
             let is_consecutive = true;
             let blocks = || Blocks::new(&resolver, select, is_consecutive);
             let folded = analysis.replay.fold(threads, blocks);

@@ -194,7 +194,8 @@ pub(in crate::cli::commands) fn run(
     })
 }
 
-/// Returns the default maximum number of frames: for a flame graph, as many as the kernel stores, also in recordings.
+/// Returns the default maximum number of frames. For a flame graph, it is the number that the kernel stores at most for BPF
+/// programs and, by default, in recordings.
 fn default_max_stack(matches: &ArgMatches) -> usize {
     match is_given(matches, "svg") {
         true => MAX_LIVE_STACK,
@@ -202,8 +203,8 @@ fn default_max_stack(matches: &ArgMatches) -> usize {
     }
 }
 
-/// `--holders` and `--svg` print no table of waits, so the options of this table are refused with them. With `--svg`, `--json`
-/// and `--output` are refused, too; with `--holders`, options that select waits or the running system.
+/// Refuses options that `--holders` or `--svg` excludes. Both exclude options of the table of waits, since they do not print it.
+/// `--svg` also excludes `--json` and `--output`; `--holders` also excludes options that select waits or the running system.
 fn refuse_table_options(
     matches: &ArgMatches,
     query: &LockQuery,

@@ -65,8 +65,8 @@ impl SampleText<'_, '_> {
         let Ok(record) = Record::decode(&source.raw, self.plan.endian) else {
             return;
         };
-        // The record may set the task's name, so the name just after the record (at the next position) is shown. For EXIT, it
-        // is the name just before.
+        // The record may set the task's name, so the name just after the record (at the next position) is shown. For EXIT, which
+        // ends the task, it is the name just before.
         let mut named_at = source.order;
         named_at.position += u64::from(!matches!(record, Record::Exit(_)));
         let (pid, tid) = source.id.pid_tid.unwrap_or((u32::MAX, u32::MAX));

@@ -146,7 +146,7 @@ impl GraphLines<'_> {
         text.push_str(&self.margin);
         push_line(text, "---", first.as_ref());
         self.margin.push_str("   ");
-        // The limit of branches also limits the lines of a stem; the first frame is already appended.
+        // As in perf, the limit of branches also limits the lines of a stem; the first frame is already appended.
         for frame in rest.iter().take(self.layout.most_branches() - 1) {
             push_line(text, &self.margin, frame.as_ref());
         }
