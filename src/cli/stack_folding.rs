@@ -17,7 +17,7 @@ use rperf_wire::SampleType;
 use super::context::Context;
 use super::symbols::shows_inlines;
 
-/// The kernel's maximum size of a stack copy.
+/// The kernel's maximum size of a stack copy in bytes.
 const MAX_STACK_COPY: u32 = 65_528;
 
 /// Whether samples of any event carry data that completes their callchains.
@@ -25,8 +25,8 @@ pub(crate) fn can_complete_callchains(events: &[EventDesc]) -> bool {
     events.iter().any(|event| completes_callchains(&event.attr))
 }
 
-/// Returns how the user stacks of `recording` are unwound. `limit` is the maximum number of kernel frames and, separately, of
-/// user frames of a callchain; `None` if nothing is unwound.
+/// Returns how the user stacks of `recording` are unwound. `limit` is the maximum number of frames ([`StackOptions::limit`]);
+/// `None` if nothing is unwound.
 pub(crate) fn stack_options(recording: Metadata<'_>, limit: Option<usize>) -> StackOptions {
     let machine = recording.features.arch();
     StackOptions {
@@ -45,7 +45,7 @@ pub(crate) fn stack_options(recording: Metadata<'_>, limit: Option<usize>) -> St
 }
 
 /// Takes the maximum number of frames (`max_stack`) out of `options` if user stacks are unwound; `None` if they are not, or if
-/// callchains are not used. Unwinding applies this limit to kernel and user frames, so that `options` then has no limit.
+/// callchains are not used. Unwinding applies this limit itself; `options` then has none.
 pub(crate) fn take_unwinding_limit(
     recording: Metadata<'_>,
     options: &mut HistogramOptions,

@@ -60,7 +60,7 @@ pub struct ValueSummary {
     pub percentiles: [i128; 3],
 }
 
-/// Returns edges at 0 and at the powers of `base` up to `max`: 0, 1, `base`, its square. A `base` below 2 is raised to 2.
+/// Returns edges at 0 and at the powers of `base` up to `max`: 0, 1, `base`, its square, … A `base` below 2 is raised to 2.
 #[must_use]
 pub fn power_edges(base: u64, max: u64) -> Vec<i128> {
     let mut edges = vec![0];

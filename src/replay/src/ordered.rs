@@ -14,9 +14,9 @@ use crate::{Error, EventIndex, Render, Replay, Take, World};
 
 impl Replay<'_> {
     /// Renders the samples and the other records that `render` selects, in order of time; in file order if it selects
-    /// FINISHED_ROUND. `threads` workers render blocks (up to about a thousand records each), and further threads find the
-    /// positions of the records in the file; the calling thread passes the outputs of the blocks to `take` in order. If `threads`
-    /// is 1, the calling thread does everything.
+    /// FINISHED_ROUND, to show the records of each round. `threads` workers render blocks (up to about a thousand records each),
+    /// and further threads find the positions of the records in the file; the calling thread passes the outputs of the blocks to
+    /// `take` in order. If `threads` is 1, the calling thread does everything.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] if the positions of samples need too much memory; earlier samples were

@@ -18,7 +18,7 @@ pub(crate) struct BpfPrograms {
 }
 
 impl BpfPrograms {
-    /// Reads the description of the program that a BPF_EVENT record reports as loaded: later it may be unloaded.
+    /// Reads the description of the program that a BPF_EVENT record reports as loaded, before it may be unloaded.
     pub(crate) fn note(&mut self, record: &RawRecord<'_>) {
         if let Ok(Record::BpfEvent(event)) = Record::decode(record, Endian::NATIVE)
             && event.event_type == LOADED

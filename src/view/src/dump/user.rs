@@ -17,7 +17,7 @@ pub(super) const UNHANDLED: &str = ": unhandled!\n";
 /// `PERF_STAT_ROUND_TYPE__FINAL`.
 const FINAL_ROUND: u64 = 1;
 
-/// Writes the text after a record's name. Some types do not terminate the line, like perf.
+/// Writes the text after a record's name. As in perf, that of some types does not end the line.
 pub(super) fn write(out: &mut dyn Write, record: &RecordAt<'_>, endian: Endian) -> io::Result<()> {
     match text(record, endian) {
         Ok(text) => out.write_all(&text),
@@ -228,7 +228,7 @@ fn auxtrace_error(error: &AuxTraceError<'_>) -> Vec<u8> {
     let [cpu, pid, tid] = [error.cpu, error.pid, error.tid].map(u32::cast_signed);
     let (kind, code, ip) = (error.kind, error.code, AlternateHex(error.ip));
     let mut text = format!(" {name} error type {kind} time {time}").into_bytes();
-    // Of a guest: the host's process, and the virtual CPU.
+    // For a guest: the process id of the virtual machine on the host, and the virtual CPU.
     if let Some((machine_pid, vcpu)) = error.machine {
         let (machine_pid, vcpu) = (machine_pid.cast_signed(), vcpu.cast_signed());
         text.extend(format!(" machine_pid {machine_pid} vcpu {vcpu}").bytes());

@@ -23,8 +23,8 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// Returns the time of tasks other than the idle task. Interrupts that are not selected count as time of the interrupted
-    /// tasks.
+    /// Returns the time of tasks other than the idle task. Interrupts and softirqs that are not selected count as time of the
+    /// interrupted task.
     #[must_use]
     pub fn task_time(&self) -> u64 {
         let other = self.idle.saturating_add(self.irq);
