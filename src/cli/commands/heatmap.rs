@@ -134,7 +134,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         // `text` returns the value of `--event`, if given.
         None => source.subsecond(text(matches, "event"), context)?,
     };
-    // Not left to `conclude`: `write` prints a note, and the progress line must be gone before.
+    // Not left to `conclude`: `write` prints a note, and the progress line must be gone before that.
     analysis.end_progress();
     options.write(heat, matches, context)?;
     analysis.conclude()?;

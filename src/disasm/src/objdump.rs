@@ -41,8 +41,8 @@ impl ObjdumpListing {
     /// The instruction at an address: its size in bytes and its text.
     pub(crate) fn at(&self, address: u64) -> Option<(usize, &str)> {
         let (size, text) = self.0.get(&address)?;
-        // Other lines, such as a label `add:`, may also begin with hexadecimal digits and a colon, and are kept if no instruction
-        // is before them. They usually have no bytes.
+        // Before the first instruction, `parse` also keeps other lines that begin with hexadecimal digits and a colon, such as a
+        // label `add:`. They usually have no bytes.
         (*size > 0).then_some((*size, text.as_str()))
     }
 

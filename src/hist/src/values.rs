@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 /// The value of a field in a sample.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FieldValue {
-    /// The bytes that identify the value. Rows are ordered by them, descending.
+    /// The bytes that identify the value. Rows are ordered by them, descending as in perf.
     pub bytes: Vec<u8>,
     /// The text of its cell.
     pub text: String,
@@ -35,7 +35,7 @@ struct PoolState {
 }
 
 impl ValuePool {
-    /// The index of `values`.
+    /// Returns the index of `values`, which are added if they are new.
     pub(crate) fn intern(&self, values: FieldValues) -> ValuesId {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(number) = all.numbers.get(&values) {

@@ -24,9 +24,8 @@ pub enum Refusal {
     /// A link that neither root nor the user owns, where an output file, or a folder of the user such as a cache, is expected.
     #[error("a link of another user; give the path it points to")]
     ForeignLink,
-    /// A FIFO or device of another user: at the default output path (the user gave no path) or, unless root owns it, behind a
-    /// link or in a folder that others may write. The same holds for a regular file behind a link below `/dev` or `/proc`:
-    /// like a FIFO, it is written in place and not replaced.
+    /// A FIFO or device of another user that is not safe to write: see [`find_in_place`](crate::find_in_place). Also a regular
+    /// file of another user behind a link below `/dev` or `/proc`: like a FIFO, it would be written in place, not replaced.
     #[error("another user's FIFO or device; name another output with -o")]
     ForeignPipe,
     /// An existing file of another user, or with several hard links, in a folder that others may

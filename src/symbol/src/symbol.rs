@@ -354,12 +354,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn positions_are_sorted_like_by_a_stable_sort(
+        fn positions_are_sorted_as_by_a_stable_sort(
             near in prop::collection::vec(0u64..20, 0..40),
             far in prop::collection::vec(any::<u64>(), 0..4),
             skipped in 0usize..40,
         ) {
-            // Only with far starts, distances can exceed 32 bits.
+            // Distances exceed 32 bits only if there are `far` starts.
             let starts = [near, far].concat();
             let mut symbols = PackedSymbols::default();
             starts.iter().for_each(|start| symbols.push(&symbol(*start)));

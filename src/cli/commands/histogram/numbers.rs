@@ -29,7 +29,7 @@ const UNITS: [(&str, u64); 3] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000)];
 pub(super) enum NumberSource {
     Samples {
         event: String,
-        /// The value of each sample that is counted: the name of a field, or [`PERIOD`].
+        /// The name of the field to count, or [`PERIOD`].
         value_name: String,
         seconds: Option<String>,
     },

@@ -7,7 +7,7 @@ use object::elf::{
 
 /// Address of `.text`.
 pub(crate) const TEXT_ADDRESS: u64 = 0x40_1000;
-/// File offset of `.text`, which `.plt` follows.
+/// File offset of `.text`, the first section. `.plt` is the next one.
 pub(crate) const TEXT_OFFSET: u64 = 0x100;
 /// Size of an entry of `.plt`.
 pub(crate) const PLT_ENTRY: u64 = 16;
