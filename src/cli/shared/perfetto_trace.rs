@@ -63,7 +63,7 @@ pub(crate) fn write_trace(
     let data = analysis.data();
     let flags = CommonFlags::new(data.metadata())?;
     // `flags` selects the samples of all decoded tracepoints, each with its `common_flags`. `with_tasks` adds the start, exit and
-    // renaming of tasks; it has nothing to do with `has_tasks`.
+    // renaming of tasks, which `TracedEvents` ignores; it has nothing to do with `has_tasks`.
     let pass = ObserverPass::new(layouts, flags).with_tasks();
     let mut outcome = TraceOutcome::default();
     let mut failure: Option<Error> = None;
@@ -205,8 +205,8 @@ impl<W: Write> TracedEvents<W> {
         self.writer.begin_call(at, by.pid.cast_signed(), name)
     }
 
-    /// Ends the call that a thread is in. If the return is that of another system call than the thread's, because records were
-    /// lost, the result is unknown. Returns whether the thread was in a call.
+    /// Ends the system call that a thread is in. If the thread returns from another call (records were lost), the result is
+    /// unknown. Returns whether the thread was in a call.
     fn end_call(
         &mut self,
         at: SchedEventContext,

@@ -404,8 +404,8 @@ impl RecordBuffer {
         }
         if self.delivered_kinds.contains(&raw.kind) {
             // The place in the order is not computed by `Rounds::add_record`: kernel records are passed to it below, and a
-            // second call would count a late record twice; user records are never counted as late. As there, a record without
-            // a time gets the limit, so it is delivered with what is complete next.
+            // second call would count a late record twice; user records are never counted as late. As in `add_record`, the time
+            // of a record without one is the limit, so it is delivered with what is complete next.
             let time = self.events.record_time(raw);
             let limit = self.order.limit();
             let time = time.unwrap_or(limit);

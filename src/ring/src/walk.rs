@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn damaged_and_incomplete_records_end_the_walk() {
         let mut bytes = records(&[(9, 8), (9, 8)]);
-        // The size of the second record, which is less than that of a header.
+        // The size of the second record: too small even for its header.
         bytes[22] = 3;
         assert_eq!(walked(&bytes, &[]), (vec![(9, 8)], 16));
         assert_eq!(walked(&bytes[..16], &bytes[16..24]), (vec![(9, 8)], 8));

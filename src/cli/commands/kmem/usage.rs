@@ -169,8 +169,8 @@ impl UsageNames<'_> {
         rows.map(|row| self.row(row)).collect()
     }
 
-    /// Names a row, whose key has the numbers that `UsageDetails::key` puts together: those of the stack are at the end, the
-    /// cache has none.
+    /// Names a row. `UsageDetails::key` makes its key: a number for each part in order, but none for the cache, and the addresses
+    /// of the stack at the end.
     fn row(&self, row: &UsageRow) -> NamedUsage {
         let mut numbers = row.key.iter().copied();
         let mut names = Vec::new();
@@ -214,7 +214,7 @@ impl UsageNames<'_> {
 
     fn process(&self, pid: u64) -> String {
         let pid = u32::try_from(pid).unwrap_or(u32::MAX);
-        // The last name: that at the end of the recording.
+        // The name at the end of the recording.
         match self.world.comm(self.world.comm_last(pid, Order::MAX)) {
             "" => format!(":{pid}"),
             name => format!("{name} ({pid})"),

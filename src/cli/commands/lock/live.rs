@@ -176,7 +176,7 @@ fn with_futexes(matches: &ArgMatches, query: &LockQuery) -> bool {
     flag(matches, "user") == Some(true) || futexes.next().is_some()
 }
 
-/// By type of futex: its flag in rows, and that of the BPF programs.
+/// For each type of futex: its flag in rows, and its flag in the BPF programs.
 const FUTEX_FLAGS: [(u64, u32); 2] = [
     (lock::FUTEX, rperf_bpf::FUTEX),
     (lock::FUTEX_PI, rperf_bpf::FUTEX_PI),
@@ -256,8 +256,8 @@ fn options(
     let needs_callers = matches!(table, ContentionTable::Callers | ContentionTable::Addresses);
     let entries = matches.get_one::<u64>("map-nr-entries").copied();
     let selected = query.selection.flags.as_ref();
-    // Needed to sum the time in run queues separately from the waits.
     let is_separate = query.run_queue == RunQueueUse::Separate;
+    // The BPF programs need it to sum the time in run queues separately from the waits.
     let pid_offset = is_separate.then(task_pid_offset).transpose();
     Ok(ContentionOptions {
         // If the target is not the whole system, `start` replaces `tasks` or `cpus`.
