@@ -178,6 +178,11 @@ fn kernel_code_is_read_from_a_cached_copy_of_its_memory() {
     };
     let script = ["script", "-i", &file, "-F", "ip,sym,symoff,dso,insn"];
     let without_kcore_copy = tools.outcome(Tool::Rperf, &script).stdout;
+    // Without a copy, the code is read from /proc/kcore.
+    assert_eq!(
+        without_kcore_copy.contains(" insn: "),
+        Path::new("/proc/kcore").exists()
+    );
     let id = tools.outcome(Tool::Rperf, &["buildid-list", "--kernel"]);
     let copies = tools
         .path()
@@ -187,11 +192,6 @@ fn kernel_code_is_read_from_a_cached_copy_of_its_memory() {
     let text = tools.assert_same(&script);
     assert!(!text.is_empty());
     assert!(text.lines().all(|line| line.contains(" insn: ")), "{text}");
-    // Without a copy, the code is read from /proc/kcore.
-    assert_eq!(
-        without_kcore_copy.contains(" insn: "),
-        Path::new("/proc/kcore").exists()
-    );
     let recording = fs::read(tools.path().join(&file)).expect("the recording");
     for has_old_code in [true, false] {
         let poked = with_poked_instruction(&recording, has_old_code);

@@ -278,8 +278,8 @@ impl PayloadText for TracepointText<'_, '_> {
     }
 }
 
-/// Returns the bytes of a field in `payload`, and its text: copied from `text`, the payload formatted by the event's `print fmt`,
-/// or, if `text` does not have the field, formatted without `print fmt`.
+/// Returns the bytes of a field in `payload`, and its text. `text` is the payload formatted by the event's `print fmt`: if it has
+/// the field, the text is copied from there, otherwise the value is formatted without `print fmt`.
 fn value(abi: Abi, key: &FieldKey, payload: &[u8], text: &[u8]) -> FieldValue {
     let FieldKey { member, reader, .. } = key;
     let bytes = match member.is_string {

@@ -228,7 +228,7 @@ impl LockFile {
         const START: u64 = 0xffff_ffff_8100_0000;
         let body = self.bytes().u32(u32::MAX).u32(0).u64(START);
         let body = body.u64(u64::MAX - START).u64(START);
-        // `text` pads the whole body, here of 55 bytes, to a multiple of its second argument: to 72.
+        // `text` pads the whole body, here of 55 bytes, to a multiple of its second argument: to 72. Any multiple of 8 is valid.
         let body = body.text("[kernel.kallsyms]_text", 24);
         // The `sample_id`, as in `with_cgroups`.
         let body = body.u32(u32::MAX).u32(0).u64(0).u32(0).u32(0);

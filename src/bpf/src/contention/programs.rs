@@ -20,7 +20,7 @@ use super::{ContentionKey, ContentionOptions, OwnerLayout};
 pub(super) const WAITS: MapId = MapId(2);
 /// The sums of ended waits, laid out as [`value`], by the key that is at [`SUM_KEY`].
 pub(super) const SUMS: MapId = MapId(3);
-/// One empty value of `SUMS`, which is too large for the stack.
+/// One value of `SUMS` for no waits: only its minimum is not 0. It is too large for the stack.
 pub(super) const TEMPLATE: MapId = MapId(4);
 /// Call stacks of waits.
 pub(super) const STACKS: StackMaps = StackMaps {

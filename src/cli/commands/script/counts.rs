@@ -200,7 +200,7 @@ impl CountTable {
         Ok(())
     }
 
-    /// The last readings of all events, which are totals since the start, each with the index of its event. They are
+    /// The last readings of all events, which are totals since the start, each with the index of its event. As in perf, they are
     /// not scaled.
     fn totals(&self, filter: &SampleCriteria) -> Vec<(usize, CounterReading)> {
         let counts = self.counts.iter();
