@@ -63,7 +63,8 @@ pub(super) fn notes(resolver: &Resolver<'_>) -> Vec<String> {
     notes
 }
 
-/// Whether the process has neither a perf map nor a JIT dump, or has an empty one. Unusable ones are reported as findings.
+/// Whether the process has neither a perf map nor a JIT dump, or only an empty one. Unusable ones are not missing: they have
+/// findings, which are reported.
 fn is_missing(resolver: &Resolver<'_>, perf_map: DsoId) -> bool {
     resolver.symbol_file(perf_map).is_none() && resolver.findings_of(perf_map).is_empty()
 }

@@ -76,7 +76,7 @@ impl CodeMapping {
 type Branch = [u64; 3];
 
 /// At most [`BRANCHES`] branches on a path that starts at one of `sample_ips`, selected by `number`; newest first. Branches
-/// without a target in `mappings` lead to one of `sample_ips`. The path ends early where it leaves `mappings`.
+/// without a target in `mappings` lead to one of `sample_ips`. The path ends early if no branch follows in the mapping.
 fn branches(mappings: &[CodeMapping], sample_ips: &[u64], number: usize) -> Vec<Branch> {
     let mut path = Vec::new();
     let mut at = sample_ips[number % sample_ips.len()];
@@ -172,7 +172,7 @@ fn with_branches(recording: &[u8], program: &str) -> Vec<u8> {
     for raw in records() {
         let mut out = Vec::new();
         if raw.kind == RecordKind::SAMPLE {
-            // From some addresses, the path leaves the mapped code before it has enough branches.
+            // From some addresses, the path ends before it has enough branches.
             let mut paths =
                 (number..number + 100).map(|start| branches(&mappings, &sample_ips, start));
             let path = paths.find(|path| path.len() == BRANCHES);

@@ -137,13 +137,13 @@ impl<T> FollowedPackets<T> {
             .or_default()
             .push_back(self.last);
         if self.packets.len() > MAX_FOLLOWED
-            && let Some((_, (oldest, _))) = self.packets.pop_first()
+            && let Some((_, (oldest_address, _))) = self.packets.pop_first()
         {
             self.forgotten += 1;
-            if let Some(numbers) = self.numbers.get_mut(&oldest) {
+            if let Some(numbers) = self.numbers.get_mut(&oldest_address) {
                 numbers.pop_front();
                 if numbers.is_empty() {
-                    self.numbers.remove(&oldest);
+                    self.numbers.remove(&oldest_address);
                 }
             }
         }

@@ -76,7 +76,7 @@ pub(in crate::cli::commands) fn run(
     let resolver = analysis.resolver(&symbols);
     let details = KmemDetails {
         resolver: &resolver,
-        intervals: time_intervals(matches, &analysis, "script")?, // The command that prints times, for a hint.
+        intervals: time_intervals(matches, &analysis, "script")?, // For a hint: `script` prints times.
     };
     let pageblock_order = pageblock_order(&analysis);
     let mut fragmentation = Fragmentation::default().with_pageblock_order(pageblock_order);
@@ -124,8 +124,8 @@ pub(super) fn migrate_types(analysis: &Analysis<'_>) -> MigrateTypes {
     types.unwrap_or_default()
 }
 
-/// Returns the binary logarithm of the number of pages of a pageblock, which the print format of [`FALLBACK_EVENT`] contains as a
-/// constant; `None` if the event was not recorded, or its format does not contain a plausible one.
+/// Returns the binary logarithm of the number of pages of a pageblock: a constant in the print format of [`FALLBACK_EVENT`].
+/// `None` if the event was not recorded, or its format has no plausible constant.
 fn pageblock_order(analysis: &Analysis<'_>) -> Option<u32> {
     let metadata = analysis.metadata();
     let formats = metadata.formats().ok()?;

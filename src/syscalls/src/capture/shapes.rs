@@ -74,8 +74,9 @@ fn signal_action_size(abi: Abi) -> u32 {
     }
 }
 
-/// Structures, arrays and numbers. The fixed sizes are those of 64-bit programs, also for [`Abi::I386`], where some structures
-/// are smaller. Of `siginfo`, `sigevent` and the masks of NUMA nodes, only the beginning is captured: the part that is shown.
+/// Structures, arrays and numbers. Sizes given as numbers are those of 64-bit programs, also for [`Abi::I386`]: no memory of
+/// 32-bit programs is captured. Of `siginfo`, `sigevent` and the masks of NUMA nodes, only the beginning is captured: the part
+/// that is shown.
 pub(super) const SHAPES: &[Shape] = &[
     shape(&["connect"], None, "sockaddr", In, Counted("addrlen", 1)),
     shape(
