@@ -239,9 +239,9 @@ fn split_debug_information_and_type_units_lead_to_the_same_places() {
     assert!(programs().join("split-probed.dwo").exists());
 }
 
-/// Attributes refer to location lists by other forms in DWARF 2 and 3. Only optimised code has location lists: if the forms were
-/// not known, the code would be taken for unoptimised and its prologues skipped. The difference shows since these programs have
-/// only one row of the line table at the entry of a function.
+/// In DWARF 2 and 3, attributes refer to location lists by other forms than in DWARF 4. Only optimised code has location lists:
+/// if the forms were not known, the code would be taken for unoptimised and its prologues skipped. This shows only in programs,
+/// such as these, with one row of the line table at the entry of a function: with two, the prologue ends at the entry.
 #[test]
 fn old_versions_of_dwarf_lead_to_the_same_places() {
     let expected = defined("dwarf4_one_row");

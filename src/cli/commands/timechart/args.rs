@@ -179,7 +179,8 @@ impl TimechartRequest {
         let processes = matches.get_many::<String>("process").unwrap_or_default();
         Ok(Self {
             options: TimechartOptions {
-                // States shorter than a cell are merged. At most two cells cover a pixel: each is at least half a pixel wide.
+                // States shorter than a cell are merged. The chart has at most twice as many cells as requested: each is at
+                // least half a pixel wide.
                 cells: width.unwrap_or(DEFAULT_WIDTH),
                 range: time_range(text("time"))?,
                 highlight: text("highlight").map(highlight),

@@ -93,8 +93,8 @@ pub struct EventReadings {
 }
 
 impl EventReadings {
-    /// Sets the readings of tool events. Without `usage`, which is known when the workload has exited, those of `user_time` and
-    /// `system_time` are unchanged.
+    /// Sets the readings of tool events. Without `usage`, which is known only after the workload has exited, those of `user_time`
+    /// and `system_time` are unchanged.
     pub(super) fn set_times(&mut self, elapsed: Duration, usage: Option<Usage>) {
         for (spec, cells) in self.events.iter().zip(&mut self.cells) {
             let time = match spec.tool {

@@ -143,7 +143,7 @@ impl RequestServer<'_> {
             BrowserRequest::Recordings => recordings(),
             BrowserRequest::Save(text) => save(&text),
             // Only `Zero` and `Stop` get here. The annotator answers the rest: `Annotate` and `Map`, which are not passed without
-            // one, and requests from the view of a function, which it has opened.
+            // one, and requests from the view of a function, which only an annotator opens.
             _ => Ok(ReaderMessage::Notice("Only available in 'top'.".to_owned())),
         }
     }
