@@ -51,7 +51,7 @@ impl SymbolSources {
             ));
         }
         let file = |option| {
-            // `None` also if the command does not have the option: those that show only functions of user space have no
+            // `None` also if the command does not have the option: commands that show only functions of user space have no
             // `--vmlinux` and `--kallsyms`.
             let path = given_value::<String>(matches, option).map(PathBuf::from);
             path.map(|path| readable(path, option)).transpose()

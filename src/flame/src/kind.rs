@@ -1,6 +1,6 @@
 //! Types of code.
 
-/// Type of a frame's code. In folded text, the letter given below for a type is in a suffix of the name: `do_syscall_64_[k]`.
+/// Type of a frame's code. In folded text, names have a suffix with the letter given below for their type: `do_syscall_64_[k]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum FrameKind {
     /// User space, or unknown.

@@ -112,8 +112,8 @@ impl OutputStream {
         !matches!(self, Self::Part(_))
     }
 
-    /// Completes the output. Only [`Self::File`] gets `features` (a pipe has got them at the start). If everything else could be
-    /// written, an error of writing them is returned in `Ok`.
+    /// Completes the output. Only [`Self::File`] writes `features` here: in pipe mode, they were written at the start, and a part
+    /// has none. If everything else could be written, an error of writing the features is returned in `Ok`.
     pub(crate) fn finish(self, features: &FeatureSet) -> Result<Option<io::Error>, WriteError> {
         match self {
             Self::File(writer, checkpoint) => {

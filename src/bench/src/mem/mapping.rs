@@ -53,8 +53,8 @@ pub struct Mmap {
 pub struct MmapCosts(pub Vec<Cost>);
 
 impl MmapCosts {
-    /// Returns the mean speed of the threads and its standard error, in bytes per second; if cycles were counted, their cost
-    /// instead, in cycles per byte. `bytes` is the number of bytes of each thread ([`Mmap::bytes`]).
+    /// Returns the mean speed of the threads in bytes per second, or their mean cost in cycles per byte if cycles were counted,
+    /// with its standard error. `bytes` is the number of bytes of each thread ([`Mmap::bytes`]).
     #[must_use]
     pub fn speed(&self, bytes: f64) -> Spread {
         let mut spread = Spread::default();

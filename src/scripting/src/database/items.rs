@@ -11,7 +11,7 @@ use crate::encoded_calls::EncodedCalls;
 /// An item of a block.
 #[derive(Debug)]
 pub(crate) enum DatabaseItem {
-    /// Calls of functions of the script other than those that add a row to a table.
+    /// Calls of the script's functions, except those that add a row to a table.
     Calls(Box<EncodedCalls>),
     Sample(Box<ExportedSample>),
     Comm {
