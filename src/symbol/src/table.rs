@@ -179,11 +179,11 @@ impl SymbolTable {
     }
 }
 
-/// Converts `raw` to the displayed name.
-pub(crate) fn shown_name(raw: &str, form: NameForm, demangled: bool) -> Cow<'_, str> {
+/// Converts `raw` to the displayed name; `demangles` enables demangling.
+pub(crate) fn shown_name(raw: &str, form: NameForm, demangles: bool) -> Cow<'_, str> {
     let name = match form {
         NameForm::Plain => return Cow::Borrowed(raw),
-        NameForm::Mangled | NameForm::PltTarget if demangled => demangle(raw),
+        NameForm::Mangled | NameForm::PltTarget if demangles => demangle(raw),
         NameForm::Mangled | NameForm::PltTarget => None,
     };
     let name = name.map_or(Cow::Borrowed(raw), Cow::Owned);

@@ -56,8 +56,7 @@ fn records_are_in_time_order_if_only_some_rounds_are_stored() {
     let data = PerfData::parse(&file).expect("a valid file");
     let replay = Replay::open(&data).expect("a valid recording");
     let mut seen = Vec::new();
-    // Gets what `Look` returned for one block of samples after the other: a `Seen` for each sample, which begins with its file
-    // position.
+    // Gets the output of `Look`, block by block: a `Seen` for each sample, a tuple that begins with the sample's file position.
     let mut take = |block: &mut Vec<Seen>| {
         seen.extend(block.iter().map(|(position, ..)| *position));
         FoldControl::Continue

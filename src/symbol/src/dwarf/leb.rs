@@ -68,7 +68,7 @@ mod tests {
 
     use super::*;
 
-    /// `signed` drops the bits beyond 64.
+    /// Signed numbers may have zero padding, too.
     #[test]
     fn unsigned_numbers_exceed_64_bits_only_by_zero_padding() {
         for len in [9, 10, 11, 12, 40] {
