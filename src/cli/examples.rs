@@ -430,7 +430,7 @@ mod tests {
     use crate::cli::argv::{self, ParsedCommand};
     use crate::cli::commands::{COMMANDS, SUBCOMMANDS, subcommand};
 
-    /// An example by task; those of each command are checked by `every_command_has_two_to_six_lines_of_its_own`.
+    /// Checks the examples by task; `every_command_has_two_to_six_lines_of_its_own` checks those by command.
     #[test]
     fn every_command_has_an_example() {
         for entry in COMMANDS.iter().chain(SUBCOMMANDS) {
@@ -497,7 +497,7 @@ mod tests {
                     after_name.is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')),
                     "{line}"
                 );
-                // With `-h`, four blanks and `rperf ` precede it: 80 columns in all.
+                // In the output of `-h`, four blanks and `rperf ` precede the line: 80 columns in all.
                 assert!(line.len() <= 70 && !purpose.is_empty(), "{line}");
             }
         }

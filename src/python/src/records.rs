@@ -7,9 +7,9 @@ use rperf_wire::{
     Throttle, name_text,
 };
 
-/// The attributes of all events: their type, and the fields of the sample or of the trailer (`sample_id_all`). A field that
-/// is not recorded is -1 for processes, threads and CPUs, 2^64 - 1 for times and event ids, the fixed period of the sampled
-/// event for the period of a sample, and otherwise 0.
+/// The attributes of all events: their type, and the fields of the sample or of the trailer (`sample_id_all`). Fields that are
+/// not recorded are -1 (processes, threads, CPUs), 2^64 - 1 (times, event ids) or 0 (all others); only a sample without a
+/// recorded period has the fixed period of its event.
 #[pyclass(subclass, frozen, name = "event", module = "perf")]
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
@@ -138,6 +138,7 @@ impl TaskEvent {
             RecordKind::EXIT => "exit",
             _ => "fork",
         };
+        // As in perf, without a blank before the last brace.
         format!(
             "{{ type: {name}, pid: {}, ppid: {}, tid: {}, ptid: {}, time: {}}}",
             task.pid, task.ppid, task.tid, task.ptid, task.time

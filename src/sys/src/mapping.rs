@@ -45,7 +45,7 @@ impl Mapping {
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        // Address 0 is not chosen by the kernel; the error is only for the type.
+        // The kernel never chooses address 0; the error is only for the type.
         let base = NonNull::new(base.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { base, size })
     }

@@ -14,7 +14,7 @@ pub(crate) struct FrameState<'a> {
 }
 
 impl FrameState<'_> {
-    /// The value of the register with this DWARF number, to which frame information refers.
+    /// The value of a register that frame information uses, by its DWARF number.
     ///
     /// # Errors
     ///
@@ -32,13 +32,13 @@ impl FrameState<'_> {
         Ok(self.register(register)?.wrapping_add_signed(offset))
     }
 
-    /// The address-sized word at `address`.
+    /// The address-sized word of the stack at `address`.
     #[inline]
     pub(crate) fn word(&self, address: u64) -> Result<u64, TruncationCause> {
         self.memory(address, self.arch.address_size())
     }
 
-    /// The number in the `size` bytes at `address`.
+    /// The number in the `size` bytes of the stack at `address`.
     #[inline]
     pub(crate) fn memory(&self, address: u64, size: u8) -> Result<u64, TruncationCause> {
         let address = self.arch.truncate(address);

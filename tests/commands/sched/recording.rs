@@ -21,6 +21,7 @@ const RUNTIME: u64 = 320;
 /// Events of Linux 3.10: other state letters, and `sched_wakeup` in place of `sched_waking`.
 const OLD_SWITCH: u64 = 416;
 const OLD_WAKEUP: u64 = 418;
+/// The number, the name, and the fields and print format of each event.
 const FORMATS: [(u64, &str, &str); 5] = [
     (
         OLD_SWITCH,

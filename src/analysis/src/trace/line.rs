@@ -38,12 +38,12 @@ pub struct TraceOptions {
     /// Whether calls are summed up.
     pub sums_up: bool,
     /// Whether lines have [`LineDetails`]. If so, each call has one line: when it returns, or when it begins if it never
-    /// returns, as exit_group(2).
+    /// returns, like exit_group(2).
     pub with_details: bool,
     /// Events that begin and end the shown parts of the trace.
     pub switch: Option<TraceSwitch>,
-    /// Whether the names of descriptors are shown. Requires the records of all calls of all threads of a process. When records
-    /// are lost, they are reported as [`CallText::Lost`], and all names are forgotten.
+    /// Whether the names of descriptors are shown. Requires the records of all calls of all threads of a process: when records
+    /// are lost, all names are forgotten.
     pub names_files: bool,
     /// Whether the times of [`RUN_TIME_EVENT`] are summed up by thread.
     pub sums_run_times: bool,

@@ -79,9 +79,9 @@ impl<'c> InjectPlan<'c> {
 
     /// Whether the recording must be complete before it is copied, so that a stream is read to its end first.
     pub(super) fn needs_whole_input(&self) -> bool {
-        // With --jit, because jitdumps are complete only when the recording is.
         self.build_ids == Some(BuildIdForm::UsedMappings)
             || is_given(self.matches, "itrace")
+            // Jitdumps are complete only when the recording is.
             || self.has("jit")
     }
 
@@ -232,7 +232,7 @@ impl<'c> InjectPlan<'c> {
 
     /// Reports incomplete stacks and, if verbose, the size and the path of the output file.
     pub(super) fn report(&self, written: &InjectSummary, context: &Context) {
-        // The attrs, which have the size, are not kept. Without it, there is no hint to copy more bytes of each stack.
+        // The size is in the attrs, which are not kept. Without the size, there is no hint to copy more bytes of each stack.
         let stack_copy_size = None;
         warn_of_truncated(context, &self.stacks.borrow(), stack_copy_size);
         if let Some(path) = written

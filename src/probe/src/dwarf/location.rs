@@ -102,9 +102,9 @@ fn number(bytes: &[u8]) -> Option<i64> {
     Some(i64::from_le_bytes(value))
 }
 
-/// Returns the expression of a location list for the address; `holder` is the DIE that refers to the list. For a probe at the
-/// entry of the function, a parameter whose list does not cover the entry gets the expression of the first later range in the
-/// function.
+/// Returns the expression of a location list for the address of the probe; `holder` is the DIE that refers to the list. As in
+/// perf, for a probe at the entry of the function, a parameter whose list does not cover the entry gets the expression of the
+/// first later range in the function.
 fn listed<'u>(
     holder: &Die<'_, 'u>,
     value: AttributeValue<Slice<'u>>,

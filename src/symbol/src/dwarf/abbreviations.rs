@@ -16,7 +16,7 @@ const ONE_BYTE_LIMIT: usize = 0x80;
 
 const INITIAL_CAPACITY: usize = 512;
 
-/// One more than the largest form of the DWARF 5 standard.
+/// One more than the largest form of the DWARF 5 standard. The forms from this on to 255 are unknown; GNU's are larger.
 const FORM_LIMIT: u16 = gimli::DW_FORM_addrx4.0 + 1;
 
 /// Name of attributes that are skipped.
@@ -551,7 +551,7 @@ mod tests {
         assert_eq!(skipped(gimli::DW_FORM_block1, &[0xff]), None);
         assert_eq!(skipped(gimli::DW_FORM_string, b"a\0"), Some(2));
         assert_eq!(skipped(gimli::DW_FORM_string, b"a"), None);
-        // Close to the maximum, so that adding the size of the next value would overflow.
+        // This value would end close to the maximum position, so that adding the size of the next value would overflow.
         let largest = [[0xf4].as_slice(), &[0xff; 8], &[1]].concat();
         assert_eq!(skipped(gimli::DW_FORM_exprloc, &largest), None);
     }

@@ -41,7 +41,7 @@ fn press(screen: &mut ReportScreen, code: KeyCode) -> InputResult<ReaderMessage>
     screen.input(Input::Key(key(code)))
 }
 
-/// If the new report lacks the table that is shown, its only table is shown.
+/// If the shown table is missing from a new report with a single table, that one is shown instead.
 #[test]
 fn a_single_table_replaces_the_last_of_several() {
     let (mut screen, _requests) = screen();
