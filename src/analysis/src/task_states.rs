@@ -82,7 +82,7 @@ pub struct StateCounts {
     pub mismatched_switches: u64,
     /// Number of times that a sleeping task ran again without a wakeup.
     pub missing_wakeups: u64,
-    /// Wakeups of running tasks: no state ends.
+    /// Number of wakeups of running tasks. They end no state.
     pub wakeups_of_running: u64,
 }
 

@@ -39,9 +39,9 @@ pub struct Decompressor {
     compressed: u64,
 }
 
-/// Maximum average compression ratio.
+/// Maximum average compression ratio, apart from [`ALLOWED_SIZE`].
 const MAX_RATIO: u64 = 1024;
-/// Decompressed size that is allowed in addition to that by [`MAX_RATIO`], in bytes.
+/// Number of decompressed bytes that are allowed at any ratio.
 const ALLOWED_SIZE: u64 = 1 << 20;
 
 /// The maximum decompressed size of this number of compressed bytes.
@@ -74,7 +74,7 @@ impl Decompressor {
         }
     }
 
-    /// Whether records of this type are compressed.
+    /// Whether records of this type contain compressed records.
     #[inline]
     #[must_use]
     pub fn is_compressed(kind: RecordKind) -> bool {

@@ -28,7 +28,7 @@ impl<'c> SleepStacks<'c> {
     pub(super) fn longest_slept(&self, lane: &TaskLane) -> BTreeSet<StackId> {
         let mut times: BTreeMap<StackId, u64> = BTreeMap::default();
         for piece in lane.states.pieces() {
-            // Pieces in which the task ran have no stack, nor have merged pieces.
+            // Neither pieces in which the task ran nor merged pieces have a stack.
             if let PieceContent::One {
                 data: Some(stack), ..
             } = &piece.content

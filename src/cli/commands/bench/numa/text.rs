@@ -48,7 +48,7 @@ pub(super) fn introduction(bench: &NumaMem, machine: &NumaMachine) -> String {
     );
     let loops = match bench.loops {
         Some(loops) => loops.to_string(),
-        // As in perf: no limit.
+        // No limit, as perf prints it.
         None => "-1".to_owned(),
     };
     for (bytes, kind) in [
