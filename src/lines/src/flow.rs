@@ -14,10 +14,10 @@ use crate::disassembly::Disassembler;
 use crate::{LineBuilder, ResolvedAddress, SourceFileLine, SourceFiles};
 
 /// Maximum distance from the start of a block to the instruction at its end, in bytes. With this instruction, a block has at most
-/// 16 KiB.
+/// 16 KiB, as in perf.
 const MAX_CODE_RANGE: u64 = 16384 - MAX_LEN as u64;
-/// If the sample is before the target of the newest branch, a later branch was not recorded. Maximum distance from this target,
-/// in bytes, up to which instructions are then shown in search of that branch.
+/// Number of bytes after the target of the newest branch in which a missing branch is searched for, as in perf: if the sample is
+/// before this target, a later branch was not recorded, and instructions are shown up to the first that may be this branch.
 const MAX_SEARCHED_BYTES: u64 = 128;
 /// Bit of [`BranchEntry::flags`]: the branch is the abort of a transaction.
 const ABORTED: u64 = 1 << 3;
@@ -171,8 +171,8 @@ impl<'a, 'r, 'w> BranchFlow<'a, 'r, 'w> {
                 && let Some(next) = index.checked_sub(1)
                 && let Some(newer) = entries.get(next)
             {
-                // Probably `taken` returns from the kernel, but the branch into the kernel was filtered out: the block should end
-                // at the next newer branch.
+                // Probably `taken` returns from the kernel, but the branch into the kernel was filtered out: the code before and
+                // after the time in the kernel is one block, which ends at the next newer branch.
                 (index, taken) = (next, newer);
                 block = self.read_block(before.to, taken.from);
             }

@@ -22,9 +22,9 @@ pub(crate) fn visible<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<Variable
 }
 
 /// Returns the variables and parameters of `scope`, and of the blocks and inlined functions in it that cover `address`, outermost
-/// first. As in the source, a name refers to the innermost declaration; at the entry of `scope`, where only its parameters are
-/// valid, to its own outermost one. A name refers to a variable of an inlined function only if `scope` does not declare the name.
-/// Variables that cannot have a value are omitted.
+/// first. As in the source, a name refers to the innermost declaration. But at the entry of `scope`, where only its parameters
+/// are valid, it refers to the outermost declaration of `scope` itself. A name refers to a variable of an inlined function only
+/// if `scope` does not declare the name. Variables that cannot have a value are omitted.
 pub(crate) fn all<'w, 'u>(scope: &Die<'w, 'u>, address: u64) -> Vec<VariableInScope<'w, 'u>> {
     let mut declared = declared(scope, address);
     let is_entry = scope.entry_address() == Some(address);

@@ -19,7 +19,7 @@ const ABSOLUTE: u8 = 0x00;
 const PC_RELATIVE: u8 = 0x10;
 /// Formats of four bytes: `DW_EH_PE_udata4` and `_sdata4`.
 const DATA4: [u8; 2] = [0x03, 0x0b];
-/// Formats of eight bytes: `DW_EH_PE_absptr`, `_udata8` and `_sdata8`.
+/// Formats of eight bytes: `DW_EH_PE_absptr` (the object is 64-bit), `_udata8` and `_sdata8`.
 const DATA8: [u8; 3] = [0x00, 0x04, 0x0c];
 
 /// Collects the tables of functions.
