@@ -54,8 +54,8 @@ const ABBREVIATED: &[&str] = &[
     "deadlock",
 ];
 
-/// The options of `lock` itself, and those that `lock report`, `lock contention` and `lock info` have in common. `verbose` is the
-/// help of `-v`.
+/// The options of `lock` itself: `lock report`, `lock contention` and `lock info` have them as well. `verbose` is the help of
+/// `-v`.
 fn reading_options(verbose: &'static str) -> Vec<Arg> {
     let mut all = vec![
         switch("dump-raw-trace")
@@ -67,7 +67,7 @@ fn reading_options(verbose: &'static str) -> Vec<Arg> {
     all
 }
 
-/// The options of all subcommands that read a recording. `verbose` is the help of `-v`.
+/// The options of `lock` itself and of all subcommands that read a recording. `verbose` is the help of `-v`.
 fn common(verbose: &'static str) -> Vec<Arg> {
     vec![
         input::force(),

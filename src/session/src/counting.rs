@@ -1,4 +1,4 @@
-//! Counting: events are opened, read at intervals and at the end.
+//! Counting: events are opened, and read at intervals and at the end.
 
 mod bundle;
 mod count_output;

@@ -1,4 +1,4 @@
-//! Hides events of work that have no counterpart on the same CPU: their sample ID is replaced by that of an event that both
+//! Hides the kwork events that have no counterpart on the same CPU: their sample ID is replaced by the ID of an event that both
 //! tools ignore.
 
 use std::collections::{HashMap, HashSet};

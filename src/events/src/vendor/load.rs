@@ -192,7 +192,7 @@ impl Loader<'_> {
                 let document = self.document(&path).unwrap_or_default();
                 let cpuid = document.cpuid.as_deref();
                 if cpuid.is_some_and(|cpuid| arm::is_of(cpuid, processor)) {
-                    // Arm's files have no topics: all events get the same.
+                    // Arm's files have no topics: all events get the topic `core`.
                     let events = arm::events(&path, &document.rows, "core", &mut self.findings);
                     self.events.extend(events);
                 }

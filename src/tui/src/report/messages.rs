@@ -112,7 +112,7 @@ pub struct ReportTables {
     pub tables: Vec<ReportTable>,
     /// A tip for the last line; empty if there is none.
     pub tip: &'static str,
-    /// The initial options of annotated code, and whether its percentages are relative to all functions.
+    /// The initial options of annotated code, and whether percentages in annotated code are relative to all functions.
     pub annotate: (AnnotateOptions, bool),
 }
 
