@@ -105,8 +105,8 @@ impl LiveFeed {
         delivered
     }
 
-    /// Decodes the record with this time and position into `to`, if its kind is selected, or if it is a sample that the pass's
-    /// preparation accepts.
+    /// Decodes the record with this time and position, and adds it to `to` if its kind is selected. A sample is added if the
+    /// pass's preparation accepts it, or if its raw data are truncated.
     fn decode<P: PrepareSamples>(
         &self,
         order: Order,
@@ -122,7 +122,8 @@ impl LiveFeed {
         };
         let world = self.live_world.world();
         // A recording may end with LOST_SAMPLES totals, which repeat the losses of its LOST records. Ring buffers have no such
-        // totals, so none are dropped. Samples of all events are decoded: the last one before a loss limits when it occurred.
+        // totals, so none are dropped. Samples of all events are decoded: a loss is known to have occurred after the last sample
+        // before the record that reports it.
         let decoder = Decoder {
             pass,
             with_loss_totals: true,

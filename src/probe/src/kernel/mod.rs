@@ -200,8 +200,8 @@ impl Kernel<'_> {
         Error::NoPoint { point, nearest }
     }
 
-    /// Returns the names of the functions of the module or the kernel itself that `filter` matches; without a filter, of those
-    /// without a leading underscore.
+    /// Returns the names of the functions of the module or the kernel itself that `filter` matches; without a filter, names with
+    /// a leading underscore are omitted, as in perf.
     #[must_use]
     pub fn functions(&self, filter: Option<&NameFilter>) -> BTreeSet<String> {
         let names = self.symbols.functions(self.module);

@@ -267,7 +267,7 @@ impl FileSearch {
         findings.any(|finding| matches!(finding, SymbolFinding::BuildIdMismatch { .. }))
     }
 
-    /// Uses `file` as `embedded`, `runtime` and `names`, if it has the section for it and no earlier file did.
+    /// Uses `file` as each of `embedded`, `runtime` and `names` for which it is the first file with the required section.
     fn place(&mut self, file: CheckedFile) {
         self.has_match = true;
         if file.has_debug_data && self.embedded.is_none() {

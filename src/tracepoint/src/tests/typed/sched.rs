@@ -132,11 +132,12 @@ fn sched_waking_and_sched_wakeup_have_one_type() {
             assert!(!wakeup.is_by_interrupt());
             let cpu = (has("target_cpu") || has("cpu")).then_some(3);
             assert_eq!(wakeup.target_cpu(), cpu);
+            // The last required field.
             assert_truncation_is_detected(&raw, "prio", &tracepoint, |raw| {
                 layout.read(raw).is_some()
             });
             if cpu.is_some() {
-                // The CPU is the last field, and optional: `prio` is the last required one.
+                // The CPU is the last field, and optional.
                 let short = layout.read(&raw[..raw.len() - 1]);
                 assert_eq!(short.expect("required fields").target_cpu(), None);
             }
