@@ -98,7 +98,7 @@ impl ColumnOptions {
         default_shares: &[NumberField],
         find: FindFields<'_>,
     ) -> Result<ResolvedColumns, CliError> {
-        // Without sort keys, the default keys are omitted if `--fields` lists all columns.
+        // Without sort keys, the default keys are omitted if `--fields` replaces the default columns.
         let omits_default_keys = match self.sort.is_empty() {
             true => self.only_fields,
             false => !self.adds_keys,

@@ -17,7 +17,8 @@ pub(crate) fn words_option() -> Arg {
         .value_name("word")
 }
 
-/// Returns the first of `names` that begins with `word`; `word` itself if there is none or `word` has fewer than three letters.
+/// Returns the first of `names` that begins with `word`. Returns `word` itself if there is none, or, as in perf, if `word` has
+/// fewer than three letters.
 pub(crate) fn full_name<'w>(word: &'w str, names: &[&'static str]) -> &'w str {
     let mut names = names.iter();
     let name = names.find(|name| word.len() > 2 && name.starts_with(word));

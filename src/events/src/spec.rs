@@ -299,8 +299,9 @@ mod tests {
         }
     }
 
-    /// The new name has `H` and `G` only if `exclude_guest` differs from the default of [`event_name`]: set without modifiers of
-    /// mode or precision, otherwise not set. The parser sets `exclude_guest` without modifiers and for `u` and `p`.
+    /// [`event_name`] expects `exclude_guest` to be set if there is no modifier of mode or precision, and otherwise not. It adds
+    /// `H` if the flag is set unexpectedly, and `HG` if the flag is missing unexpectedly. The parser sets `exclude_guest` without
+    /// modifiers, and for `u` and `p`.
     #[test]
     fn only_cycles_fall_back_to_the_clock() {
         let new_name = |text| fallback_name(&named(text));
@@ -308,9 +309,9 @@ mod tests {
         assert_eq!(new_name("cpu-cycles:u").as_deref(), Some("cpu-clock:uH"));
         assert_eq!(new_name("cycles:uk").as_deref(), Some("cpu-clock:kuH"));
         assert_eq!(new_name("cycles:P").as_deref(), Some("cpu-clock:ppp"));
-        // With `D`, the parser does not set `exclude_guest`; as `D` is neither mode nor precision, the default is that it is set.
+        // With `D`, the parser does not set `exclude_guest`; as `D` is neither mode nor precision, the flag is expected.
         assert_eq!(new_name("cycles:D").as_deref(), Some("cpu-clock:HG"));
-        // `exclude_guest` is not set for AMD.
+        // `exclude_guest` is not set for AMD. The name has `uh`, since only the kernel is excluded, not the hypervisor.
         for (may_profile_kernel, cpuid, name) in [
             (true, AMD, "cpu-clock:ppp"),
             (false, AMD, "cpu-clock:uhppp"),

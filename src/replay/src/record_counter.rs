@@ -47,9 +47,9 @@ impl RecordCounter {
         self.statistics.records += count;
     }
 
-    /// Adds the losses that a LOST or LOST_SAMPLES record reports, and counts a record of the kernel that cannot be decoded as
-    /// bad. The number of records is left to [`RecordCounter::count`]. READ records are skipped: the code that reads them counts
-    /// those that cannot be decoded.
+    /// Adds the losses that a LOST or LOST_SAMPLES record reports. Adds a record of the kernel that cannot be decoded to
+    /// [`Diagnostics::bad_records`], except READ records: the code that reads them counts those that cannot be decoded.
+    /// [`Diagnostics::records`] is left to [`RecordCounter::count`].
     pub(crate) fn check_kernel_record(&mut self, at: &RecordAt<'_>, endian: Endian) {
         if at.raw.kind == RecordKind::READ {
             return;

@@ -6,8 +6,8 @@ use crate::constants::{self as names, files, system};
 /// Returns the kind of an argument that its type and name do not determine; `None` for other arguments.
 ///
 /// The functions below only divide a long list: the arguments of a call may be in several of them, but each argument is in one.
-/// An argument that is 0 is printed if its kind is [`ArgumentKind::Value`], and by default omitted if it is
-/// [`ArgumentKind::NonZeroValue`].
+/// An argument of the kind [`ArgumentKind::Value`] is printed even if it is 0; one of the kind [`ArgumentKind::NonZeroValue`] is
+/// by default omitted if it is 0.
 pub(crate) fn exception(call: &str, name: &str) -> Option<ArgumentKind> {
     memory_exception(call, name)
         .or_else(|| file_exception(call, name))

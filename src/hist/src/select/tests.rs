@@ -69,7 +69,7 @@ fn expected(fields: &FilteredFields, options: &FilterOptions) -> SampleTreatment
             return SampleTreatment::Ignored;
         }
     }
-    // A sample without a CPU passes.
+    // A sample without a CPU passes the filter for CPUs.
     if let (Some(cpus), Some(cpu)) = (&options.cpus, fields.cpu)
         && !cpus.contains(&cpu)
     {
