@@ -38,7 +38,7 @@ fn lines(survey: &Completeness, world: &World) -> Vec<String> {
     } else if let Some((share, object)) =
         share_and_object(&survey.hidden_callers, survey.callchains)
     {
-        // Only without truncated callchains: one hint to use --call-graph dwarf is enough.
+        // Not in addition to the hint above: one hint to use --call-graph dwarf is enough.
         lines.push(format!(
             "{share}% of the user callchains may lack the caller of a leaf function, most of them in {}: record with --call-graph dwarf for \
 all callers",

@@ -1,4 +1,4 @@
-//! `rperf trace`: stacks, the innermost frame of which is compared with perf's, and page faults.
+//! `rperf trace`: stacks (their innermost frame is compared with perf's) and page faults.
 
 use rperf_testkit::{Run, Scratch, real_perf, skip};
 

@@ -69,7 +69,7 @@ fn script_options_print_the_same() {
     let Some(tools) = Tools::find() else {
         return skip(NAME, "there is no perf");
     };
-    // Differences count if several attempts, each with a new recording, have some.
+    // Differences count only if each of several attempts, with a new recording each, has some.
     assert_alike(&settled(|| differences(&tools)));
     assert_checks_and_refusals(&tools);
 }

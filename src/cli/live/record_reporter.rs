@@ -47,8 +47,8 @@ impl<'a> RecordReporter<'a> {
         }
     }
 
-    /// Shows the details of `-v` only from `-vv` on, for commands whose `-v` shows something else. The attrs and calls are shown
-    /// from `-vv` on in any case.
+    /// Shows the details one level later, those of `-v` from `-vv` on, for commands whose `-v` shows something else. Attrs and
+    /// calls are not affected: they are shown from `-vv` on.
     pub(crate) fn detailed_from_second_v(mut self) -> Self {
         self.verbosity = self.verbosity.saturating_sub(1);
         self

@@ -129,7 +129,8 @@ impl LiveHistograms {
 
     /// Decays the samples so far, and adds new samples: those of all ended rounds but the last.
     pub fn refresh(&mut self, decay: Decay) {
-        // Before the fold, which adds new samples to them. The tables keep new samples apart until their own refresh.
+        // Watched functions decay before the fold adds new samples to them. Tables may decay later: they keep new samples apart
+        // until their refresh.
         for watched in &mut self.watched {
             watched.decay(decay);
         }
@@ -236,7 +237,7 @@ impl LiveHistograms {
                                 watched.for_each(|watched| watched.sample(&resolver, &sample));
                             }
                         }
-                        // Its event is unknown.
+                        // The event of the sample is unknown.
                         Ok(None) => {}
                         Err(_) => self.counts.damaged += 1,
                     }

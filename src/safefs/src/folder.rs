@@ -50,7 +50,7 @@ pub struct Folder {
     path: PathBuf,
 }
 
-/// Maximum depth of folders that [`Folder::remove_tree`] removes.
+/// Maximum depth of folders that [`Folder::remove_tree`] removes: a bound of its recursion.
 const MAX_DEPTH: u32 = 8;
 
 /// Flags for opening folders: `O_PATH` does not require read permission.

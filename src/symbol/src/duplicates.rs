@@ -2,9 +2,8 @@
 
 use crate::symbol::{Binding, Symbol};
 
-/// Whether to keep `first`, which was inserted earlier, and drop `second`. Names are only requested
-/// if size and binding don't decide, since they may have to be demangled: perf compares the
-/// displayed names.
+/// Whether to keep `first`, which was inserted earlier, and drop `second`. As in perf, the displayed names are compared. They may
+/// have to be demangled, so they are requested only if size and binding don't decide.
 pub(crate) fn keeps_first<'n, N: AsRef<str> + 'n>(
     first: &Symbol,
     second: &Symbol,

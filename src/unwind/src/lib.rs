@@ -12,7 +12,7 @@
 //! mappings and the objects, not on the cache, so it doesn't depend on the number of threads.
 //!
 //! **Facts before heuristics.** Signal returns are recognized by their instructions; the outermost frame of a coroutine by a
-//! return address at the start of a function that does not follow a call. For other code, call frame information (`.eh_frame`,
+//! return address that is the start of a function, with no call before it. For other code, call frame information (`.eh_frame`,
 //! `.debug_frame`, the exception tables of 32-bit Arm) is used first; then instructions whose effect on the stack is known (such
 //! as PLT entries). Heuristics are the last resort: frame pointers, and the return address of a call to an invalid address. A
 //! caller that they find is accepted only if the byte before its address is in a code mapping; the outcome contains the number of

@@ -187,8 +187,8 @@ impl<'s> UnitScan<'s> {
     }
 
     /// Handles the entry at `start` by attributes at fixed distances from `at`, the end of its abbreviation code. Returns
-    /// whether that suffices. Otherwise, all attributes are read: the entry has a wanted name of its own, or is not a
-    /// declaration and its origin is already known to have one (so that [`defines`] can stop here), or the entry is damaged.
+    /// whether that suffices. It doesn't, so that the caller reads all attributes, if the entry has a wanted name of its own, if
+    /// it is not a declaration and its origin is known to have a wanted name ([`defines`] can stop there), or if it is damaged.
     fn is_settled(
         &mut self,
         scanner: &DieScanner<'_, '_>,

@@ -226,13 +226,13 @@ fn a_return_address_that_follows_no_call_is_outermost() {
         let shapes = [shape_before, Shape::Moves { words: 3 }];
         let mut program = Program::new(Arch::X86_64, Section::Searched, &shapes);
         let mut sampled = program.calls(&[1, 1]);
-        // The return address of the first call is replaced by the start of function 1, as at the start of a coroutine. It is
-        // one word (8 bytes) below the stack pointer of the outermost function, which is 0x100 bytes below the end of the stack.
+        // The return address of the first call is replaced by the start of function 1, as at the start of a coroutine. Its slot
+        // is one word (8 bytes) below the outermost function's stack pointer, which is 0x100 bytes below the end of the stack.
         let function_start = MAPPING_ADDRESS + function_offset(1);
         let slot = sampled.stack.len() - 0x108;
         sampled.stack[slot..slot + 8].copy_from_slice(&function_start.to_le_bytes());
         let expected = [&sampled.frames[..2], &[function_start - 1]].concat();
-        // The instruction before this return address, at the end of function 0, becomes a `nop` instead of a call.
+        // The code before this return address, the end of function 0, becomes `nop`s: unchanged, it would look like calls.
         let end = usize::try_from(function_offset(1)).unwrap();
         program.file[end - 16..end].fill(0x90);
         let (frames, outcome) = program.unwind(&sampled);
@@ -261,7 +261,7 @@ fn a_frame_that_is_its_own_caller_ends_the_stack() {
 fn code_outside_of_the_segments_has_no_frames() {
     let mut program = Program::new(Arch::X86_64, Section::Searched, &SHAPES);
     let sampled = program.calls(&[0, 0]);
-    // The offset and the size of the first segment in the file: it begins after the code.
+    // p_offset and p_filesz of the first segment: the segment now begins after the code, and its end overflows.
     program.file[0x48..0x50].copy_from_slice(&CODE.end.to_le_bytes());
     program.file[0x60..0x68].copy_from_slice(&u64::MAX.to_le_bytes());
     let (frames, outcome) = program.unwind(&sampled);
@@ -316,7 +316,8 @@ fn frames_without_end_are_bounded_by_the_copy_of_the_stack() {
     let (frames, outcome) = unwind(Arch::X86_64, &space, &sampled, usize::MAX);
     let (cause, module) = (TruncationCause::Stuck, None);
     assert_eq!(outcome.ending, Ending::Truncated { cause, module });
-    // The unwinder's maximum: a frame for each 4 bytes of the stack's copy, and 128 more.
+    // The unwinder's maximum: a frame for each 4 bytes (the smallest word) of the stack's copy, and 128 for functions that use
+    // no stack.
     assert_eq!(frames.len(), 64 / 4 + 128);
     let (frames, outcome) = unwind(Arch::X86_64, &space, &sampled, 20);
     assert_eq!((frames.len(), outcome.ending), (20, Ending::Limit));
