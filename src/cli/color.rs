@@ -25,10 +25,11 @@ pub(crate) fn color_csi(
                 "--{option} {value}: expected always, never or auto"
             ))
         })?;
-        // `auto` as the option's value ignores `NO_COLOR`.
+        // The option overrides `NO_COLOR`, even with `auto`: then only the terminal decides.
         return Ok(csi(mode.unwrap_or_else(supports)));
     }
-    // A bad value was reported when the config file was read. Only without a setting, or with `auto`, `NO_COLOR` is respected.
+    // `always` and `never` in a config file override `NO_COLOR`, but `auto` doesn't. An unknown mode was reported when the file
+    // was read, and counts as `auto`.
     let configured = context.config.text("color.ui").and_then(mode).flatten();
     let by_default = || supports() && context.var("NO_COLOR").is_none();
     Ok(csi(configured.unwrap_or_else(by_default)))

@@ -20,7 +20,7 @@ pub(crate) fn option() -> Arg {
 ///
 /// # Errors
 ///
-/// Status 129: unknown letters. Status 255: the copy cannot be written, or the option requests samples of another type of trace.
+/// Status 129: unknown letters. Status 255: the copy cannot be created, or the option requests branches of another type of trace.
 /// Also those of [`Input::parse_quietly`].
 pub(crate) fn decoded(
     input: &Input,

@@ -7,8 +7,8 @@ use std::fmt;
 pub(crate) struct Feature {
     /// perf's name, which scripts query.
     pub(crate) name: &'static str,
-    /// Whether this program has the feature, even if it does not use perf's library for it. The exceptions are bpf (libbpf),
-    /// libLLVM, libbfd and libunwind: what they do is listed under other names, such as bpf_skeletons and dwarf-unwind.
+    /// Whether this program has the feature, with or without perf's library for it. bpf (libbpf), libLLVM, libbfd and libunwind
+    /// are off, since perf lists what they do under other names, too, such as bpf_skeletons and dwarf-unwind.
     pub(crate) is_built_in: bool,
     /// How the feature is provided, or why it is missing.
     note: &'static str,

@@ -30,8 +30,8 @@ pub enum Decay {
     Not,
 }
 
-/// The modes whose samples are hidden, on the host and in guests alike. Rows whose own samples are all hidden (of a group, those
-/// of all events) are removed at a refresh, before the new samples are added.
+/// The modes whose samples are hidden, on the host and in guests alike. A refresh removes the rows whose own samples, of all
+/// events of a group, are hidden; then it adds the new samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HiddenSamples {
     /// Whether kernel samples are hidden.
@@ -385,7 +385,7 @@ mod tests {
         // Only the second event of a group has samples, of the kernel.
         let mut of_second = row("second", 0);
         of_second.others = vec![kernel.weights];
-        // Those of the first event are hidden, those of the second are not.
+        // The samples of the first event are hidden, the samples of the second event are not.
         let mut mixed = row("mixed", 1);
         mixed.weights.modes = [1, 0, 0, 0];
         mixed.others = vec![row("u", 2).weights];

@@ -86,8 +86,8 @@ impl SampleColumn {
             .collect()
     }
 
-    /// The type of its items, as a character of Python's module `struct`. The items of text columns are indexes into the column's
-    /// categories.
+    /// The type of the column's items, as a character of Python's module `struct`. The items of text columns are indexes into the
+    /// column's categories.
     pub(crate) fn format(&self) -> char {
         match self {
             Self::Number(number) => {
@@ -100,7 +100,7 @@ impl SampleColumn {
         }
     }
 
-    /// The fields of samples that it needs, besides task, time and period, which are always decoded.
+    /// The sample fields that the column needs, besides task, time and period, which are always decoded.
     fn fields(&self) -> SampleType {
         match self {
             Self::Number(number) => match number {
@@ -148,7 +148,7 @@ impl SampleNumber {
     }
 }
 
-/// The items of a column for a block of samples (those among the records that a worker renders at a time).
+/// The items of a column for a block of samples. A worker renders a block at a time.
 #[derive(Debug, Clone)]
 pub(crate) enum ColumnItems {
     /// Numbers, or indexes of events: bytes of the table's column as they are, in native byte order. The items of all other

@@ -124,7 +124,7 @@ impl<S: DumpConverter> JitInjector<S> {
         };
         let ahead = match (self.is_monotonic, object.started, time) {
             (true, ..) => 0,
-            // A process maps its dump when it begins it: both clocks tell the time of that moment.
+            // A process maps its dump when it begins to write it: `started` and `time` are the same moment, by different clocks.
             (false, Some(started), Some(time)) => started.wrapping_sub(time),
             (false, ..) => return self.converter.unrelated_clock(&path),
         };
@@ -216,8 +216,8 @@ fn is_dump(path: &[u8]) -> bool {
 
 impl<S: DumpConverter> Transform for JitInjector<S> {
     fn is_ordered(&self) -> bool {
-        // `note` must get records a round before `rewrite`: a later record, even of the next round, may map a dump at an earlier
-        // time than a record that is to be dropped.
+        // A mapping is dropped if the process mapped its dump at an earlier time. That record may come later, even in the next
+        // round, so `note` must be a round ahead of `rewrite`.
         true
     }
 

@@ -112,8 +112,9 @@ impl Observation {
 
     /// Enables events, passes synthesized records of running tasks to `take`, and executes the workload.
     ///
-    /// If the workload is the target, its execve(2) enables the events. If the request delays events, only those that
-    /// record changes of tasks are enabled, here or by the execve(2), and [`Observation::set_enabled`] enables the others.
+    /// If the workload is the target, its execve(2) enables the events. If the request delays events, only those that record
+    /// changes of tasks and mappings are enabled by this function or the execve(2); the caller enables the others later, by
+    /// [`Observation::set_enabled`].
     ///
     /// # Errors
     /// [`Error::Control`], and [`Error::Workload`] if the program cannot be executed.

@@ -91,7 +91,8 @@ impl FeatureSet {
         self.set(FeatureId::ARCH, |to| text::put(to, arch))
     }
 
-    /// Numbers of available and of online CPUs. CPU_TOPOLOGY does not contain its number of CPUs: it must be `cpus.available`.
+    /// Numbers of available and of online CPUs. CPU_TOPOLOGY must describe `cpus.available` CPUs, since it doesn't store its own
+    /// number of CPUs.
     pub fn nr_cpus(&mut self, cpus: NrCpus) -> &mut Self {
         self.set(FeatureId::NRCPUS, |to| cpus.encode(to))
     }

@@ -225,7 +225,7 @@ impl WorldBuilder {
         );
     }
 
-    /// Handles a FORK record. Its tasks are taken for tasks of the host, since a World has only the threads of the host.
+    /// Handles a FORK record. Its tasks are always taken for tasks of the host: the kernel writes no FORK records of guests.
     fn fork(&mut self, order: Order, misc: Misc, task: &Task) {
         let parent = ThreadIds {
             pid: task.ppid,

@@ -47,7 +47,7 @@ pub(super) fn nodes(bytes: &[u8], max_node: u64) -> Option<String> {
     Some(format!("[{:#x}{more}]", long(bytes, 0)?))
 }
 
-/// Returns a number of 8 bytes as `[5]`.
+/// Returns a signed number of 8 bytes as `[5]`.
 pub(super) fn offset(bytes: &[u8]) -> Option<String> {
     Some(format!("[{}]", long(bytes, 0)?.cast_signed()))
 }

@@ -34,7 +34,7 @@ proptest! {
         stack_size in any::<prop::sample::Index>(),
     ) {
         let mut sampled = program.calls(&calls);
-        // The file header and the first segment headers.
+        // The file header and the beginning of the segment headers.
         apply(&mut program.file[..0x80], &header_damage);
         // What follows the code: the unwind tables and the section headers.
         apply(&mut program.file[CODE.end as usize..], &table_damage);

@@ -8,8 +8,8 @@ use rperf_wire::{Endian, RawRecord, Read, ReadFormat, Record, SampleId};
 use super::{AlternateHex, name};
 use crate::script::record::{text_poke, write_record};
 
-/// Writes the name and fields of a record. `raw` is the record without its trailer (its sample id fields), which is `trailer`.
-/// `event` is the event to which the trailer belongs; if it is unknown (`None`), only the name is written.
+/// Writes the name and fields of a record. `raw` is the record without its trailer, whose sample id fields are in `trailer`.
+/// `event` is the event of the record's sample id; if it is unknown (`None`), only the name is written.
 pub(super) fn write(
     out: &mut dyn Write,
     raw: &RawRecord<'_>,
