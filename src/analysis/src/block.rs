@@ -66,8 +66,8 @@ impl<D> RecordBlock<D> {
         self.bytes.clear();
     }
 
-    /// Passes all records to an observer, and removes them but not their bytes: [`Self::clear`] must precede the next use.
-    /// Returns whether the observer wants more records.
+    /// Passes all records to an observer, and removes them. Their bytes remain, so [`Self::clear`] must be called before the next
+    /// record is pushed. Returns whether the observer wants more records.
     pub(crate) fn deliver<O: Observer<D>>(
         &mut self,
         layouts: &EventLayouts,
@@ -80,7 +80,7 @@ impl<D> RecordBlock<D> {
             let bytes = self.bytes.get(mem::replace(&mut start, end)..end);
             let bytes = bytes.unwrap_or_default();
             match content {
-                // `detail` is what the decoder prepared. The decoder has read these raw data before, so that `read` succeeds.
+                // `detail` is what the decoder prepared. It has read these raw data before, so `read` succeeds.
                 RecordContent::Event(event, detail) => {
                     if let Some(event) = layouts.of(event).and_then(|layout| layout.read(bytes)) {
                         delivered.typed_events += 1;

@@ -14,7 +14,7 @@ pub use record::{BtfMember, BtfType, TypeKind};
 const MAGIC: u16 = 0xeb9f;
 /// Size of the used part of `struct btf_header`, in bytes.
 const HEADER: usize = 24;
-/// The maximum number of nested anonymous structures and unions around a member.
+/// The maximum number of nested anonymous structures and unions around a member; damaged data may nest without end.
 const MAX_NESTING: usize = 8;
 
 /// Why data cannot be used.

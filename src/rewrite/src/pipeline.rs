@@ -13,7 +13,7 @@ use rperf_perfdata::{FeatureSet, WriteError};
 
 /// Changes the records of a recording that is copied.
 ///
-/// If the transform is ordered, [`Transform::note`] gets the records of [`Transform::rewrite`] earlier, in the same order.
+/// If the transform is ordered, records are passed to [`Transform::note`] before [`Transform::rewrite`], in the same order.
 pub trait Transform {
     /// Whether records must be noted a round before they are rewritten, because records of the next round may precede
     /// them in time.
@@ -21,11 +21,11 @@ pub trait Transform {
         false
     }
 
-    /// Inspects records before they are rewritten. Only called if ordered; those of [`Transform::special`] are not noted.
+    /// Inspects records before they are rewritten. Only called if ordered, and not for records of [`Transform::special`].
     fn note(&mut self, _records: &[u8]) {}
 
-    /// Called after the last record of the recording was noted, before the last rounds are rewritten; if not ordered, after all
-    /// records were rewritten.
+    /// Called after the last record of the recording was noted, before the last two rounds are rewritten; if not ordered, after
+    /// all records were rewritten.
     fn note_end(&mut self) {}
 
     /// Appends the rewritten `records`.
@@ -39,9 +39,9 @@ pub trait Transform {
     /// Appends records after the last one.
     fn end(&mut self, _to: &mut Vec<u8>) {}
 
-    /// Changes the feature sections of a recording that is read from a file: for an output file after the last record, for an
-    /// output stream before the first. Not called for a recording that is read from a stream: its features are metadata
-    /// records, which are passed to [`Transform::special`].
+    /// Changes the feature sections of a recording that is read from a file. Called after the last record if the output is a
+    /// file, before the first record if it is a stream. Not called if the recording is read from a stream: its features are
+    /// metadata records, which are passed to [`Transform::special`].
     fn features(&mut self, _features: &mut FeatureSet) {}
 }
 
@@ -240,7 +240,7 @@ mod tests {
     const ORDERED: bool = true;
     const UNORDERED: bool = false;
 
-    /// The output of three rounds, passed through a watcher for each of `stages`: whether the watcher is ordered.
+    /// The output of three rounds, passed through a watcher for each of `stages`, which is ordered or not.
     fn result(stages: &[bool]) -> String {
         let mut pipeline = Pipeline::new();
         for is_ordered in stages {

@@ -84,7 +84,7 @@ pub struct KworkRuns<S> {
     names: KworkNames,
     works: Vec<Kwork>,
     by_key: FxHashMap<WorkKey, usize>,
-    /// Pending raises, without an entry so far, with whether they are selected.
+    /// Raises without an entry so far; the data are whether the raise is selected.
     raises: Spans<SpanKey, bool>,
     runs: Spans<SpanKey, OpenRun>,
     pub(super) totals: EventTotals,
@@ -96,8 +96,7 @@ pub struct KworkRuns<S> {
     flow: FoldControl,
 }
 
-/// Counts of skipped events (those without a counterpart), and the time range of the measured events: all selected ones, even if
-/// they are skipped.
+/// Counts of skipped events (those without a counterpart), and the time range of the measured events, including skipped ones.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct EventTotals {
     pub(super) skipped: SkippedEvents,
@@ -176,7 +175,7 @@ impl<S: KworkSink> KworkRuns<S> {
         let key = event.key(cpu);
         let is_selected = self.is_selected(cpu, event.name);
         let replaces_selected = self.raises.get(&key).is_some_and(|open| open.data);
-        // The open raise has no entry: this one takes its place.
+        // The new raise replaces an open one, which had no entry.
         self.totals.skipped.raise += u64::from(replaces_selected);
         self.raises.begin(key, time, is_selected);
         if is_selected {
@@ -205,7 +204,7 @@ impl<S: KworkSink> KworkRuns<S> {
         }
         let open = self.runs.get(&key);
         let replaces_selected = open.is_some_and(|open| open.data.work.is_some());
-        // The open run has no exit.
+        // The new run replaces an open one, which had no exit.
         self.totals.skipped.entry += u64::from(replaces_selected);
         let run = OpenRun {
             work,

@@ -34,7 +34,7 @@ pub struct Wait {
     pub nested: u32,
     /// Whether each write is to a random descriptor, instead of to one after the other.
     pub random: bool,
-    /// Whether threads poll instead of blocking.
+    /// Whether threads wait with a timeout of 0 in a loop, instead of blocking.
     pub nonblocking: bool,
     /// The mode in which descriptors report events.
     pub mode: EpollMode,
@@ -145,7 +145,8 @@ impl Wait {
         Ok(count)
     }
 
-    /// Writes to descriptors until `done` is set, in each round as often as there are descriptors; counts the rounds.
+    /// Writes to descriptors in rounds until `done` is set, and counts the rounds. A round has as many writes as there are
+    /// descriptors.
     fn write(&self, all: &[&EventFd], done: &AtomicBool, rounds: &AtomicU64) {
         let mut state = 1;
         while !done.load(Ordering::Relaxed) {

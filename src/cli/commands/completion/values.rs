@@ -220,7 +220,7 @@ impl PartialValue<'_> {
         let (head, name) = self.value.split_at_checked(start).unwrap_or_default();
         let prefix = format!("{}{head}", self.prefix);
         let mut candidates: Vec<Candidate> = Vec::new();
-        // After a `/`, nothing is completed: a comma may separate the terms of a PMU event or events.
+        // After a `/`, nothing is completed: whether a comma separates events or the terms of a PMU event is unclear.
         if self.value.contains('/') {
             return candidates;
         }

@@ -89,7 +89,7 @@ impl RowLayout {
         }
     }
 
-    /// The list of `-F` that a template needs; `None` for CSV.
+    /// Returns the value of `-F` that selects the fields of a template; `None` for CSV.
     pub(super) fn fields(&self) -> Option<String> {
         let Self::Template(parts) = self else {
             return None;
@@ -181,8 +181,8 @@ pub(super) fn first_without_member(fields: LineFields) -> Option<LineField> {
     all.find(|field| fields.has(*field) && !has_member(*field))
 }
 
-/// The text of a member, or that of the first frame if only the frames have it; empty if it is missing. The callchain is the
-/// names or addresses of its frames, joined with `;`.
+/// Returns the text of a member: of the sample or, if the sample lacks it, of the first frame; empty if both lack it. The text of
+/// the callchain is the names or addresses of its frames, joined with `;`.
 fn member(object: &Map<String, Value>, name: &str) -> String {
     let frames = object.get(CALLCHAIN).and_then(Value::as_array);
     if name == CALLCHAIN {

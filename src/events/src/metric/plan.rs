@@ -41,10 +41,10 @@ pub struct MetricResult {
 }
 
 impl MetricPlan {
-    /// The plans of all metrics that a word of `-M` selects: the name of a metric or of a group.
+    /// Returns the plans of all metrics that a word of `-M` selects. The word is the name of a metric or of a metric group.
     ///
     /// # Errors
-    /// [`MetricError::Unknown`] if there is none; otherwise those of [`MetricPlan::new`].
+    /// [`MetricError::Unknown`] if it selects no metric, and the errors of [`MetricPlan::new`].
     pub fn for_word(
         word: &str,
         tables: &VendorTables,

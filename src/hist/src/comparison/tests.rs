@@ -28,7 +28,7 @@ fn histogram(hits: &[Hit], hidden: u64) -> Histogram {
         events: vec![0],
         totals: vec![total],
         all: total,
-        // The second argument orders the rows: its key `symbol` adds the column of the function name.
+        // The second argument is the sort order: the key `symbol` in it adds the column of the function name.
         columns: compared_columns(&columns, &columns),
         rows: hits.iter().map(row).collect(),
         ..Histogram::default()

@@ -91,7 +91,7 @@ impl WaitConditions<'_> {
     }
 }
 
-/// Returns the timeout for poll(2): the milliseconds until `deadline`, rounded up; without one -1, which disables the timeout.
+/// Returns the timeout for poll(2): the milliseconds until `deadline`, rounded up, or -1 (no timeout) if there is no deadline.
 fn millis(deadline: Option<Instant>) -> i32 {
     let Some(deadline) = deadline else {
         return -1;

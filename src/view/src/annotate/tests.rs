@@ -47,8 +47,8 @@ fn line(
     }
 }
 
-/// Four instructions of `leaf`, one of them inlined from `twist`. The bytes are not those of the texts: the nine bytes
-/// of the second instruction are more than one output line shows.
+/// Four instructions of `leaf`, one of them inlined from `twist`. The nine bytes of the second instruction, which are not the
+/// encoding of its text, are more than one output line shows.
 fn listing() -> Listing<'static> {
     let jump = InstructionLine {
         flow: InsnFlow::Jump,

@@ -125,6 +125,7 @@ fn labels_notes_legend_and_gaps_are_drawn() {
     assert_has(&svg, ">CPU 0<title>about CPU 0</title></text>");
     assert_has(&svg, "<title>3 records of CPU 0 were lost</title>");
     assert_has(&svg, ">waiting for a CPU</text>");
+    // The legend has only the colours of boxes in the chart.
     assert!(!svg.contains(">sleeping</text>"), "{svg}");
     // The box is wide enough for its name.
     assert_has(
