@@ -180,9 +180,8 @@ impl<'j> ReportJob<'j> {
     }
 
     /// Counts the samples of a recording, and passes the result to `then`. `is_all` is whether `analysis` covers the complete
-    /// recording; the browser first shows a part. Only for a complete recording, this method reports problems with symbols, and
-    /// also damage and losses if it returns an error because there are no samples, or because the filters leave none. On
-    /// success, it leaves reporting damage and losses to the caller.
+    /// recording; the browser first shows a part. If `is_all`, this method reports problems with symbols, and damage and losses
+    /// before it returns an error because no samples exist or remain. On success, the caller reports damage and losses.
     fn count<R>(
         &self,
         analysis: &Analysis<'_>,
@@ -296,7 +295,8 @@ fn exit_of(data: &PerfData<'_>) -> ExitStatus {
     }
 }
 
-/// Prints the header or banner, then every record: in order of time, or in file order if `--disable-order` is given.
+/// Prints a warning if the records cannot be sorted, the header or banner, and every record: in order of time, or in file order
+/// with `--disable-order`.
 fn print_dump(matches: &ArgMatches, analysis: &Analysis<'_>) -> Result<(), CliError> {
     let Analysis {
         context,

@@ -468,8 +468,8 @@ mod tests {
         );
     }
 
-    /// Count, begin and end of the cycle of two threads (none if it does not count). The second thread closes it at each of
-    /// these times; its wait ends 5 ns later, or is cancelled then.
+    /// Returns count, begin and end of a cycle of two threads; nothing if it was not counted. The second thread closes the cycle
+    /// at each of `times`, in ns. 5 ns later, its wait is cancelled if the flag is set, and otherwise ends.
     fn repeated_cycle(times: &[(u64, bool)]) -> Vec<(u64, u64, Option<u64>)> {
         let mut graph = WaitGraph::default();
         graph.begin(1, wait(0x10, Some(2)), 10);

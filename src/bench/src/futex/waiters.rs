@@ -180,8 +180,7 @@ mod tests {
             assert_eq!(waiters.threads.len(), 3);
             waiters.finish().unwrap();
         });
-        // Still `WAIT_WORD_VALUE`.
-        assert_eq!(words.wait_word.load(Ordering::Relaxed), 0);
+        assert_eq!(words.wait_word.load(Ordering::Relaxed), WAIT_WORD_VALUE);
     }
 
     #[test]

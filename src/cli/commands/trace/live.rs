@@ -39,9 +39,9 @@ const NO_INPUT: Option<BorrowedFd<'static>> = None;
 
 /// Traces until the command or all tasks end, a limit of lines is reached, no more can be written, or a signal is received.
 ///
-/// If [`kernel_summary::start`] returns no summary (counted by BPF programs), calls cannot be counted by cgroup: their records
-/// have no cgroup. The layouts are empty because `samples` has its own readers of the fields. [`Observation::start`] passes the
-/// synthesized records of running tasks to the feed.
+/// Only the BPF programs of [`kernel_summary::start`] can count calls by cgroup: records of calls have no cgroup. The layouts are
+/// empty because `samples` has its own readers of the fields. [`Observation::start`] passes the synthesized records of running
+/// tasks to the feed.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
     let (mut request, mut settings) = request::build(matches, context)?;
     if let Some(summary) = kernel_summary::start(&request, &settings, matches, context) {
@@ -102,8 +102,8 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     Ok(status(stopped, command_status))
 }
 
-/// Returns the status of the command, if there is one, after a trace that ended because its tasks or the command ended.
-/// Otherwise, a traced command continues to run; one that only sets the duration is ended when `observation` is dropped.
+/// If the trace ended because its tasks or the command ended, returns the status of the command, if there is one. After another
+/// end, a traced command continues to run; one that only sets the duration is ended when `observation` is dropped.
 fn end_command(
     observation: &mut Observation,
     request: &RecordRequest,
@@ -303,8 +303,8 @@ impl LiveTrace<'_> {
         if delivered.invalidates_mapping_ids {
             self.pass.preparation().forget_mappings(self.feed.world());
         }
-        // Shows the returns that were held back for the record of their memory. That record was delivered, too, unless the time
-        // limit of this delivery is between the two records.
+        // Shows the returns that were held until the record of their memory is delivered. Only if the time limit of this delivery
+        // is between the two records, a return is shown without its memory.
         self.observer.release();
         self.observer.sink_mut().flush();
     }

@@ -301,8 +301,8 @@ fn callchains_lead_to_functions() {
 
 #[test]
 fn a_module_stays_separate_from_inlined_functions_of_the_kernel() {
-    // In the second text, [n] directly follows the kernel itself. The inlined function gets an address after [n], and the kernel
-    // is extended to it: [n] becomes part of the kernel, [m] does not.
+    // In the second text, [n] directly follows the kernel itself, so the inlined function gets an address after [n]. The kernel's
+    // range is extended to that address: [n] becomes part of the kernel, [m] does not.
     for modules in [
         "\tffffffffc0000110 m+0x10 ([m])\n",
         "\tffffffff81001110 n+0x10 ([n])\n\tffffffffc0000110 m+0x10 ([m])\n",
