@@ -449,7 +449,7 @@ const ROOT_LINES: &[&[&str]] = &[
 ];
 
 /// Masks everything in the output of `stat` that depends on the run. In lines with columns, a number and the blanks before it are
-/// replaced by their width; in other lines (CSV, JSON), the number is replaced by `#`.
+/// replaced by their width; in other lines (CSV, JSON, digits grouped by commas), the number is replaced by `#`.
 pub(crate) fn masked(text: &str) -> String {
     let rules = [
         // Intended differences: docs/compatibility.md.

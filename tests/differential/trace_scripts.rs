@@ -161,7 +161,7 @@ const SCRIPTS: &[(&str, &str, &[&str])] = &[
     ("net", "python/netdev-times.py", &["tx"]),
     ("net", "python/netdev-times.py", &["rx", "debug"]),
     ("net", "python/netdev-times.py", &["dev=lo"]),
-    // Only later releases than perf 6.1 have task-analyzer.py and gecko.py: they may be in `RPERF_SCRIPTS`.
+    // perf 6.1 does not have task-analyzer.py and gecko.py, but the folder `RPERF_SCRIPTS` of a later release may.
     ("tasks", "python/task-analyzer.py", &[]),
     (
         "tasks",

@@ -19,8 +19,8 @@ use crate::BenchError;
 /// table that all processes share.
 ///
 /// # Errors
-/// [`BenchError::Unavailable`] if the kernel is older than Linux 6.16, or for a number that is neither 0 nor a power of two above
-/// 1.
+/// [`BenchError::Unavailable`] if the kernel is older than Linux 6.16 or rejects the number, which must be 0 or a power of two
+/// from 2 on.
 pub fn set_buckets(buckets: u32) -> Result<(), BenchError> {
     rperf_sys::set_futex_buckets(buckets).map_err(|error| {
         BenchError::Unavailable(format!(
@@ -32,7 +32,7 @@ pub fn set_buckets(buckets: u32) -> Result<(), BenchError> {
 /// Keeps all memory of this process in RAM, also memory that it maps later.
 ///
 /// # Errors
-/// [`BenchError::System`] if mlockall(2) fails, such as beyond the limit of locked memory.
+/// [`BenchError::System`] if mlockall(2) fails, for example because of `RLIMIT_MEMLOCK`.
 pub fn lock_memory() -> Result<(), BenchError> {
     rperf_sys::lock_memory().map_err(BenchError::of("mlockall"))
 }

@@ -98,7 +98,8 @@ impl<'l> Labels<'l> {
         }
     }
 
-    /// The short disassembly, with the mnemonic padded to the longest. Operands of `nop` are omitted.
+    /// The short disassembly, with the mnemonic padded to the longest. As in perf, `nop` is shown without size suffix and
+    /// operands.
     #[must_use]
     pub fn text(&self, line: &InstructionLine<'_>) -> String {
         let (name, operands) = split(&line.text);
@@ -168,8 +169,8 @@ fn external_target(head: &str, target: &OperandAddress<'_>) -> String {
     }
 }
 
-/// `operands` with the symbol in place of an operand relative to the program counter. `None` without such an operand, or if a
-/// jump or call reads its target from it.
+/// `operands` with the symbol in place of an operand relative to the program counter (in AT&T syntax). `None` without such an
+/// operand, or if a jump or call reads its target from it.
 fn replace_pc_relative(operands: &str, place: &OperandAddress<'_>) -> Option<String> {
     const COUNTER: &str = "(%rip)";
     let (before, after) = operands.split_once(COUNTER)?;

@@ -84,7 +84,7 @@ pub(crate) fn steps(branches: &[BranchEntry], order: Direction, max: usize) -> V
 }
 
 impl ChainBranch {
-    /// The frames of the branch: the target, then the source, whatever the call graph order.
+    /// The frames of the branch: the target, then the source; as in perf, in both call graph orders.
     pub(crate) fn frames(&self) -> [(u64, BranchMark); 2] {
         let BranchEntry { from, to, flags } = self.branch;
         let origin = BranchMark::From {
@@ -97,7 +97,7 @@ impl ChainBranch {
 }
 
 /// Number of addresses at the start of `chain` that are return addresses of calls among the `max` newest of `branches`: the
-/// frames of the branches show these callers already. 0 if [`steps`] returns nothing, as there are too many branches.
+/// frames of the branches show these callers already. 0 if there are more than [`MAX_BRANCHES`] branches, which are not shown.
 pub(crate) fn overlap(branches: &[BranchEntry], max: usize, chain: U64s<'_>) -> usize {
     if branches.len() > MAX_BRANCHES {
         return 0;

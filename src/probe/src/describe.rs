@@ -87,14 +87,15 @@ fn in_unit(compile_unit: &CompileUnit<'_>, address: u64) -> Option<ProbeDescript
         }),
         None => Some(ProbeDescription {
             function: outer.name()?,
+            // As in perf, the offset wraps around if `address` is below the entry, for example in a cold part.
             suffix: byte_suffix(address.wrapping_sub(entry)),
             file,
         }),
     }
 }
 
-/// Returns the innermost function that contains `address`. If an inlined function begins at `address`, returns its
-/// caller and, if known, the line of the call.
+/// Returns the innermost function that contains `address`. As in perf, if an inlined function begins at `address`, returns
+/// instead that function's caller, with the line of the call if known.
 fn innermost<'w, 'u>(outer: &Die<'w, 'u>, address: u64) -> (Die<'w, 'u>, Option<u32>) {
     let mut innermost = outer.clone();
     // The first item is `outer` itself.

@@ -57,8 +57,9 @@ pub(in crate::cli::commands) fn command() -> Command {
 
 fn input_and_fields() -> Vec<Arg> {
     vec![
-        // perf 6.1 does not have these four options. They come first because the error for an ambiguous prefix names only the
-        // last two options that match: then it names options of perf, as perf does.
+        // The first four options do not exist in perf 6.1. They precede perf's because the error for an ambiguous prefix
+        // names the last two matches, which should be the same as in perf. Others that perf 6.1 lacks are further down, such as
+        // `json`; of these, `mark-truncated` changes the matches of `--m`.
         debuginfod::option(),
         symbol_args::ignore_vmlinux(),
         switch("csv").help("print a row for each sample, with the fields of -F separated by commas, and a row of titles"),

@@ -42,7 +42,7 @@ const FLAGS_INDENT: usize = 2;
 /// The per-event settings of samples.
 #[derive(Debug, Clone, Copy)]
 pub struct ScriptEvent<'a> {
-    /// Its name.
+    /// The event's name.
     pub name: &'a str,
     /// The fields shown.
     pub fields: LineFields,
@@ -220,8 +220,8 @@ impl ScriptLayout {
         self.names(address, out);
     }
 
-    /// Appends one frame of a callchain and a newline; the source location is on a line of its own, with `(inlined)` after it.
-    /// The address is the one shown in stacks, not the sampled one as in the other functions.
+    /// Appends one frame of a callchain and a newline; the source location is on a line of its own. For an inlined function,
+    /// `(inlined)` follows. The address is the one shown in stacks, not the sampled one as in the functions above.
     pub fn frame(&self, address: &ResolvedAddress<'_>, out: &mut Vec<u8>) {
         out.push(b'\t');
         digits::hexadecimal(out, address.shown_address, ADDRESS_COLUMNS);
