@@ -154,7 +154,7 @@ fn tracepoints_are_shown_alike() {
     assert_alike(&differences);
 }
 
-/// Compares the command lines that apply to one recording, and checks rperf's messages about invalid sort keys. perf's
+/// Compares the output of the command lines for one recording, and checks rperf's messages about invalid sort keys. perf's
 /// `evlist` must read the recording without a message.
 fn compare(tools: &Tools, recording: &Recording, recorder: Tool, file: &str) -> Vec<String> {
     let is_thorough = recorder == Tool::Rperf && recording.options.contains(&"-g");

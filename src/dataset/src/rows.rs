@@ -1,5 +1,5 @@
-//! The rows of each table. The cells of a row are in the order of the table's columns. Those made by `Cell::number` and
-//! `Cell::id` are for columns of type `Signed`. In the functions below, `row` is what a row of the table is made from.
+//! The rows of each table. The cells of a row are in the order of the table's columns. `Cell::number` and `Cell::id`
+//! make cells of `Signed` columns.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -151,9 +151,9 @@ fn recordings(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
 
 fn events(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
     for (number, event) in (0..).zip(&dataset.profile.events) {
-        // A track has the samples of one event in one thread; `rows` are the samples of this event in all threads.
+        // A track has the samples of one event in one thread; `samples` are those of this event in all threads.
         let tracks = dataset.profile.tracks.iter();
-        let rows = || {
+        let samples = || {
             tracks
                 .clone()
                 .filter(|track| track.event == number)
@@ -167,8 +167,8 @@ fn events(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
                 PeriodUnit::Cycles => "cycles",
                 PeriodUnit::Count => "count",
             }),
-            Cell::number(rows().count() as u64),
-            Cell::number(rows().fold(0, |sum: u64, row| sum.saturating_add(row.period))),
+            Cell::number(samples().count() as u64),
+            Cell::number(samples().fold(0, |sum: u64, sample| sum.saturating_add(sample.period))),
         ])?;
     }
     Ok(())
@@ -188,19 +188,20 @@ fn samples(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
             continue;
         };
         let process = processes.get(&thread.pid).copied().unwrap_or_default();
-        for row in &track.samples {
+        for sample in &track.samples {
             sink(&[
                 Cell::Text(&dataset.recording.id),
-                Cell::number(row.time),
-                Cell::Signed(wall_clock(row.time)),
-                Cell::id(row.cpu),
+                Cell::number(sample.time),
+                Cell::Signed(wall_clock(sample.time)),
+                Cell::id(sample.cpu),
                 Cell::id(thread.pid),
                 Cell::id(thread.tid),
                 Cell::text_or_null(process),
                 Cell::text_or_null(&thread.name),
                 Cell::Text(&event.name),
-                Cell::number(row.period),
-                row.stack
+                Cell::number(sample.period),
+                sample
+                    .stack
                     .map_or(Cell::Null, |stack| Cell::Signed(stack.into())),
             ])?;
         }
@@ -212,8 +213,11 @@ fn samples(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
 fn stacks(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
     let profile = dataset.profile;
     let mut is_used = vec![false; profile.stacks.len()];
-    for row in profile.tracks.iter().flat_map(|track| &track.samples) {
-        if let Some(is_used) = row.stack.and_then(|stack| is_used.get_mut(stack as usize)) {
+    for sample in profile.tracks.iter().flat_map(|track| &track.samples) {
+        if let Some(is_used) = sample
+            .stack
+            .and_then(|stack| is_used.get_mut(stack as usize))
+        {
             *is_used = true;
         }
     }
@@ -282,53 +286,53 @@ fn frame_cells<'c>(
 }
 
 fn mappings(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
-    for row in &dataset.records.mappings {
-        let build_id = row.build_id.as_deref().map(hex).unwrap_or_default();
+    for mapping in &dataset.records.mappings {
+        let build_id = mapping.build_id.as_deref().map(hex).unwrap_or_default();
         sink(&[
             Cell::Text(&dataset.recording.id),
-            row.time.map_or(Cell::Null, Cell::number),
-            Cell::id(row.pid),
-            Cell::Unsigned(row.start),
-            Cell::Unsigned(row.size),
-            Cell::Unsigned(row.offset),
-            Cell::text_or_null(&row.path),
+            mapping.time.map_or(Cell::Null, Cell::number),
+            Cell::id(mapping.pid),
+            Cell::Unsigned(mapping.start),
+            Cell::Unsigned(mapping.size),
+            Cell::Unsigned(mapping.offset),
+            Cell::text_or_null(&mapping.path),
             Cell::text_or_null(&build_id),
-            row.is_executable.map_or(Cell::Null, Cell::Flag),
+            mapping.is_executable.map_or(Cell::Null, Cell::Flag),
         ])?;
     }
     Ok(())
 }
 
 fn tasks(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
-    for row in &dataset.records.tasks {
+    for task in &dataset.records.tasks {
         sink(&[
             Cell::Text(&dataset.recording.id),
-            Cell::id(row.pid),
-            Cell::id(row.tid),
-            row.parent_pid.map_or(Cell::Null, Cell::id),
-            Cell::text_or_null(&row.comm),
-            row.started.map_or(Cell::Null, Cell::number),
-            row.ended.map_or(Cell::Null, Cell::number),
+            Cell::id(task.pid),
+            Cell::id(task.tid),
+            task.parent_pid.map_or(Cell::Null, Cell::id),
+            Cell::text_or_null(&task.comm),
+            task.started.map_or(Cell::Null, Cell::number),
+            task.ended.map_or(Cell::Null, Cell::number),
         ])?;
     }
     Ok(())
 }
 
 fn losses(dataset: &Dataset<'_>, sink: &mut RowSink<'_>) -> io::Result<()> {
-    for row in &dataset.records.losses {
-        let event = row
+    for loss in &dataset.records.losses {
+        let event = loss
             .event
             .and_then(|event| dataset.profile.events.get(event as usize));
         sink(&[
             Cell::Text(&dataset.recording.id),
-            row.time.map_or(Cell::Null, Cell::number),
-            Cell::id(row.cpu),
+            loss.time.map_or(Cell::Null, Cell::number),
+            Cell::id(loss.cpu),
             event.map_or(Cell::Null, |event| Cell::Text(&event.name)),
-            Cell::Text(match row.kind {
+            Cell::Text(match loss.kind {
                 LossKind::Records => "records",
                 LossKind::Samples => "samples",
             }),
-            Cell::number(row.count),
+            Cell::number(loss.count),
         ])?;
     }
     Ok(())

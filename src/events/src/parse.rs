@@ -19,8 +19,8 @@ use crate::{
 };
 
 /// Parses a list such as `cycles:u,{cs,page-faults}:S,sched:sched_process_*`. Order and duplicates are kept. A pattern gives one
-/// event per matching tracepoint, a word that selects several PMUs one per PMU, and on hybrid machines a generic event one per
-/// kind of cores.
+/// event per matching tracepoint; a word that selects several PMUs gives one event per PMU; on hybrid machines, a generic event
+/// gives one event per core PMU.
 ///
 /// # Errors
 /// [`ParseError`] with the faults of all invalid words.
@@ -118,7 +118,7 @@ impl ListWord<'_> {
                 catalogue,
             ));
         }
-        // Tool events take no modifiers, so the whole word must be the name; it contains no colon then.
+        // Tool events take no modifiers, so the whole word must be the name, without a colon.
         if let Some(tool) = Tool::named(self.text) {
             return Ok(vec![EventSpec::of_tool(name, tool)]);
         }
@@ -214,8 +214,8 @@ impl ListWord<'_> {
         if let Some(event) = self.of_software_or_tool(name, &terms, &modifiers)? {
             return Ok(vec![event]);
         }
-        // The PMUs that the word `name` selects; below, those that have an event `name`.
-        let mut pmus = catalogue.pmus_of(name);
+        // The PMUs that the word `name` selects.
+        let pmus = catalogue.pmus_of(name);
         if !pmus.is_empty() {
             let event = |(pmu, kind): &(String, u32)| {
                 let event = PmuEvent::of(pmu, *kind, &terms, catalogue);
@@ -223,7 +223,8 @@ impl ListWord<'_> {
             };
             return pmus.into_iter().map(event).collect();
         }
-        pmus = catalogue.pmus_with(name);
+        // The PMUs that have an event `name`.
+        let pmus = catalogue.pmus_with(name);
         if !pmus.is_empty() {
             let event = |(pmu, kind): &(String, u32)| {
                 let event = PmuEvent::named(pmu, *kind, name, &terms, catalogue);
@@ -251,8 +252,8 @@ impl ListWord<'_> {
             position: self.position.start..self.position.start + name.len(),
         };
         let events = inner.events(catalogue)?;
-        // Before the colon is a system (`sched:sched_switch`), a type (`1:0`), or the whole name of an event (`cycles:u`); only
-        // after such a name does the first colon begin modifiers.
+        // The first colon follows a system (`sched:sched_switch`), a type (`1:0`) or a complete event name (`cycles:u`). Only
+        // in the last case does it begin modifiers.
         let (before_colon, after_colon) = name.split_once(':').unwrap_or((name, ""));
         let is_tracepoint = events.iter().all(|event| event.tracepoint.is_some());
         let name_needs_colon = is_tracepoint || numbered(before_colon, Some(after_colon)).is_some();
@@ -399,7 +400,7 @@ impl ListWord<'_> {
         }
     }
 
-    /// Returns the event with these modifiers, which replace those that it has, and with the word's position.
+    /// Returns the event with these modifiers instead of its own, and with the word's position.
     fn modified(&self, mut event: EventSpec, modifiers: &Modifiers) -> EventSpec {
         modifiers.apply(&mut event.attr);
         EventSpec {
@@ -498,6 +499,7 @@ fn unknown(word: &str, catalogue: &Catalogue<'_>) -> String {
         let pmu = event.pmu.as_deref().unwrap_or("cpu");
         return format!("`{name}' is an event of the PMU `{pmu}', which this machine doesn't have");
     }
+    // Names of cache events can contain capital letters (`LLC-loads`), so these are compared with the name as given.
     let caches = cache_event::all_names();
     let near = nearest(&lower, all_names())
         .or_else(|| nearest(name, caches.iter().map(String::as_str)))

@@ -38,8 +38,8 @@ impl<T: Clone + Eq + Hash> Interner<T> {
         &self.items
     }
 
-    /// Adds `later`, the items of an interner of a later part of the recording, and returns their numbers in this interner. If
-    /// items contain numbers from that part's other interners, `renumber` replaces them by the numbers after merging those.
+    /// Adds `later`, the items of the interner of a later part of the recording, and returns their numbers in this interner.
+    /// An item can contain numbers of items of other interners; `renumber` replaces these by the numbers after the merge.
     pub(crate) fn merge(&mut self, later: &[T], renumber: impl Fn(&T) -> T) -> Vec<u32> {
         let items = later.iter().map(renumber);
         items.map(|item| self.number(item)).collect()

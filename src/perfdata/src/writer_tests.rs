@@ -43,7 +43,7 @@ fn events() -> Vec<EventDesc> {
         sample_type: SampleType::IP | SampleType::IDENTIFIER,
         ..Attr::default()
     };
-    // Only later, larger versions of the attr have `config3`: the file then has both attrs in the larger size.
+    // Only newer, larger versions of the attr have `config3`. All attrs of a file have one size, here the larger one.
     let with_config3 = Attr {
         config3: 7,
         ..attr.clone()
@@ -117,7 +117,7 @@ fn written_files_are_read_back_in_both_byte_orders() {
 }
 
 #[test]
-fn a_killed_recording_reads_to_its_end() {
+fn a_killed_recording_is_read_to_its_end() {
     let mut writer = Writer::new(Cursor::new(Vec::new()), &events()).unwrap();
     writer.write_data(&records(3)).unwrap();
     // A killed recorder doesn't get to `finish`.
@@ -131,11 +131,11 @@ fn a_killed_recording_reads_to_its_end() {
 fn records_after_the_data_size_in_the_header_are_read() {
     let mut writer = Writer::new(Cursor::new(Vec::new()), &events()).unwrap();
     writer.write_data(&records(5)).unwrap();
-    // Without `finish`; the header then gets the size of only three records, as if its last update were before
-    // the other two.
+    // Without `finish`, the data size in the header is 0.
     let mut bytes = writer.data.output.into_inner();
     let at = usize::try_from(FileHeader::DATA_SIZE_OFFSET).unwrap();
     assert_eq!(bytes[at..at + 8], [0; 8]);
+    // A recorder that updates the size while it records, killed after three of the five records were counted.
     bytes[at..at + 8].copy_from_slice(&(3_u64 * 24).to_ne_bytes());
     let file = PerfData::parse(&bytes).unwrap();
     assert_eq!(file.header().data.size, 3 * 24);

@@ -89,7 +89,7 @@ fn write_switch(record: &NonSampleRecord<'_>, switch: Switch, writer: &mut Marsh
     writer.signed(-1);
     writer.boolean(out);
     writer.boolean(out && has(misc, Misc::SWITCH_OUT_PREEMPT));
-    // Process and virtual CPU of a guest: none, as the record is of the host.
+    // Process and virtual CPU of a guest: none, as the record is of the host. perf passes 0 and -1, too.
     writer.signed(0);
     writer.signed(-1);
 }
@@ -125,6 +125,7 @@ fn write_trace_error(error: &AuxTraceError<'_>, misc: Misc, writer: &mut Marshal
     // values, which number their texts themselves.
     writer.plain_text(error.message);
     writer.unsigned(u64::from(misc.mode_bits().0));
+    // Both are 0 if the record lacks them (perf before 6.0).
     let (guest_pid, guest_cpu) = error.machine.unwrap_or_default();
     writer.signed(guest_pid.cast_signed().into());
     writer.signed(guest_cpu.cast_signed().into());

@@ -40,7 +40,8 @@ impl Percent {
 }
 
 impl Percent {
-    /// Returns the colour sequences before and after the percentage: red from 5 % on, green above 0.5 %, otherwise none.
+    /// Returns the colour sequences before and after the percentage: red from 5 % on, green above 0.5 %,
+    /// otherwise none, as in perf.
     pub(crate) fn paint(self, colors: Option<Csi>) -> (Sgr, Sgr) {
         let color = match self.0 {
             share if share >= 5.0 => Sgr::RED,
@@ -57,8 +58,8 @@ impl fmt::Display for Percent {
     }
 }
 
-/// A number of samples in thousands, millions or billions: `452 `, `12K`, `3M`, rounded down. The larger unit is
-/// used above 1000 of the smaller one: `1000 `, not `1K`.
+/// A number of samples in thousands, millions or billions, rounded down: `452 `, `12K`, `3M`. As in perf, exactly 1000 of a unit
+/// is not converted to the next: `1000 `, not `1K`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ShortCount(pub(crate) u64);
 

@@ -14,9 +14,8 @@ use crate::{Disk, assert_no_differences, differences, scratch};
 /// The mapping address of objects; any page will do.
 const START: u64 = 0x5555_0000_0000;
 
-/// Compares the symbols of `object`, read from it or from what belongs to it (debug file, cache), with perf's. `options` are
-/// passed to `perf script`; no test here needs any.
-fn compare(dir: &Path, object: &Path, options: &[&str]) {
+/// Compares the symbols of `object`, read from it or from what belongs to it (debug file, cache), with perf's.
+fn compare(dir: &Path, object: &Path) {
     let Ok(metadata) = object.metadata() else {
         eprintln!("skipped: no {}", object.display());
         return;
@@ -31,7 +30,7 @@ fn compare(dir: &Path, object: &Path, options: &[&str]) {
         pgoff: 0,
         name: object.to_str().expect("a printable path"),
     };
-    assert_no_differences(mapping.name, &differences(&loaded, dir, &mapping, options));
+    assert_no_differences(mapping.name, &differences(&loaded, dir, &mapping, &[]));
 }
 
 #[test]
@@ -48,7 +47,7 @@ fn objects_of_the_system_have_perfs_symbols() {
         std::env::current_exe().expect("this test has a path"),
     ];
     for object in objects {
-        compare(&dir, &object, &[]);
+        compare(&dir, &object);
     }
 }
 
@@ -99,7 +98,7 @@ fn programs_built_with_different_flags_have_perfs_symbols() {
             return;
         }
         // With symbols and debug information in the object.
-        compare(&dir, &object, &[]);
+        compare(&dir, &object);
         if !run(
             "objcopy",
             &[
@@ -112,18 +111,18 @@ fn programs_built_with_different_flags_have_perfs_symbols() {
             continue;
         }
         // Stripped, without a link to the debug file.
-        compare(&dir, &object, &[]);
+        compare(&dir, &object);
         let link = format!("--add-gnu-debuglink={object_name}.debug");
         if run("objcopy", &[&link, object_name]) {
             // The debug file is next to the object, then in `.debug`.
-            compare(&dir, &object, &[]);
+            compare(&dir, &object);
             std::fs::create_dir_all(dir.join(".debug")).expect("a directory");
             std::fs::rename(
                 format!("{object_name}.debug"),
                 dir.join(format!(".debug/object{number}.debug")),
             )
             .expect("the debug file is moved");
-            compare(&dir, &object, &[]);
+            compare(&dir, &object);
         }
     }
 }
@@ -158,11 +157,11 @@ fn the_cache_is_preferred_to_the_object() {
     if !run("strip", &[name]) {
         return;
     }
-    // The request has no build-id: that of the stripped object leads to the cached copy.
+    // The request has no build-id: the one in the stripped object leads to the cached copy.
     let request = ObjectRequest::new(&object, ObjectKind::User);
     let loaded = load(&Disk, &SearchPaths::new(Some(dir.join("cache"))), &request);
     assert_eq!(loaded.source, entry.join("elf"));
-    compare(&dir, &object, &[]);
+    compare(&dir, &object);
 }
 
 #[test]

@@ -19,11 +19,11 @@ pub(super) fn write_row(out: &mut dyn Write, line: &StatLine<'_>) -> io::Result<
         // A row without metrics has the members of a metric, too, as in perf 6.1.
         None => add_missing_metric(&mut object),
     }
-    writeln!(out, "{{{}}}", object.text)?;
+    writeln!(out, "{{{}}}", object.members)?;
     for further in metrics {
         let mut object = leading.clone();
         add_metric(&mut object, further);
-        writeln!(out, "{{{}}}", object.text)?;
+        writeln!(out, "{{{}}}", object.members)?;
     }
     Ok(())
 }
@@ -41,7 +41,7 @@ pub(super) fn write_metrics<'m>(
             object.text(name, &plain_number(metric));
         }
     }
-    writeln!(out, "{{{}}}", object.text)
+    writeln!(out, "{{{}}}", object.members)
 }
 
 /// Returns an object with the time, the aggregation unit and the number of merged counters of a row, as far as it has them.
@@ -116,18 +116,18 @@ fn add_missing_metric(object: &mut StatObject) {
 /// The members of an object, with perf's spacing.
 #[derive(Debug, Clone, Default)]
 struct StatObject {
-    /// The members without the braces. The method `text` adds a member; this field is the result.
-    text: String,
+    /// The members, without the braces of the object.
+    members: String,
 }
 
 impl StatObject {
     /// Adds a member whose value is JSON.
     fn plain(&mut self, key: &str, value: String) {
-        let comma = if self.text.is_empty() { "" } else { ", " };
+        let comma = if self.members.is_empty() { "" } else { ", " };
         // The name of an event or metric can contain characters that JSON escapes.
         let key = serde_json::Value::from(key);
         // Writing to a String cannot fail.
-        let _ = write!(self.text, "{comma}{key} : {value}");
+        let _ = write!(self.members, "{comma}{key} : {value}");
     }
 
     /// Adds a member whose value is a string.

@@ -63,7 +63,7 @@ pub enum LatencySortKey {
     Switches,
     /// Run time.
     Runtime,
-    /// Thread id.
+    /// Thread id, which perf calls pid here.
     Pid,
 }
 
@@ -113,7 +113,7 @@ impl LatencyRow {
 }
 
 /// Merges tasks of one name if `merge_names`, drops rows without a wait, and sorts. Rows that are equal by all keys are in
-/// descending order of their names if `merge_names`, otherwise of their thread ids.
+/// descending order of their names if `merge_names`, otherwise of their thread ids, as in perf.
 pub(super) fn merge_and_sort(
     rows: &mut Vec<LatencyRow>,
     merge_names: bool,

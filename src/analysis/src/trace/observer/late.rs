@@ -10,7 +10,7 @@ use crate::trace::{CapturedArgument, TraceSink};
 #[derive(Debug)]
 pub(super) struct LateReader {
     memory: Box<dyn ProcessMemory>,
-    /// The maximum size in bytes of buffers, and of texts other than paths.
+    /// The maximum size in bytes of buffers, and of texts other than paths (paths have a limit of their own).
     string_size: usize,
 }
 
