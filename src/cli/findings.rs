@@ -19,7 +19,8 @@ const BAD_RECORDS: u8 = 1;
 ///
 /// # Errors
 ///
-/// Status 255: reading stopped before the end of the recording, so the output is incomplete. Status 1: records could not be decoded.
+/// Status 255: reading stopped before the end of the recording, so the output is incomplete. Status 1: records could not be
+/// decoded.
 pub(crate) fn conclude(
     path: &Path,
     diagnostics: &Diagnostics,

@@ -138,8 +138,8 @@ impl Input {
         }
     }
 
-    /// Like [`Input::parse`], but does not warn of damage in the file itself, compressed or not. The first call warns if the
-    /// first error in unpacking is in an additional file (`data.N`) of a directory.
+    /// Like [`Input::parse`], but leaves the warnings about damage to [`Input::warn_of_damage`], except for one: if the first
+    /// error in unpacking is in an additional file (`data.N`) of a directory, the first call warns about it.
     ///
     /// # Errors
     ///

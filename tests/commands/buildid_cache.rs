@@ -414,6 +414,7 @@ fn caches_are_limited_by_size_and_age() {
             file.set_times(times).expect("its times");
         }
     }
+    // Each printed size is rounded up to 0.1 MB.
     let within_limit = run(&["--max-size", "1G"]);
     let message = "build-id cache: 2 objects, 0.6 MB; removed: 0 objects, 0.0 MB\n";
     assert_eq!((within_limit.status, &*within_limit.stderr), (0, message));

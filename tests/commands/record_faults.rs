@@ -39,7 +39,7 @@ fn a_process_may_end_while_the_recording_starts() {
         let pid = child.id().to_string();
         let outcome = record_in(&scratch, &["-e", "cs", "-p", &pid], &[]);
         child.wait().expect("a child");
-        // 244: the process was not found. 255: another step failed, since the process had ended.
+        // 244: perf's status for a process that does not exist. 255: a later step failed, since the process had ended.
         match outcome.status {
             0 => assert!(
                 outcome.stderr.contains("Captured and wrote"),

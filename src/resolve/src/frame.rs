@@ -32,9 +32,9 @@ impl AddressContext {
 pub struct SymbolId {
     /// The object.
     pub dso: DsoId,
-    /// The symbol's index in the object's table. The table is sorted by address, but by number if the object is a JIT dump whose
-    /// functions have mappings of their own (`Dso::has_functions`). Inlined functions, which are not in the table, have higher
-    /// indexes.
+    /// The symbol's index in the object's table, which is sorted by address. In a JIT dump whose functions have mappings of their
+    /// own (`Dso::has_functions`), it is the function's number in the dump. Inlined functions, which are not in the table, have
+    /// higher indexes.
     pub index: SymbolIndex,
 }
 
@@ -87,7 +87,7 @@ pub struct Frame {
     /// The address in the address space of the object's symbols:
     /// - for user objects, a file offset;
     /// - for the kernel, for code from a perf map, and without a mapping, `ip`;
-    /// - for kernel modules, `ip`, but the offset from the module's start if no symbol covers `ip`;
+    /// - for kernel modules, `ip`; without a symbol, the offset from the module's start, which is shown instead of a name;
     /// - for BPF programs, the offset from the start;
     /// - for JIT-compiled functions with mappings of their own, the address in their symbol table.
     pub address: u64,

@@ -158,7 +158,8 @@ pub fn write_failed_by_task(
     Ok(())
 }
 
-/// Writes the reads and writes of each thread (`pid` in the table), and those that returned 0 or an error.
+/// Writes the reads and writes of each thread (`pid` in the table), and those that returned 0 or an error, which perf's script
+/// counts as failed.
 ///
 /// # Errors
 /// Those of `out`.
@@ -186,7 +187,7 @@ pub fn write_io_by_task(out: &mut dyn Write, io: &TaskReadWrite) -> io::Result<(
 }
 
 /// Writes the threads (`pid` in the table) that read the most bytes, and those that requested to write the most: at most
-/// `lines` each.
+/// `lines` each. As in perf, the column `bytes_written` has the requested bytes.
 ///
 /// # Errors
 /// Those of `out`.

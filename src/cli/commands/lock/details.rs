@@ -182,7 +182,7 @@ impl<'r> LockDetails<'r> {
     ///
     /// # Errors
     ///
-    /// The recording has no cgroup with one of the paths of `-G`.
+    /// A path of `-G` is not that of a recorded cgroup.
     pub(super) fn new(
         analysis: &'r Analysis<'_>,
         resolver: &'r Resolver<'r>,

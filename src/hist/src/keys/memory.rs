@@ -54,7 +54,7 @@ pub(super) static SYMBOL_IADDR: Key = key(
     },
 );
 
-/// Unknown objects are sorted first, then names in descending order.
+/// As in perf, unknown objects are sorted first, then names in descending order.
 pub(super) static DSO_DADDR: Key = key(
     label("dso_daddr", "Data Object"),
     CellPadding::Always,
@@ -125,7 +125,7 @@ pub(super) static DCACHELINE: Key = key(
         };
         let address = access.cacheline.address;
         let data = access.data.site;
-        // `ShownCode` also formats data addresses. Each of its addresses is here the address of the cache line in the object.
+        // `ShownCode` also formats data addresses. Here, each of its addresses is that of the cache line in the object.
         let code = ShownCode {
             level,
             dso: data.dso,

@@ -313,6 +313,7 @@ fn apply(machine: &mut NaiveMachine, position: u64, step: &Step) -> Option<Seen>
             child,
             exec,
         } => machine.fork(parent, child, exec),
+        // The World ignores EXIT records: a thread stays until its id is used again.
         Step::Exit { .. } => {}
         Step::Comm { pid, tid, name, .. } => machine.comm(pid, tid, COMMS[usize::from(name)]),
         // Symbols of the kernel and its modules are found by address, not by file offset.
