@@ -107,7 +107,7 @@ impl WaitTimes {
 /// The times of a task.
 #[derive(Debug, Clone, Default)]
 pub struct TaskTimes {
-    /// Statistics of the time of each stretch on a CPU; a stretch with an unknown beginning is included as 0.
+    /// Statistics of the time of each stretch on a CPU; as in perf, a stretch with an unknown beginning is included as 0.
     pub runs: RunStatistics,
     /// The last stretch.
     pub last: StretchTimes,
