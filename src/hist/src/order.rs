@@ -92,7 +92,7 @@ impl<T: Copy> InsertionTree<T> {
         self.paint(self.root, BLACK);
     }
 
-    /// The parent and grandparent of `node`, if the parent is red. A red parent is not the root, so that it has a parent itself.
+    /// The parent and grandparent of `node`, if the parent is red. A red node is never the root, so the parent has a parent.
     fn red_parent(&self, node: u32) -> Option<(u32, u32)> {
         let parent = self.nodes[node as usize].parent;
         let grandparent = self.nodes.get(parent as usize)?.parent;

@@ -166,6 +166,7 @@ impl<'a> PipeHead<'a> {
         if feature == FeatureId::EVENT_DESC {
             self.name_from_event_desc(0);
         }
+        // Recorders write an empty section if they have no data, and perf one with HEADER_LAST_FEATURE at the end.
         if section.size > 0 && !self.features.decodes(feature) {
             let offset = section.offset;
             self.findings

@@ -113,9 +113,9 @@ pub fn put_entry(entries: &mut Vec<CachedEntry>, new: CachedEntry) {
     entries.push(new);
 }
 
-/// Formats the heading of a definition, without the heading's prefix. It begins with `group:event=` if the definition names its
-/// event or its point is a line of a function. The file of a point in a file is preceded by `@`. Arguments that are members get
-/// a name (`name=it->name`).
+/// Formats the heading of a definition as perf does, without the heading's prefix. It begins with `group:event=` if the
+/// definition names its event or its point is a line of a function. The file of a point in a file is preceded by `@`. Arguments
+/// that are members get a name (`name=it->name`).
 #[must_use]
 pub fn heading(definition: &Definition, group: &str) -> String {
     let group = definition.group.as_deref().unwrap_or(group);
@@ -126,7 +126,7 @@ pub fn heading(definition: &Definition, group: &str) -> String {
             ..
         }
     );
-    // Headings are formatted without searching for the function: only the definition can give the name.
+    // Only the definition can give the name: headings are formatted without searching for the function.
     let found_function = "";
     let name = match &definition.event {
         Some(event) => Some(event.clone()),

@@ -42,6 +42,7 @@ pub(crate) fn rows(
     let total: u64 = samples.iter().map(|sample| sample.period).sum();
     if let Some(graph) = &options.graph {
         let share = graph.min_percent / 100.0;
+        // As in perf, the minimum is rounded up for `Fractal`, down for the other forms.
         let least = (total as f64 * share) as u64;
         for entry in &mut entries {
             entry.row.graph = match graph.form {

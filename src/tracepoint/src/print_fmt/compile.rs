@@ -211,6 +211,7 @@ impl Compiler<'_> {
                 count: self.number(count),
                 element_size: self.number(element_size),
             },
+            // As with `Node::Field`, an unknown field prints nothing.
             Node::Str(name) => match self.dynamic(name) {
                 Ok(dynamic) => TextSource::Dynamic(dynamic),
                 Err(_) => TextSource::Nothing,
