@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn plt_expressions_are_evaluated() {
-        // In each PLT entry of 16 bytes, the stack grows by 8 bytes before byte 11. Here, the address is byte 6 of its entry.
+        // A PLT entry has 16 bytes and pushes a word: the stack is 8 bytes larger from byte 11 on. Here, the address is byte 6.
         // breg7 8; breg16 0; lit15; and; lit11; ge; lit3; shl; plus
         let program = [0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22];
         assert_eq!(run(&program, None), Ok(0x7008));

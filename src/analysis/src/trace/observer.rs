@@ -26,7 +26,7 @@ use crate::{EventContext, Loss, Observer, TaskChange, TaskId};
 /// The duration in a line that has none.
 const NO_DURATION: Option<u64> = None;
 
-/// Joins entries and returns of calls, and passes lines to a [`TraceSink`].
+/// Joins starts and returns of calls, and passes lines to a [`TraceSink`].
 pub struct TraceObserver<S> {
     options: TraceOptions,
     table: &'static SyscallTable,
@@ -34,10 +34,10 @@ pub struct TraceObserver<S> {
     threads: FxHashMap<u32, ThreadState>,
     names: CommNames,
     files: FileTables,
-    /// The thread whose call has begun last and is not printed yet.
+    /// The thread whose call has started last and is not printed yet.
     current: Option<u32>,
     summary: CallSummary,
-    /// The number of lines so far that `TraceOptions::max_events` limits: all but begins and losses.
+    /// The number of lines so far that `TraceOptions::max_events` limits: all but starts and losses.
     lines: u64,
     /// The number of lines so far of each event with a limit, including those not printed because its limit was reached.
     event_lines: FxHashMap<String, u64>,
@@ -51,8 +51,8 @@ pub struct TraceObserver<S> {
     stack: Vec<String>,
     /// Whether that stack has too few frames for its call to be shown.
     is_shallow: bool,
-    /// Whether records of captured memory follow those of begins and returns. Usually they precede them; they follow if
-    /// another tracer had already attached the probe of begins and returns when our program for memory was attached.
+    /// Whether records of captured memory follow those of starts and returns. Usually they precede them; they follow if
+    /// another tracer had already attached the probe of starts and returns when our program for memory was attached.
     memory_follows: bool,
     /// Threads with a held return (one that waits for the record of its memory), and some whose return is shown already.
     holding: Vec<u32>,
@@ -67,11 +67,11 @@ pub struct TraceObserver<S> {
 struct ThreadState {
     /// The call that it is in.
     begun: Option<BegunCall>,
-    /// The captured memory of the call that begins next.
+    /// The captured memory of the call that starts next.
     memory: Option<BegunMemory>,
     /// A return whose memory may follow.
     held: Option<HeldReturn>,
-    /// The number of the call that returned last, until the next one begins.
+    /// The number of the call that returned last, until the next one starts.
     returned: Option<u32>,
 }
 
@@ -159,7 +159,7 @@ impl<S: TraceSink> TraceObserver<S> {
     }
 
     /// Ends the trace and returns the sink and the sums. Prints held returns. Also prints the start of the call that began last
-    /// if it has not returned, unless the options omit begins.
+    /// if it has not returned, unless the options omit starts.
     pub fn finish(mut self) -> (S, CallSummary) {
         self.release();
         self.interrupt();
@@ -197,7 +197,7 @@ impl<S: TraceSink> TraceObserver<S> {
             || self.has_reached_limits();
     }
 
-    /// Prints the start of the current call if it is not printed yet, unless the options omit begins.
+    /// Prints the start of the current call if it is not printed yet, unless the options omit starts.
     fn interrupt(&mut self) {
         // With details, a call has only one line, at its return.
         let has_one_line = self.options.with_details;

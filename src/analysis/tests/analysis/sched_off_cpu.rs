@@ -15,8 +15,7 @@ use rperf_wire::Endian;
 
 use crate::recording::{Recording, with_replay};
 
-/// Wakeups at multiples of this time are made by an interrupt, as are all while the idle task runs; the others are made by the
-/// running task.
+/// An interrupt makes a wakeup if its time is a multiple of this, or if the idle task runs; otherwise, the running task makes it.
 const INTERRUPT_PERIOD: u64 = 7;
 /// States of a task that is switched out: interruptible, uninterruptible, runnable, preempted.
 const STATES: [u64; 4] = [1, 2, 0, 0x100];
