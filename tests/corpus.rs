@@ -1,5 +1,5 @@
 //! Recordings published by other projects for their tests, and the fixtures of this project: each is read as perf reads it.
-//! Those that perf cannot read may be refused, with a message that names the file.
+//! Files that perf cannot read may be refused, with a message that names the file.
 //!
 //! Other projects' recordings are in the folder named by `RPERF_CORPUS`, by default `shared/corpus` next to the project's folder.
 
@@ -18,7 +18,7 @@ enum Relation {
     Same,
     /// Different only after the addresses of frames.
     SameAddresses,
-    /// Different only after the first colons of lines, which follow names.
+    /// Different only after the first colon of each line, which follows a name.
     SameNames,
     /// rperf prints additional lines.
     More,

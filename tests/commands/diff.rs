@@ -349,13 +349,14 @@ fn groups_of_runs_are_compared_by_their_means() -> io::Result<()> {
         (&row["significant"], &row["baseline"]),
         (&true.into(), &50.0.into())
     );
-    // Only significant growth fails: thread 10 grew by 19 percentage points, but not significantly. From b to a, thread 8 grew.
+    // Only significant growth fails: thread 10 grew by 19 percentage points, but not significantly.
     let options = ["--runs", "--fail-above", "10", "-q", "-s", "tid"];
     let calm = run(
         &scratch,
         &[&options[..], &["a1", "a2", "a3", "--", "b1", "b2", "b3"]].concat(),
     );
     assert_eq!(calm.status, 0, "{calm:?}");
+    // From b to a, thread 8 grew significantly.
     let words = [&options[..], &["b1", "b2", "b3", "--", "a1", "a2", "a3"]].concat();
     assert_fails(
         &scratch,

@@ -80,5 +80,6 @@ fn a_worse_result_fails_unless_listed() {
         (1, "1 scripts are worse with rperf\n")
     );
     assert!(worse.stdout.contains("WORSE: see "), "{}", worse.stdout);
+    // There is no such script.
     assert_eq!(suite("nosuch.sh").status, 2);
 }

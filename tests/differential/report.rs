@@ -163,9 +163,9 @@ const MORE_EVENTS: &[&[&str]] = &[
 /// Beginnings of the names of recordings with several events and callchains.
 const SEVERAL: &[&str] = &["several events with", "a group"];
 
-/// The only options for system-wide recordings. Others would show differences: programs that are not ours have many overlapping
-/// symbols and broken callchains, perf loses the mappings of programs that start while perf starts, and one additional row moves
-/// all later ones.
+/// The only options for system-wide recordings, apart from those with `--pid` ([`STEADY`]). Others would show differences:
+/// programs that are not ours have many overlapping symbols and broken callchains, perf loses the mappings of programs that start
+/// while perf starts, and one additional row moves all later ones.
 const SYSTEM_WIDE: &[&[&str]] = &[
     &["-g", "none", "-s", "comm,pid", "--no-children", "-n"],
     &["-g", "none", "-s", "cpu,comm,pid"],
@@ -283,6 +283,7 @@ fn normalized(text: &str, full_lines: &[&str]) -> String {
     let mut lines = Vec::new();
     let mut graph: Vec<&str> = Vec::new();
     for line in text.lines().map(str::trim_end) {
+        // Only the lines of call graphs are indented this far.
         if line.starts_with("            ") {
             let plain = line.strip_suffix(" (inlined)");
             graph.push(plain.filter(|plain| plain.ends_with(REST)).unwrap_or(line));

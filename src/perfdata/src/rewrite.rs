@@ -9,7 +9,7 @@ use crate::{
 
 impl PerfData<'_> {
     /// Writes a copy of the recording: the events (also unknown fields of their attrs), the records as they are, and all feature
-    /// sections, known or not. A stream in pipe mode stays one.
+    /// sections, known or not. The copy of a recording in pipe mode is in pipe mode, too.
     ///
     /// Old layouts of header and attr are converted to the current ones, and file offsets are
     /// adjusted. If the records were unpacked ([`PerfData::with_records`]), the sections that describe how records are packed

@@ -15,7 +15,7 @@ pub struct Dereference {
 /// A field of a probe event: a fetch argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeField {
-    /// Its name; the kernel numbers fields without a name.
+    /// Its name. The kernel names fields without one by their position: `arg1`, `arg2`, ….
     pub name: Option<String>,
     /// The innermost part, such as a register or an address. If the user gave the argument in the kernel's syntax
     /// (`a=+8(%si):u64`), all of it except name and type (`+8(%si)`); then [`Self::reads`] is empty.

@@ -66,7 +66,7 @@ impl OwnedFields {
 
 impl Event {
     /// The base class of a [`SampleEvent`], with the attributes that all events have. `period` is the recorded one, or the
-    /// event's fixed period if not recorded.
+    /// event's fixed period if not recorded. Other fields that are not recorded are -1 or 0, as in perf.
     pub(crate) fn of_sample(wire: &SampleRecord<'_>, misc: u16, period: u64) -> Self {
         let (pid, tid) = wire.pid_tid.unwrap_or((u32::MAX, u32::MAX));
         Self {

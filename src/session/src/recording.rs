@@ -236,7 +236,7 @@ impl LiveRecording {
     /// Drains until the recording ends, disables the events, and drains the remaining data. Returns why the recording ended, and
     /// the number of wake-ups.
     ///
-    /// The exit of the observed tasks ends the recording, unless the target is the workload, whose own exit ends it, or CPUs. The
+    /// The exit of the observed tasks ends the recording, unless the target is CPUs or the workload (whose own exit ends it). The
     /// lanes count only the bytes that they write, so their limit is the maximum size minus the bytes already in the file. With
     /// `switches` (`-D`), the observer gets a notice that the events start disabled.
     fn observe(
@@ -472,7 +472,7 @@ fn wait_for(
                 return Ok(None);
             }
         }
-        // After reading signals: a later SIGCHLD stays pending.
+        // Called after signals are read: if the workload exits after this call, its SIGCHLD is still pending and wakes `poll`.
         let ended = workload.try_wait();
         if let Some(ended) = ended.map_err(Error::system("wait for the workload"))? {
             return Ok(Some(ended));

@@ -5,7 +5,8 @@ use std::ptr;
 
 use crate::CpuList;
 
-/// The size in words of the mask that is read, for 65536 CPUs: a mask smaller than the kernel's would be an error (`EINVAL`).
+/// The size of the mask for sched_getaffinity(2) in 64-bit words, enough for 65536 CPUs: with a mask smaller than the kernel's,
+/// the call fails with `EINVAL`.
 const WORDS: usize = 1024;
 
 /// Restricts the thread that creates it to certain CPUs until it is dropped, which restores the thread's former affinity.

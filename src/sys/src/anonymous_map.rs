@@ -17,7 +17,7 @@ pub struct PageOptions {
 pub struct AnonymousMap {
     base: NonNull<u8>,
     size: usize,
-    /// Bytes that are mapped: `size`, with huge pages rounded up to whole ones, since munmap(2) refuses to split a huge page.
+    /// Bytes that are mapped: `size`, rounded up to whole pages if they are huge, since munmap(2) refuses to split a huge page.
     mapped: usize,
 }
 

@@ -17,8 +17,8 @@ use crate::cli::error::{CliError, ExitStatus};
 const MOST_RUNS: u32 = 100;
 /// Minimum number of runs for `--precision`, unless `-r` is lower.
 const FEWEST_RUNS: u32 = 3;
-/// Number of runs for `--baseline` without `-r` and `--precision`, for all benchmarks: the default of `-r` in those benchmarks of
-/// perf that run more than once by default.
+/// Number of runs of every benchmark if `--baseline` is given, but neither `-r` nor `--precision`: perf's default of `-r` for
+/// those benchmarks that it runs more than once by default.
 const BASELINE_RUNS: u32 = 10;
 
 /// The result of one run: text for the terminal, and values for the means over several runs.
@@ -84,7 +84,8 @@ impl<'a> Runner<'a> {
         });
     }
 
-    /// Returns the mean of the first result of the latest earlier benchmark whose name `accepts` selects.
+    /// Returns the mean of the first result of an earlier benchmark: of those whose names `accepts` selects, the one that ran
+    /// last before the current benchmark.
     pub(super) fn earlier_mean(&self, accepts: impl Fn(&str) -> bool) -> Option<f64> {
         let earlier = self.report.benchmarks.iter().rev().skip(1);
         let mut entries = earlier.filter(|entry| accepts(&entry.name));
@@ -164,9 +165,9 @@ impl<'a> Runner<'a> {
         Ok(spread)
     }
 
-    /// Runs a benchmark as often as [`Self::needs_run`] demands. Prints each run in the requested format; with `-f simple`, only
-    /// the mean of all runs if the runs have a number for that format ([`RunOutput::simple`]). Returns the number of runs, and a
-    /// series (the values of all runs) for each value of a run.
+    /// Runs a benchmark as often as [`Self::needs_run`] demands. Prints each run in the requested format. With `-f simple`, if
+    /// the runs have a number for it ([`RunOutput::simple`]), prints only the mean of these numbers. Returns the number of runs,
+    /// and a series (the values of all runs) for each value of a run.
     fn repeat<T>(
         &self,
         default_runs: u32,
@@ -215,8 +216,8 @@ impl<'a> Runner<'a> {
     }
 
     /// Whether another run is needed after `runs` runs. The number of runs is that of `-r`, if given, otherwise
-    /// [`BASELINE_RUNS`] or, without `--baseline`, `default_runs`. With `--precision`, the runs end when all series are precise,
-    /// and `-r` is a maximum.
+    /// [`BASELINE_RUNS`] with `--baseline`, and `default_runs` without it. With `--precision`, the runs end when all series are
+    /// precise, and `-r` is only a maximum.
     fn needs_run(&self, runs: u32, default_runs: u32, series: &[Series]) -> bool {
         let BenchSettings {
             repeat, precision, ..
@@ -292,7 +293,8 @@ fn is_precise(series: &Series, wanted: f64) -> bool {
         .is_some_and(|percent| percent <= wanted)
 }
 
-/// Adds the values of a run, each to the series of its variant (which of the benchmark's values it is; empty if it has one).
+/// Adds the values of a run, each to the series of its variant: its name among the benchmark's values, empty if it is the only
+/// one.
 fn add(series: &mut Vec<Series>, values: &[Value]) {
     for value in values {
         let known = series.iter_mut().find(|one| one.variant == value.variant);

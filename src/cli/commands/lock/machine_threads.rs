@@ -18,7 +18,7 @@ pub(super) struct FoundThread {
     pub(super) tid: u32,
 }
 
-/// The threads of the machine that are no kernel threads, listed at the first query.
+/// The threads of the machine except kernel threads, listed at the first query.
 pub(super) struct MachineThreads {
     proc: Proc,
     /// By thread id in the thread's own PID namespace.
@@ -73,9 +73,9 @@ impl MachineThreads {
     ///
     /// If there are several such threads, returns `None`: a lock stores only the id, not its namespace.
     ///
-    /// If none is found, another thread with this id may be returned whose mappings this user may not read: its process is
-    /// assumed to map `place`. It must be the only such thread, and both its process and `pid` must be in the
-    /// PID namespace of the proc file system (the initial one outside of containers). Otherwise returns `None`.
+    /// If there is none, but exactly one thread with this id has mappings that this user is not allowed to read, returns that
+    /// thread: its process is assumed to map `place`. This requires that its process and `pid` are both in the PID namespace of
+    /// the proc file system (the initial one outside of containers); otherwise returns `None`.
     pub(super) fn thread_sharing(
         &self,
         place: SharedPlace,
@@ -99,14 +99,13 @@ impl MachineThreads {
         match (&sharing[..], &hidden[..]) {
             ([thread], _) => Some(*thread),
             // In one namespace, no two threads have the same id.
-            ([], [thread]) if self.are_in_initial_namespace([pid, thread.pid]) => Some(*thread),
+            ([], [thread]) if self.are_in_proc_namespace([pid, thread.pid]) => Some(*thread),
             _ => None,
         }
     }
 
-    /// Whether both processes are in the PID namespace of the proc file system, the outermost that is visible here; within a
-    /// container, this is not the initial one.
-    fn are_in_initial_namespace(&self, pids: [u32; 2]) -> bool {
+    /// Whether both processes are in the PID namespace of the proc file system, the outermost that is visible here.
+    fn are_in_proc_namespace(&self, pids: [u32; 2]) -> bool {
         let statuses = pids.map(|pid| self.proc.status(pid, pid));
         let mut statuses = statuses.iter();
         statuses.all(|status| {

@@ -7,7 +7,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::tracefs::MachineTracepoints;
 
-/// Adds a tracepoint with the function's name, otherwise one with a similar name, as a hint to the error.
+/// Adds a hint to the error: a tracepoint with the function's name, otherwise one with a similar name, if any.
 pub(super) fn hint_similar(
     error: CliError,
     definition: &Definition,

@@ -20,7 +20,7 @@ use crate::{Error, Target};
 struct SummedEvent {
     /// The index of the event.
     event: usize,
-    /// The index of its counters in the list of all counters that the programs read.
+    /// The index of its counters (one for each CPU) among those of all events that have counters.
     counters_index: usize,
     /// The index of its cgroup among those for which the programs have separate sums; 0 without cgroups.
     cgroup: usize,
@@ -55,8 +55,8 @@ impl KernelSums {
         let mut cgroups = Vec::new();
         let (mut sources, mut events) = (Vec::new(), Vec::new());
         for (index, event) in summed {
-            // Of several equal events, such as those for several cgroups, only the first has counters: the source of all of them,
-            // also of itself. `summed_from` is always given here.
+            // Of several equal events, such as those for several cgroups, only the first has counters. It is the source of all of
+            // them, itself included. `summed_from` is never `None` here: `is_summed` requires it.
             let source = event.summed_from.unwrap_or(index);
             let requested = request.events.get(index);
             let cgroup = requested.and_then(|event| event.cgroup.as_deref());
@@ -91,7 +91,7 @@ impl KernelSums {
         {
             let sums = sums_by_cgroup.get(*cgroup);
             let sums = sums.and_then(|by_counters| by_counters.get(*counters_index));
-            // The sums by CPU number, which is the index.
+            // Indexed by CPU number.
             let sums = sums.map(Vec::as_slice).unwrap_or_default();
             // The readings of the event: one for each CPU, or only one.
             let Some(cells) = readings.cells.get_mut(*event) else {
@@ -119,7 +119,7 @@ impl KernelSums {
     }
 }
 
-/// Returns the index of a value in `values`, to which it is added if it is new.
+/// Returns the index of a value in `values`; appends the value if it is new.
 fn index_of<T: PartialEq>(values: &mut Vec<T>, value: T) -> usize {
     if let Some(index) = values.iter().position(|other| *other == value) {
         return index;
@@ -156,16 +156,16 @@ fn scope(
         let places = cgroups.iter().map(|name| cgroup_place(name, &request.proc));
         return Ok(CountedScope::Cgroups(places.collect::<Result<_, _>>()?));
     }
-    // Without programs and cgroups, only events of given tasks are summed up, so no task is -1, which means all tasks.
+    // What remains are given tasks: an event of all tasks of a CPU needs no sums. So none of the tasks is -1 (all tasks).
     let threads = cpu_tasks.tasks.iter();
     Ok(CountedScope::Tasks(TaskSet::Threads {
         threads: threads.map(|task| task.unsigned_abs()).collect(),
-        // Children are found by the offset of `task_struct::pid`, which is unknown without BTF.
+        // To find children, the programs need the offset of `task_struct::pid`, which is unknown without BTF.
         follow: match request.inherit {
             true => Some(request.bpf.task_pid.ok_or(rperf_bpf::Error::NoBtf)?),
             false => None,
         },
-        // For a workload, [`CountStart::AtOnce`] means its exec; a delay or a control command does not wait for one.
+        // [`CountStart::AtOnce`] counts a workload from its exec; after a delay or a control command, its exec does not matter.
         from_exec: request.target == Target::Workload && request.start == CountStart::AtOnce,
     }))
 }

@@ -1,4 +1,4 @@
-//! The tables of `kmem stat --page`: pages, by caller and by page frame.
+//! The tables of `kmem stat --page` (pages by caller, and by page frame) and its summary.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use super::{CallSiteNames, ShownRows, write_rule};
 /// The number of orders in the table of allocations by order and migrate type, as in perf; allocations of higher orders are not
 /// in it.
 const ORDERS: u32 = 11;
-/// The number of migrate types in that table.
+/// The number of migrate types in that table, as in perf. Number 4 is CMA, or isolated in kernels without CMA.
 const TYPES: usize = 5;
 /// The title of the column of flags.
 const GFP_TITLE: &str = "GFP flags";
