@@ -204,7 +204,7 @@ impl EventEncoder<'_, '_> {
             return to.string(field.reader.text(raw).unwrap_or_default());
         }
         // Numbers, and arrays that are not text, are passed as a number if they have the size of a number, otherwise as 0.
-        // For a dynamic array, this is the value of `__data_loc`.
+        // For a dynamic array, this is the value of `__data_loc`. As in perf, the number is not sign-extended to 64 bits.
         let end = field.offset.saturating_add(field.size);
         let bytes = raw.get(field.offset..end).unwrap_or_default();
         let mut value = [0; 8];

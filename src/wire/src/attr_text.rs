@@ -5,7 +5,7 @@ use std::fmt;
 use crate::{Attr, AttrFlags, BranchSampleType, ReadFormat, SampleType};
 
 /// The named bits of a sample type in perf's print order: ascending, but data source and weight follow the interrupt registers.
-/// `TRANSACTION` is never printed.
+/// `TRANSACTION`, for which perf 6.1 has no name, is never printed.
 const SAMPLE_TYPES: [SampleType; 24] = [
     SampleType::IP,
     SampleType::TID,
@@ -34,8 +34,8 @@ const SAMPLE_TYPES: [SampleType; 24] = [
 ];
 
 /// The non-zero fields of an attr as names and values, in perf's print order, without [`Attr::unknown`].
-/// The unnamed bits of a field are printed as one hexadecimal number at the end of its value; those of the one-bit fields,
-/// as a field `flags`. Fields that perf 6.1 does not know come last; one-bit fields are all in the
+/// Unnamed bits are printed as one hexadecimal number: those of a bit mask at the end of its value, those among the one-bit
+/// fields as a field `flags`. Fields that perf 6.1 does not know come last, except one-bit fields: all of these are in the
 /// kernel's order.
 ///
 /// `size` is the size of the structure in the file or the kernel, in bytes.
@@ -148,7 +148,6 @@ fn sample_type_text(sample_type: SampleType) -> String {
             .find(|(named, _)| *named == bit)
             .map_or("", |(_, name)| *name)
     };
-    // perf 6.1 has no name for this bit, and prints nothing for it.
     let printed = sample_type.with(SampleType::TRANSACTION, false);
     named_bits(
         printed.0,

@@ -1,6 +1,6 @@
 //! `srcline` and `srcfile`: the source location of code.
 //!
-//! Their `unresolved_width`, the minimum width of a column if a row has no known function, is 0: they have no minimum.
+//! `unresolved_width` is 0: rows without a known function do not widen these columns.
 
 use super::{CellPadding, Key, KeyDependency, KeyInput, KeyValue, LocationText};
 use crate::names::RecordingNames;
@@ -39,7 +39,7 @@ fn line<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> &'n str {
     }
 }
 
-/// The name of the file: as in perf, the text before the first colon of the line. Empty if the line is unknown.
+/// The name of the file: as in perf, the text before the first colon of `FILE:LINE`. Empty if the line is unknown.
 fn file<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> &'n str {
     match input.site.line {
         LocationText::Known(line) => {

@@ -152,8 +152,7 @@ pub fn lines(
             (Some(matched), Some(other)) if matched.file == other.file => {
                 matched.probed.extend(other.probed);
             }
-            // Here, `first` is the range in the first unit that has it, not a line.
-            (None, first) => matched = first,
+            (None, found) => matched = found,
             _ => {}
         }
         match matched.is_some() && is_function {
