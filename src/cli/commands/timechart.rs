@@ -1,5 +1,5 @@
-//! `rperf timechart`: draws the activity of CPUs and tasks over time. The chart is the analysed activity, the picture its
-//! drawing (the type [`TimeChart`]).
+//! `rperf timechart`: draws the activity of CPUs and tasks over time. In this module, a `chart` is the analysed activity, and a
+//! `picture` (of the type [`TimeChart`]) is its drawing.
 
 mod args;
 mod arrows;
@@ -37,8 +37,8 @@ use crate::cli::shared::perfetto_trace::{TraceContent, write_trace};
 use crate::cli::shared::subcommands;
 use crate::cli::symbol_options::SymbolSources;
 
-/// The part of the Perfetto file that lost records can make wrong. The warning names a CPU first: `its` is that CPU's. (For a
-/// picture, [`TimechartRecording::warn`] warns.)
+/// What lost records can make wrong in a Perfetto file, for a warning that first names a CPU, to which `its` refers. Pictures
+/// have a warning of their own ([`TimechartRecording::warn`]).
 const DOUBTFUL: &str = "states of its tasks";
 
 /// Returns the complete name of an abbreviated subcommand, as Linux perf does.
@@ -62,7 +62,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         is_wanted: recording.has_stacks,
     };
     let mut observer = TimechartObserver::new(&recording.layouts, request.options.clone());
-    // With tasks: also with the records of their creation, exit and renames.
+    // `with_tasks` adds the records of the creation, exit and renames of tasks.
     let pass = ObserverPass::new(&recording.layouts, stacks).with_tasks();
     // Counts of the samples that the observer got and of those with truncated raw data, for warnings.
     let delivered = pass.run(&analysis.replay, analysis.jobs, &mut observer)?;

@@ -124,6 +124,7 @@ impl EventEncoder<'_, '_> {
             dict.number("time_running", time.unwrap_or_default());
         }
         dict.put("values", |to| read_values(sample, to));
+        // With `PERF_SAMPLE_WEIGHT_STRUCT`, the weight is the low 32 bits; the rest are other parts.
         let weight = wire.weight.unwrap_or_default();
         dict.number(
             "weight",

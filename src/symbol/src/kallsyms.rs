@@ -45,6 +45,7 @@ impl<'a> KallsymsLine<'a> {
             start: self.address,
             size: 0,
             binding: match self.kind {
+                // As in perf, a lower-case `w` is local.
                 b'W' => Binding::Weak,
                 letter if letter.is_ascii_uppercase() => Binding::Global,
                 _ => Binding::Local,

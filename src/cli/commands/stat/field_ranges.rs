@@ -85,11 +85,11 @@ impl FieldRanges {
         }
         let description = describe(&tracepoints.tracefs, &tracepoint.system, &tracepoint.name)?;
         let reader = numeric_field_of(&description, field);
-        // Only whether there is such a field matters here. `numbers` are the names of the fields that have numbers.
-        reader.map(drop).map_err(|numbers| {
+        // Only whether there is such a field matters here.
+        reader.map(drop).map_err(|numeric_fields| {
             let message = format!("--hist: {name} has no field '{field}' with a number");
             CliError::usage(message).hint(format!(
-                "its fields with numbers, most similar first: {numbers}"
+                "its fields with numbers, most similar first: {numeric_fields}"
             ))
         })
     }
@@ -98,7 +98,7 @@ impl FieldRanges {
     fn copy(&self, spec: &EventSpec, range: ValueRange) -> EventSpec {
         let field = &self.field;
         let filter = match (range.from, range.to) {
-            // `to + 1` is the edge as given, which fits in an `i64`; if the edge is `i64::MIN`, `to` does not fit.
+            // `to + 1` is the edge as given. Not `<= to`, which does not fit in an `i64` if the edge is `i64::MIN`.
             (None, Some(to)) => format!("{field} < {}", to + 1),
             (Some(from), Some(to)) if from == to => format!("{field} == {from}"),
             (Some(from), Some(to)) => format!("{field} >= {from} && {field} <= {to}"),

@@ -31,9 +31,9 @@ impl PathPrefix {
         }
     }
 
-    /// Returns the local path of a source file that the debug information names `path`. Relative paths, and without
+    /// Returns the local path of a source file that is `path` in the debug information. Relative paths, and without
     /// `--prefix` all paths, are unchanged.
-    fn place(&self, path: &Path) -> PathBuf {
+    fn local_path(&self, path: &Path) -> PathBuf {
         let directory = match &self.directory {
             Some(directory) if path.is_absolute() => directory,
             _ => return path.to_owned(),
@@ -54,7 +54,7 @@ pub(crate) struct SourceTexts {
 
 /// A source file. Its lines are read when they are first requested; they are `None` if the file can't be read.
 struct SourceFile {
-    place: PathBuf,
+    local_path: PathBuf,
     lines: OnceCell<Option<Arc<[String]>>>,
 }
 
@@ -76,9 +76,9 @@ impl SourceTexts {
     /// Adds a file.
     fn add_file(&mut self, path: &str) {
         if !self.files.contains_key(path) {
-            let place = self.prefix.place(Path::new(path));
+            let local_path = self.prefix.local_path(Path::new(path));
             let lines = OnceCell::new();
-            let file = SourceFile { place, lines };
+            let file = SourceFile { local_path, lines };
             self.files.insert(path.to_owned(), file);
         }
     }
@@ -96,7 +96,7 @@ impl SourceTexts {
     fn read(&self, path: &str) -> Option<&Arc<[String]>> {
         let file = self.files.get(path)?;
         let lines = file.lines.get_or_init(|| {
-            let bytes = read(&file.place, MAX_SOURCE).ok()?;
+            let bytes = read(&file.local_path, MAX_SOURCE).ok()?;
             let text = String::from_utf8_lossy(&bytes);
             Some(text.lines().map(str::to_owned).collect())
         });
@@ -121,9 +121,9 @@ mod tests {
             directory: Some("/new".into()),
             strip,
         };
-        let place = |prefix: &PathPrefix, path: &str| prefix.place(Path::new(path));
-        assert_eq!(place(&moved(0), "/a/b.c"), Path::new("/new/a/b.c"));
-        assert_eq!(place(&moved(1), "/a/b.c"), Path::new("/new/b.c"));
-        assert_eq!(place(&moved(1), "a/b.c"), Path::new("a/b.c"));
+        let local = |prefix: &PathPrefix, path: &str| prefix.local_path(Path::new(path));
+        assert_eq!(local(&moved(0), "/a/b.c"), Path::new("/new/a/b.c"));
+        assert_eq!(local(&moved(1), "/a/b.c"), Path::new("/new/b.c"));
+        assert_eq!(local(&moved(1), "a/b.c"), Path::new("a/b.c"));
     }
 }

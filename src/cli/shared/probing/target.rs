@@ -228,9 +228,10 @@ pub(crate) fn resolved_target(
 }
 
 /// Returns the absolute path of a file. With `--target-ns`, this is a path below `/proc/PID/root`. Otherwise the working
-/// directory, `PATH` and the library directories are searched for a name without a slash, and links are resolved, with one
-/// exception: a path that exists as given keeps its links if it is a single word (see [`is_single_word`]), as probe definitions
-/// need, and the resolved path is not.
+/// directory, `PATH` and the library directories are searched for a name without a slash, and links are resolved.
+///
+/// There is one exception, because a path in a probe definition must be a single word (see [`is_single_word`]): if the resolved
+/// path is not a single word, but the path as given exists and is one, links are not resolved.
 fn resolve(target: &Path, matches: &ArgMatches, context: &Context) -> Result<PathBuf, CliError> {
     if let Some(pid) = matches.get_one::<u64>("target-ns") {
         let inside = target.strip_prefix("/").unwrap_or(target);

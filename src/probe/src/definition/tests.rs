@@ -52,7 +52,7 @@ fn points_are_parsed() {
             is_return: false
         }
     );
-    // SDT probes. The marker of `with_marker` is another thing: the `^` below an error.
+    // SDT probes.
     let marker = |provider: Option<&str>| Point::Marker {
         provider: provider.map(str::to_owned),
         name: "tick".to_owned(),
@@ -82,7 +82,8 @@ fn names_precede_the_place() {
     let definition = parse("grp:ev=f@a.c:3 x").unwrap();
     assert_eq!(definition.group.as_deref(), Some("grp"));
     assert_eq!(definition.event.as_deref(), Some("ev"));
-    // A point is displayed as in perf's output: the line is before the file. That text, too, parses as the same point.
+    // A point is displayed as in perf's output, with the line before the file. `displayed_points_are_parsed_back` below tests
+    // that this form is parsed, too.
     assert_eq!(definition.point.to_string(), "f:3@a.c");
     assert_eq!(parse("ev=f").unwrap().group, None);
 }

@@ -147,6 +147,7 @@ fn invalid_members_are_refused() {
     let scratch = Scratch::new();
     fs::create_dir_all(scratch.path().join("cache")).unwrap();
     fs::create_dir_all(scratch.path().join("target")).unwrap();
+    // The link that the path `through` goes through.
     symlink("../target", scratch.path().join("cache/way")).unwrap();
     for case in cases {
         // Valid entries after the refused one are unpacked.
