@@ -114,7 +114,7 @@ fn blocks_of_sampled_functions_are_compared() {
     };
     let rows: Vec<&str> = outcome.stdout.lines().skip(5).collect();
     // An execution of the block up to alpha+80 takes 266 / 6 cycles in old.data and 479 / 9 in new.data. The averages include
-    // the executions whose start is unknown.
+    // the executions whose start is unknown. Functions of only one file are not compared: gone has no block, beta has a 0.
     let expected = [
         line("66.67%", "[alpha+16 -> alpha+80]    9", "alpha"),
         line("66.67%", "[alpha+16 -> alpha+48]    0", "alpha"),
@@ -140,7 +140,7 @@ fn histograms_and_json_have_the_differences() {
     ];
     let outcome = diff(&scratch, &words);
     let first = outcome.stdout.lines().next();
-    // The histogram is only of the executions that begin at the block's lowest start, alpha+16. They take 20, 23, 20, 23 cycles
+    // The histogram only has the executions that begin at the block's lowest start, alpha+16. They take 20, 23, 20, 23 cycles
     // in old.data and 30, 33, 10, 13, 60, 63 in new.data. The first four of each are compared pairwise: each absolute difference
     // is 10.
     let expected = "66.67;[alpha+16 -> alpha+80]    9;\u{b1}  0.0% \u{2581}\u{2581}\u{2581}\u{2581};[kernel.kallsyms];[k] alpha";

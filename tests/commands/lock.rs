@@ -28,7 +28,7 @@ fn run(scratch: &Scratch, words: &str) -> Outcome {
     run.finish().expect("rperf starts")
 }
 
-/// Runs the C compiler with these options in the scratch directory; without one, skips the test and returns `false`.
+/// Runs the C compiler with these options in the scratch directory. If there is no compiler, skips the test and returns `false`.
 fn compile_with(test: &str, scratch: &Scratch, options: &[&str]) -> bool {
     let compiled = Run::new("cc").within(scratch.path()).args(options).finish();
     let Ok(compiled) = compiled else {
@@ -266,7 +266,7 @@ fn options_before_script_apply_to_it() {
         run(&scratch, "script -f --symfs none").status
     );
     assert!(missing.stderr.contains("none"), "{missing:?}");
-    // Except `-q`, which would have no effect on `script`, and is refused.
+    // `-q` would have no effect on `script`, and is refused.
     let quiet = run(&scratch, "lock -f -q script");
     assert_eq!(quiet.status, 129, "{quiet:?}");
 }
@@ -291,8 +291,8 @@ fn locks_are_named_and_selected_by_variables() {
         names.sort_unstable();
         names
     };
-    // A lock without a name is shown by its caller. In `recording`, the caller is at 0x4000 plus the low 12 bits of
-    // the lock's address.
+    // A lock without a name is shown by its caller. In `recording`, the caller is the address 0x4000 plus the low 12 bits of the
+    // lock's address, and has no symbol.
     assert_eq!(names(""), ["0x4000", "first_locks", "second_lock"]);
     assert_eq!(names("-L first_locks"), ["first_locks"]);
     assert_eq!(

@@ -44,7 +44,7 @@ fn timecharts_have_the_same_events_and_text() {
         for tool in [Tool::Perf, Tool::Rperf] {
             let name = format!("{tool:?}{}.data", options.concat());
             let mut command = std::process::Command::new(tools.program(tool));
-            // perf writes the recording to a standard output that is a pipe.
+            // Standard output is not a pipe: perf would write the recording to it.
             let done = command
                 .args(
                     [

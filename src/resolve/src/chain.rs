@@ -112,13 +112,13 @@ pub(crate) const ENTRY_SIZE: usize = 8;
 /// Number of entries in a part; see [`parts`].
 const PART: usize = 8;
 
-/// Splits `callers`, the entries after the first frame of a chain, into parts of eight entries, and calls
-/// `part(mode, entries)` for each, innermost first. The argument `mode` is that of the first frame; the mode
-/// passed to `part` is the one in effect before the part's first entry. Entries after the first `max_stack`
-/// frames of `callers` are dropped.
-/// The remaining entries are split from the outermost on, so only the innermost part may be shorter, and
-/// stacks that differ only in inner callers have equal outer parts.
-/// Returns `false`, without any call, if an invalid marker is within these `max_stack` frames.
+/// Splits `callers`, the entries after the first frame of a chain, into parts of eight entries, and calls `part(mode, entries)`
+/// for each, innermost first. Entries after the first `max_stack` frames of `callers` are dropped. The others are split from the
+/// outermost on, so only the innermost part may be shorter, and stacks that differ only in inner callers have equal outer parts.
+///
+/// `mode` is the mode of the chain's first frame. The mode passed to `part` is the one in effect before the part's first entry.
+///
+/// Returns `false`, without calling `part`, if an invalid marker is among the first `max_stack` frames of `callers`.
 #[inline]
 pub fn parts<'a>(
     mut mode: CpuMode,

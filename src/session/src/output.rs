@@ -237,7 +237,7 @@ fn keep_old(folder: &Folder, name: &OsStr, old: &OsStr) -> io::Result<()> {
     match (folder.kind(name)?, folder.kind(old)?) {
         // There is no output to rename, or nothing has the name `old`.
         (None, _) | (_, None) => {}
-        // Dropping the removed files closes them.
+        // The removed files are returned open. Dropping them closes them, also in a separate thread.
         (_, Some(FileKind::Folder)) => drop(recording_folder::remove(folder, old)?),
         // A directory cannot be renamed over a file.
         (Some(FileKind::Folder), Some(_)) => {

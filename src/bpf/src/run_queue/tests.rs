@@ -53,7 +53,7 @@ proptest! {
         prop_assert_eq!(found.buckets, buckets);
     }
 
-    // Up to more bytes than a row has.
+    // Fewer and more bytes than a row has.
     #[test]
     fn decoding_accepts_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..9000)) {
         TaskKey::decode(&bytes);

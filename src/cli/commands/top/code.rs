@@ -123,7 +123,7 @@ impl LiveCode {
                     event: table.events.first().map_or(0, |event| event.0 as usize),
                     totals: table.totals.clone(),
                     sources: self.sources.of(&code),
-                    // The last line then shows a hint on the keys.
+                    // Empty: the last line shows a hint on the keys.
                     bottom: String::new(),
                     code,
                 })),
@@ -219,7 +219,7 @@ impl TableTotals {
         let hits = self.totals.iter();
         AnnotatedEvents {
             name: &self.name,
-            // The heading says "event" even if the table is for all events.
+            // In `top`, the heading says "event" even for several events.
             plural: false,
             frequency: self.frequency,
             total: HitCount {
