@@ -34,7 +34,7 @@ pub(crate) fn copy_reference_call_graphs(histograms: &mut [Histogram], callchain
 /// Ratios of a row's numbers to those of its reference row, each as numerator and denominator.
 #[derive(Clone, Copy)]
 struct CountRatio {
-    /// Also applied to latencies: branches of call graphs are shown with periods or samples, not with latencies.
+    /// Also applied to latencies, which no call graph shows.
     periods: (u64, u64),
     /// The denominator counts only samples with callchains.
     samples: (u64, u64),

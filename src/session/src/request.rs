@@ -129,8 +129,8 @@ pub struct TraceOptions {
     pub snapshots: Option<SnapshotOptions>,
 }
 
-/// Snapshots of traces (`--snapshot`), which are taken on SIGUSR2, the control command `snapshot` and, without rotation, trigger
-/// events.
+/// Snapshots of traces (`--snapshot`), which are taken on SIGUSR2 and the control command `snapshot`; without rotation also on
+/// trigger events.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SnapshotOptions {
     /// The maximum size of a snapshot in bytes; `None` for the size of the area.

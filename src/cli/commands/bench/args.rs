@@ -216,7 +216,7 @@ pub(super) fn threads_option() -> Arg {
     )
 }
 
-/// Returns the value `number` of the option `id` if it is not larger than `max`, a limit of rperf above all useful values. The
+/// Returns the value `number` of the option `id` if it is not larger than `max`, a limit of rperf, not of perf. The
 /// message has the form of perf's messages about options, which begin with a blank.
 fn at_most(max: u32, id: &str, number: u64) -> Result<u32, CliError> {
     let number = u32::try_from(number).ok().filter(|number| *number <= max);
