@@ -109,7 +109,7 @@ fn with_data(recording: &[u8], data: &[u8]) -> Vec<u8> {
 }
 
 /// Asserts that `script` prints the same for a recording of `program` with stack copies and for the same recording rewritten by
-/// the live unwinder, and that the rewritten data is less than a tenth as large. Returns why there is no recording, if so.
+/// the live unwinder, and that the rewritten data is less than a tenth as large. The error says why nothing was recorded.
 fn compare(folder: &ProgramFolder, program: &Program) -> Result<(), String> {
     let name = folder.record(program)?;
     let recording = std::fs::read(folder.scratch.path().join(name)).unwrap();

@@ -10,8 +10,8 @@ use crate::random::{first_state, next_random};
 pub struct MemoryAccess {
     /// Whether words are read.
     pub reads: bool,
-    /// Whether words are written: each is increased by 1, or set to 1 if `reads` is false. If both are false, words are set to
-    /// 1, too.
+    /// Whether words are written: each is increased by 1, or set to 1 if `reads` is false. A pass with neither `reads` nor
+    /// `writes`, which would do nothing, also sets them to 1.
     pub writes: bool,
     /// Whether zeros are written; then `reads` and `writes` are ignored.
     pub zeros: bool,

@@ -107,8 +107,8 @@ impl FlamegraphInput {
         })
     }
 
-    /// Reads the stacks of a recording or of folded text. If `path` is `None`, reads stdin if that is a pipe or a file with
-    /// folded stacks, otherwise perf.data.
+    /// Reads the stacks of a recording or of folded text. If `path` is `None`, reads stdin if it is a pipe or redirected to a
+    /// file with folded stacks; otherwise reads perf.data.
     pub(super) fn read(
         &self,
         path: Option<PathBuf>,
@@ -207,7 +207,7 @@ impl FlamegraphInput {
         report_symbol_problems(context, &resolver, self.verbose);
         warn_of_truncated(context, &summary, stack_copy_size(data.events()));
         let mut stacks = Stacks::default();
-        // One for each event of the recording; all but the selected one are without stacks.
+        // `named` has an item for each event of the recording; only that of the selected event has stacks.
         for event in &named {
             self.add(event, weight_kind, &mut stacks);
         }

@@ -76,8 +76,8 @@ impl Interpreter {
             let message = format!("{}: {error}", program.display());
             CliError::message(255, message).hint(hint)
         })?;
-        // When the interpreter has ended, writes fail and reads return the end of the file only if no other process has the
-        // interpreter's ends of the pipes open.
+        // Closed here: otherwise, once the interpreter has ended, writes would not fail and reads would not return the end of the
+        // file.
         drop((for_child, from_child));
         let mut interpreter = Self {
             language,
@@ -97,8 +97,8 @@ impl Interpreter {
         self.ignores_signals = true;
     }
 
-    /// Waits until the script is loaded, and returns its functions; `None` if the interpreter sends no text, as when it has
-    /// ended.
+    /// Waits until the script is loaded, and returns its functions; `None` if the interpreter sends no text, for example because
+    /// it has ended.
     ///
     /// # Errors
     ///

@@ -127,10 +127,10 @@ pub(super) fn description_text(row: &Row, key: &str) -> Option<String> {
     Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Returns the description in the field `key`, with additions from other fields.
+/// Returns the description in the field `key`, with the additions from other fields that perf makes.
 fn description(row: &Row, key: &str) -> Option<String> {
     let mut description = description_text(row, key)?;
-    // With a capital E, in the vendor's text; the text added below has a small one. Both are as in perf.
+    // The vendor's text has a capital E, the text added below a small one.
     let says_precise = description.contains("(Precise Event)");
     let errata = row.text("Errata");
     // In Intel's own tables, events without these properties have `Data_LA` and `PEBS` with the value 0.

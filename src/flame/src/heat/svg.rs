@@ -11,7 +11,7 @@ use crate::text::{Escaped, amount};
 const SCRIPT: &str = include_str!("script.js");
 const STYLE: &str = include_str!("style.css");
 
-/// Width of the labels left of the cells, in pixels as all sizes.
+/// Width of the labels left of the cells. All sizes are in pixels.
 const LEFT: u64 = 120;
 /// Height above the cells: title and selection.
 const HEADER_HEIGHT: u64 = 64;
