@@ -14,15 +14,15 @@ use super::missing_names;
 /// The exit status if records could not be decoded.
 const BAD_RECORDS: u8 = 1;
 
-/// Warns about lost, late or skipped records of the recording `path`. Records that could not be decoded are an error; they are
-/// only warnings if reading stopped before the end of the recording, which is then the error.
+/// Warns about lost, late or skipped records of the recording `path`, which may be a truncated file. Records that could not be decoded are an error; they are
+/// only warnings if the file is truncated or reading stopped before its end, which is then the error.
 ///
 /// # Errors
 ///
-/// Status 255: reading stopped before the end of the recording, so the output is incomplete. Status 1: records could not be
-/// decoded.
+/// Status 255: records after the end of the file or after damage are missing. Status 1: records could not be decoded.
 pub(crate) fn conclude(
     path: &Path,
+    is_truncated: bool,
     diagnostics: &Diagnostics,
     context: &Context,
 ) -> Result<(), CliError> {
@@ -35,7 +35,10 @@ pub(crate) fn conclude(
         let first = errors.first.as_ref()?;
         Some(bad_records(errors, first, noun, path))
     });
-    if let Some(end) = &diagnostics.end {
+    // A file can be truncated between two records: then nothing is wrong with those that are left.
+    let truncated = || is_truncated.then(|| "the file is truncated".to_owned());
+    let end = diagnostics.end.as_ref().map(ToString::to_string);
+    if let Some(end) = end.or_else(truncated) {
         lines.for_each(|line| context.warn(line));
         let message = format!("{}: {end}", path.display());
         return Err(CliError::message(255, message)

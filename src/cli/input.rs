@@ -87,6 +87,8 @@ pub(crate) struct Input {
     /// The records, if they are compressed or in several files, so that `bytes` does not contain them; set by the first
     /// [`Input::parse_quietly`].
     unpacked: OnceCell<UnpackedRecords>,
+    /// Whether this is a copy of a truncated recording: the copy itself is complete.
+    pub(super) is_truncated_copy: bool,
 }
 
 /// A recording that is complete, or read as a stream.
@@ -107,6 +109,7 @@ impl Input {
             parts: Vec::new(),
             threads: default_jobs(),
             unpacked: OnceCell::new(),
+            is_truncated_copy: false,
         }
     }
 

@@ -43,7 +43,9 @@ pub(crate) fn decoded(
         // Damage of the original is not visible in the copy.
         input.warn_of_damage(&data, context);
         // The copy is in memory, not a mapped file.
-        return Ok(Some(Input::new(path, mtime, RecordingBytes::Read(bytes))));
+        let mut copy = Input::new(path, mtime, RecordingBytes::Read(bytes));
+        copy.is_truncated_copy = data.is_truncated();
+        return Ok(Some(copy));
     }
     let has_trace = || {
         let mut records = data.records().filter_map(Result::ok);

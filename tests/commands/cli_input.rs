@@ -203,6 +203,37 @@ fn missing_features_of_a_file_with_a_branch_trace_are_reported() -> io::Result<(
 }
 
 #[test]
+fn a_truncated_branch_trace_is_reported_with_its_status() -> io::Result<()> {
+    let scratch = Scratch::new();
+    let trace = root().join("tests/fixtures/x86_64/bts.data");
+    let complete = std::fs::read(trace)?;
+    // The header's offset and size of the records (`struct perf_file_header`, field `data`).
+    let field = |at: usize| {
+        let bytes = complete[at..at + 8].try_into().expect("8 bytes");
+        usize::try_from(u64::from_le_bytes(bytes)).expect("a small file")
+    };
+    let end_of_records = field(40) + field(48);
+    scratch.write("perf.data", &complete[..end_of_records - 8])?;
+    let error = "perf.data: the file is truncated\nhint: the output contains only the records before this damage\n";
+    for words in [
+        &["report", "--stdio"][..],
+        &["report", "--stats"],
+        &["script", "--itrace=b"],
+        &["script", "-D"],
+    ] {
+        let outcome = rperf(words).within(scratch.path()).finish()?;
+        assert_eq!(outcome.status, 255, "{words:?}: {}", outcome.stderr);
+        assert!(
+            outcome.stderr.ends_with(error),
+            "{words:?}: {}",
+            outcome.stderr
+        );
+        assert_ne!(outcome.stdout, "", "{words:?}");
+    }
+    Ok(())
+}
+
+#[test]
 fn damaged_records_of_stat_are_reported_with_the_name_of_the_file() -> io::Result<()> {
     const STAT: u32 = 76;
     const EVENT_UPDATE: u32 = 78;

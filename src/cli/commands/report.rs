@@ -101,7 +101,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
     let analysis = Analysis::open(input, &data, job.settings.jobs, context)?;
     let replay = &analysis.replay;
     if print_records(matches, &analysis)? {
-        return Ok(exit_of(&data));
+        return Ok(ExitStatus::Ok);
     }
     let (settings, lost) = (&job.settings, replay.diagnostics().lost_samples);
     let is_all = true;
@@ -134,7 +134,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
             .unwrap_or_default())
     })?;
     analysis.conclude_with(bad_records)?;
-    Ok(exit_of(&data))
+    Ok(ExitStatus::Ok)
 }
 
 /// Whether `-I` requests the complete header.
@@ -285,14 +285,6 @@ fn print_records(matches: &ArgMatches, analysis: &Analysis<'_>) -> Result<bool, 
         return Ok(true);
     }
     Ok(false)
-}
-
-/// Returns the exit status: a failure if records are missing, which was reported when the file was opened.
-fn exit_of(data: &PerfData<'_>) -> ExitStatus {
-    match data.is_truncated() {
-        true => ExitStatus::Failure(255),
-        false => ExitStatus::Ok,
-    }
 }
 
 /// Prints a warning if the records cannot be sorted, the header or banner, and every record: in order of time, or in file order

@@ -219,7 +219,13 @@ fn print_counts(analysis: &Analysis<'_>, plan: &ScriptPlan) -> Result<(), CliErr
         bad_records: table.decode_errors,
         ..Diagnostics::default()
     };
-    conclude(&analysis.input.path, &diagnostics, analysis.context)
+    let is_truncated = analysis.data().is_truncated();
+    conclude(
+        &analysis.input.path,
+        is_truncated,
+        &diagnostics,
+        analysis.context,
+    )
 }
 
 /// Writes the samples ordered by time.

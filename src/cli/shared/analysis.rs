@@ -117,7 +117,8 @@ impl<'a> Analysis<'a> {
         self.end_progress();
         let mut diagnostics = self.replay.diagnostics();
         diagnostics.bad_records.merge(bad);
-        conclude(&self.input.path, &diagnostics, self.context)
+        let is_truncated = self.data().is_truncated() || self.input.is_truncated_copy;
+        conclude(&self.input.path, is_truncated, &diagnostics, self.context)
     }
 }
 

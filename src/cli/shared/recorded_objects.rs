@@ -76,7 +76,12 @@ pub(crate) fn objects(
     rows.sort_by_key(|row| row.machine);
     Ok(Objects {
         rows,
-        damage: conclude(&input.path, &replay.diagnostics(), context),
+        damage: conclude(
+            &input.path,
+            data.is_truncated(),
+            &replay.diagnostics(),
+            context,
+        ),
     })
 }
 

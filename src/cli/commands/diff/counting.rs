@@ -2,7 +2,6 @@
 
 use std::mem;
 use std::num::NonZeroUsize;
-use std::path::Path;
 
 use rperf_hist::{
     Block, BlockTable, Blocks, ComparisonMethod, CountedItems, Histogram, HistogramOptions, Key,
@@ -86,9 +85,7 @@ impl SamplesFile {
         // Without a second selection, no event has an unfiltered histogram.
         let mut unfiltered = histograms.next().unwrap_or_default();
         analysis.end_progress();
-        let damage = analysis
-            .conclude()
-            .and_then(|()| check_complete(data, path));
+        let damage = analysis.conclude();
         let events = data.events().iter().enumerate();
         let events = events.map(|(index, event)| ComparedEvent {
             name: event.name.clone(),
@@ -139,18 +136,6 @@ fn without_tasks_and_code(
         symbols: None,
         ..filter.clone()
     })
-}
-
-/// Returns an error if records are missing, so that the exit status is not 0. A message about the missing records was printed
-/// when the file was opened.
-pub(super) fn check_complete(data: &PerfData<'_>, path: &Path) -> Result<(), CliError> {
-    match data.is_truncated() {
-        true => Err(CliError::message(
-            255,
-            format!("{}: compared without its missing records", path.display()),
-        )),
-        false => Ok(()),
-    }
 }
 
 /// Returns for each selection of samples the histogram of each event; a selection of `None` is all samples. With `-c cycles`,

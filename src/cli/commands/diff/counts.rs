@@ -96,7 +96,7 @@ impl CountsFile {
         Ok(Self {
             totals,
             rates,
-            damage: conclude(&input.path, &diagnostics, context),
+            damage: conclude(&input.path, data.is_truncated(), &diagnostics, context),
             name,
         })
     }

@@ -12,7 +12,6 @@ use rperf_perfdata::FeatureId;
 use rperf_view::diff::{StreamsEvent, write_streams, write_streams_json};
 use rperf_wire::SampleType;
 
-use super::counting::check_complete;
 use super::settings::DiffSettings;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
@@ -146,9 +145,7 @@ impl StreamsFile {
         Ok(Self {
             name,
             events: names.zip(streams).collect(),
-            damage: analysis
-                .conclude()
-                .and_then(|()| check_complete(&data, path)),
+            damage: analysis.conclude(),
         })
     }
 }

@@ -229,6 +229,6 @@ impl NativeRun<'_> {
                 break;
             }
         }
-        conclude(&path, &stream.diagnostics(), self.context)
+        conclude(&path, false, &stream.diagnostics(), self.context)
     }
 }

@@ -134,7 +134,8 @@ impl ScriptReading<'_> {
             let status = interpreter.finish()?;
             let mut diagnostics = analysis.replay.diagnostics();
             diagnostics.bad_records.merge(counts.decode_errors());
-            conclude(&input.path, &diagnostics, self.context)?;
+            let is_truncated = data.is_truncated();
+            conclude(&input.path, is_truncated, &diagnostics, self.context)?;
             return Ok(status);
         }
         let calls = ScriptCalls::new(&functions, data.events(), &formats, data.metadata().endian);

@@ -87,7 +87,7 @@ impl ScriptReading<'_> {
         let mut diagnostics = stream.diagnostics();
         let bad_counts = stream_calls.counts.decode_errors();
         diagnostics.bad_records.merge(bad_counts);
-        conclude(&path, &diagnostics, self.context)?;
+        conclude(&path, false, &diagnostics, self.context)?;
         Ok(status)
     }
 }

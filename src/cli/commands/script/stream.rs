@@ -64,7 +64,7 @@ pub(super) fn print(
     let mut diagnostics = stream.diagnostics();
     diagnostics.bad_records.merge(printer.counts.decode_errors);
     super::warn_of_guests(context, printer.skipped_guest_samples);
-    conclude(&path, &diagnostics, context)
+    conclude(&path, false, &diagnostics, context)
 }
 
 /// The error for an option that cannot be used with a stream.

@@ -76,7 +76,7 @@ pub(in crate::cli::commands) fn run(
         number += 1;
         Ok(())
     })?;
-    conclude(&input.path, &diagnostics, context)?;
+    conclude(&input.path, data.is_truncated(), &diagnostics, context)?;
     if number == 0 {
         let message = format!("{}: the file contains no counts", input.path.display());
         return Err(CliError::message(NO_COUNTS_STATUS, message)
