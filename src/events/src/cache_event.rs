@@ -12,8 +12,8 @@ const CACHES: [&[&str]; 7] = [
     &["branches", "bpu", "btb", "bpc"],
     &[],
 ];
-/// Names of the operations. Default names of events contain the first two names of an operation: `L1-dcache-loads`,
-/// `L1-dcache-load-misses`.
+/// Names of the operations. The default names of events contain an operation's first name (`L1-dcache-loads`) or, before
+/// `-misses`, its second (`L1-dcache-load-misses`).
 const OPERATIONS: [&[&str]; 3] = [
     &["loads", "load", "read"],
     &["stores", "store", "write"],
@@ -26,7 +26,7 @@ const OPERATIONS: [&[&str]; 3] = [
 ];
 /// Names of the results.
 const RESULTS: [&[&str]; 2] = [&["refs", "Reference", "ops", "access"], &["misses", "miss"]];
-/// The operations that each cache supports: bit N is that of `OPERATIONS[N]`.
+/// The operations that each cache supports, as in perf: bit N is that of `OPERATIONS[N]`.
 const POSSIBLE: [u8; 7] = [0b111, 0b101, 0b111, 0b111, 0b001, 0b001, 0b111];
 
 /// Result of parsing a cache event.

@@ -130,8 +130,8 @@ impl<'a> SvgWriter<'a> {
         } = self.options;
         let width = self.width;
         let height = HEADER_HEIGHT + self.rows * ROW + FOOTER_HEIGHT;
-        // In a comparison, the widths may be weights in the other recording: `root_width` is then not `total()`, which is the
-        // total of the displayed recording.
+        // In a comparison, the widths may be weights in the earlier recording. Then `root_width` differs from `total()`, which is
+        // always the total of the displayed recording.
         let root_width = self.flame.frames.first().map_or(0, |root| root.width);
         writeln!(
             out,

@@ -135,7 +135,7 @@ fn a_lease_does_not_block_for_long() {
     }
 }
 
-/// Holds a write lease until end of input; prints `n` if the lease is refused.
+/// Takes a write lease and prints `y`, or `n` if the lease is refused; then holds it until the end of input.
 const LEASE: &str = "\
 import fcntl, signal, sys
 signal.signal(signal.SIGIO, signal.SIG_IGN)
@@ -421,10 +421,9 @@ fn descriptors_of_this_process_are_written_regardless_of_the_owner() {
     assert_eq!(refused(find(&of_process)), Refusal::ForeignPipe);
 }
 
-/// The link is below `/dev`, its target elsewhere.
 #[test]
-fn foreign_links_to_files_below_dev_are_not_followed() {
-    if !is_root_or_skips("foreign_links_to_files_below_dev_are_not_followed") {
+fn foreign_links_below_dev_are_not_followed() {
+    if !is_root_or_skips("foreign_links_below_dev_are_not_followed") {
         return;
     }
     let scratch = Scratch::new();
@@ -482,6 +481,7 @@ fn links_and_files_of_others_in_a_shared_folder_are_not_written() {
         .expect("written");
     assert_eq!(fs::read(&path).expect("read"), b"x");
     fs::hard_link(&precious, folder.join("hard")).expect("a link");
+    // Refused although the file is this user's: another user may have made the hard link.
     assert_eq!(
         refused(open_output(&folder.join("hard"), WriteMode::Truncate)),
         Refusal::ForeignFile

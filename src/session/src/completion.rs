@@ -137,7 +137,8 @@ impl FileCompletion<'_> {
     }
 
     /// Returns the entries of the kernel and of all its modules; `None` if the kernel's text or build-id is unknown, or
-    /// build-ids are not requested. Modules with code pages in `hits` (all with `cache_all`) are to be added to the cache.
+    /// build-ids are not requested. Marks the modules to add to the cache: those with code pages in `hits`, or all with
+    /// `cache_all`.
     fn kernel_build_ids(&self, hits: &CodePages) -> Option<(BuildIdEntry, Vec<BuildIdFile>)> {
         let (request, kernel) = (self.request, &self.opened.kernel);
         if kernel.text.is_none() || !request.output.build_ids {
@@ -152,8 +153,8 @@ impl FileCompletion<'_> {
         Some((build_ids::of_kernel(&id), modules))
     }
 
-    /// Returns the build-ids of the kernel, its modules, all mapped files and the vdso, if requested, and the message of the
-    /// first failure to add one of them to the cache.
+    /// If build-ids are requested, returns those of the kernel, its modules, all mapped files and the vdso, and the message of
+    /// the first failure to add one of these objects to the cache.
     fn build_ids(&self, sink: &CountedOutput) -> (Vec<BuildIdEntry>, Option<String>) {
         if !self.request.output.build_ids {
             return (Vec::new(), None);
@@ -217,8 +218,8 @@ impl FileCompletion<'_> {
         ))
     }
 
-    /// Adds a kernel or vdso to the cache, if the request has one; returns the message of a failure. `content` returns what is
-    /// stored: of a kernel, its kallsyms; of a vdso, the image.
+    /// Adds a kernel or vdso to the cache, if the request names a cache; returns the message of a failure. `content` returns what
+    /// is stored: of a kernel, its kallsyms; of a vdso, the image.
     fn add_to_cache(
         &self,
         special: &SpecialObject<'_>,

@@ -1,4 +1,5 @@
-//! Non-sample records are delivered in order with the samples; the World is the processes and mappings at a time.
+//! Non-sample records are delivered in order with the samples. The `World` (the processes and mappings at that time), which a
+//! renderer also gets, is not used here.
 
 use std::num::NonZeroUsize;
 
@@ -36,7 +37,7 @@ impl Render for Places {
 
     fn record(&self, _: &World, record: &NonSampleRecord<'_>, _: &mut (), out: &mut Vec<u64>) {
         assert!(self.0.contains(&record.raw.kind));
-        // Records of the user types, which perf writes and not the kernel, have no trailer.
+        // Only the kernel's records have a trailer; those of the user types are perf's own.
         let is_user = record.raw.kind.is_user();
         assert_eq!(record.id.pid_tid.is_none(), is_user, "{record:?}");
         out.push(record.order.position);

@@ -31,8 +31,8 @@ fn offsets_and_kernel_addresses_become_addresses_in_the_file() {
         file_size: memory_size,
         memory_size,
     };
-    // Data whose zero-filled end overlaps the following text in terms of file offsets: `in_file` uses only `memory_size`, so
-    // `file_size` does not matter here. 0x250 is in both segments, and 0x900 in none.
+    // The first segment ends with zero-filled memory, so its `memory_size` reaches over the file offset of the second one.
+    // (`file_size` is too large here, but `in_file` does not use it.) 0x250 is in both segments, and 0x900 in none.
     let map = AddressMap::Segments(vec![
         segment(0, 0x1000, 0x300),
         segment(0x200, 0x5200, 0x100),

@@ -31,8 +31,8 @@ pub struct ReportScreen {
     pub(super) event_menu: List,
     /// Whether column headings are shown.
     pub(super) has_headings: bool,
-    /// What is scrolled out of view on the left: a number of columns, and, if only the last column is left, a number of its
-    /// characters.
+    /// How much is scrolled out of view: the number of whole columns, and the number of characters of the first visible column
+    /// (0 unless it is the last column).
     pub(super) scrolled: (usize, usize),
     /// The purpose of the open popup, if its reply has an effect.
     pub(super) purpose: Option<PopupPurpose>,

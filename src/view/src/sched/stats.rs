@@ -272,8 +272,9 @@ impl StatsText<'_> {
     }
 
     /// Writes a title and the headings of the columns. `column` is the heading of the last column, which compares a counter with
-    /// its [`Base`]. For two recordings, there are two such columns, after that of the change between them (PCT_CHANGE). `blanks`
-    /// is the number of additional blanks before the first `column`.
+    /// its [`Base`]. For two recordings, there are two such columns, after that of the change between the recordings, which is
+    /// named PCT_CHANGE (as in perf, that is also the `column` of CPUs). `blanks` is the number of additional blanks before the
+    /// first `column`.
     fn write_title(
         &self,
         out: &mut dyn Write,

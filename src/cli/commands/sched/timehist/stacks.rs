@@ -8,11 +8,11 @@ use rperf_wire::SampleType;
 
 use crate::cli::shared::stack_line::StackLineFormatter;
 
-/// Functions of the scheduler that are not shown.
+/// Functions of the scheduler that are not shown, as in perf.
 const HIDDEN: &[&str] = &["schedule", "__schedule", "preempt_schedule"];
 
-/// The number of frames that are walked beyond the limit, since some are hidden; 2 as in perf. If fewer are hidden, more frames
-/// than the limit are shown.
+/// The number of frames that are walked beyond the limit, since some are hidden. It is 2 as in perf, which limits the walk, not
+/// the frames shown: if fewer are hidden, more frames than the limit are shown.
 const HIDDEN_FRAMES: usize = 2;
 
 /// Prepares the text of the stack for each sample; empty if no stack is shown.
