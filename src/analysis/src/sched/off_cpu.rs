@@ -245,8 +245,8 @@ impl OffCpu {
         self.names.add(&self.tasks.get(task).comm)
     }
 
-    /// Adds to its sum an interval in which a selected task did not run. Other intervals, and those before the first switch of a
-    /// task, are ignored.
+    /// Adds an interval to the sum of its row. Ignores intervals in which the task runs, those before its first switch, and those
+    /// of tasks that are not selected.
     fn add(&mut self, interval: StateInterval) {
         let state = match interval.state {
             RunState::Sleeping(sleep) => OffCpuState::Sleeping(sleep),

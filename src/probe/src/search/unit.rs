@@ -191,12 +191,11 @@ impl<'s> UnitSearch<'s> {
         }
     }
 
-    /// Whether a probe point at this address is known. Here `offset` is a file offset, as in [`SymbolRange`]; in other functions
-    /// it is relative to the function's entry.
+    /// Whether a probe point at this address is known.
     fn has_probe_at(&self, address: u64) -> bool {
-        let offset = self.object.offset_of(address);
+        let file_offset = self.object.offset_of(address);
         let mut known = self.candidates.iter();
-        known.any(|candidate| Some(candidate.probe.file_offset) == offset)
+        known.any(|candidate| Some(candidate.probe.file_offset) == file_offset)
     }
 
     /// Adds a probe point with its values. Skips a point that has no file offset or is already known, and a return probe in an
@@ -273,10 +272,10 @@ impl<'s> UnitSearch<'s> {
             Point::Function { place: FunctionPlace::Offset(given), .. } if *given > 0
         );
         match (function.end_around(entry), self.object.offset_of(entry)) {
-            (Some(end), Some(start)) if is_given => {
+            (Some(end), Some(file_offset)) if is_given => {
                 let function = SymbolRange {
                     name: symbol.to_owned(),
-                    offset: start,
+                    offset: file_offset,
                     size: end - entry,
                 };
                 check_offset(self.object, &function, offset)
