@@ -142,7 +142,7 @@ fn rings_are_halved_until_their_memory_may_be_locked() {
     // With -v, the size of all rings is reported at the end.
     assert!(outcome.stderr.contains("\nring buffers of "), "{outcome:?}");
     assert!(granted < pages && granted.is_power_of_two(), "{granted}");
-    // The reduced size is the largest possible: rings of this size are mapped at once, rings of twice the size are not.
+    // The reduced size is the largest possible: rings of this size are not reduced, rings of twice the size are.
     let again = record(&["-m", &granted.to_string()]);
     assert!(again.stderr.starts_with("[ rperf record: "), "{again:?}");
     let twice = record(&["-m", &(2 * granted).to_string()]);

@@ -93,8 +93,8 @@ pub(crate) struct LastKey {
     pub(crate) key: SampleKey,
     /// The index of `key` among all sample keys.
     pub(crate) number: u32,
-    /// The address of the sample and the index of its stack's weight; only for reports that use neither callchains nor other
-    /// parts of variable size (`SampleFold::is_flat`).
+    /// The address of the sample and the index of the weight to which it was added; only for reports that use neither callchains
+    /// nor other parts of variable size (`SampleFold::is_flat`).
     pub(crate) flat: Option<(u64, usize)>,
 }
 

@@ -39,8 +39,8 @@ pub enum AgentError {
 ///
 /// # Errors
 ///
-/// [`AgentError::NoTls`] if `authorities` are given, and https is not available, none of them is readable, or the first
-/// readable one has no certificates.
+/// [`AgentError::NoTls`] if `authorities` are given, but https is not available, no bundle is readable, or the first readable
+/// one has no certificates.
 pub fn agent(limits: ClientLimits, authorities: Option<&[PathBuf]>) -> Result<Agent, AgentError> {
     let config = Agent::config_builder()
         .http_status_as_error(false)

@@ -99,8 +99,8 @@ impl TableBuilder {
     /// after its start. `separates(a, b)` returns whether the symbols at two positions are in different regions.
     pub(crate) fn fix_ends(&mut self, separates: impl Fn(u32, u32) -> bool) {
         self.merge();
-        // Symbols before this position have their final ends, even those without size: another symbol followed at the same
-        // start, and perf drops such duplicates in favor of one with a size.
+        // Symbols before this position have their final ends. Those still without size were followed by a symbol with the same
+        // start; perf drops such duplicates in favor of one with a size.
         let first_new = self.fixed;
         self.fixed = self.len();
         for pair in self.sorted.windows(2) {

@@ -5,8 +5,8 @@ use rperf_testkit::{Outcome, Scratch, may_trace, skip};
 use super::super::rperf;
 use super::{compile_with, run};
 
-/// Runs `lock contention` with a load with contended locks; `None` with a printed reason if the kernel does not run the BPF
-/// programs.
+/// Runs `lock contention` with a workload that contends for locks. If the kernel does not run the BPF programs, prints the reason
+/// and returns `None`.
 fn contention(test: &str, options: &str) -> Option<Outcome> {
     if !may_trace(test) {
         return None;
@@ -27,7 +27,7 @@ fn contention(test: &str, options: &str) -> Option<Outcome> {
     Some(outcome)
 }
 
-/// Like [`contention`], repeated up to nine times while there is no wait: some runs of the load have no contention.
+/// Like [`contention`], repeated up to nine times while there is no wait: some runs of the workload have no contention.
 fn contention_with_waits(test: &str, options: &str) -> Option<Outcome> {
     let mut outcome = contention(test, options)?;
     for _ in 0..9 {
@@ -99,7 +99,7 @@ fn sums_of_the_kernel_are_consistent_and_named() {
             .map(|bucket| bucket[2].as_u64().expect("a number"));
         assert_eq!(waits.sum::<u64>(), count, "{row}");
     }
-    // The benchmark contends for wait queues of pipes or sockets; callers are functions other than those of locks.
+    // Rows are named by caller and offset. Functions of locks, which are the innermost frames, are not callers.
     let names: Vec<&str> = all.iter().filter_map(|row| row["name"].as_str()).collect();
     assert!(names.iter().any(|name| name.contains("+0x")), "{names:?}");
     assert!(

@@ -67,7 +67,7 @@ fn serve(
             BrowserRequest::Samples(function) => commands.samples(function.as_ref()),
             request => match annotator.answer(request) {
                 Some(answer) => answer,
-                // `Closed`, which needs no answer; the others are requests of other screens.
+                // `Closed` needs no answer. The browser of `annotate` sends no other request that gives `None`.
                 None => continue,
             },
         };

@@ -42,8 +42,8 @@ fn kinds(matches: &ArgMatches) -> Result<SynthesizedRecords, CliError> {
     }
 }
 
-/// Parses a list of kinds. The first `no`, `none` or `all` replaces the kinds before it, and the words after it are ignored, even
-/// unknown ones; any other unknown word gives `None`.
+/// Parses a list of kinds; `None` for an unknown word. As in perf, the first `no`, `none` or `all` replaces the kinds before it
+/// and ends the list: words after it are not checked.
 fn parse(words: &str) -> Option<SynthesizedRecords> {
     let mut kinds = SynthesizedRecords::default();
     for word in words.split(',') {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::frame::TextFrame;
 use super::kernel::KernelCode;
 
-/// The end of low addresses, 4 GiB. A lower address is an offset in its object, or an address in a program that is not
+/// The end of low addresses, 4 GiB. A low address is taken for an offset in its object, or an address in a program that is not
 /// position-independent.
 pub(super) const LOW_END: u64 = 1 << 32;
 /// The first address of objects that must be moved, because another object has the same low addresses. It is above the
@@ -149,6 +149,7 @@ impl<'t> UserObject<'t> {
         let Some(symbol) = frame.symbol else {
             return;
         };
+        // The function contains the byte at the frame's offset.
         let known_size = frame.offset.unwrap_or_default().saturating_add(1);
         match frame.offset {
             Some(offset) if is_low => {
@@ -213,9 +214,9 @@ impl<'t> UserObject<'t> {
         }
     }
 
-    /// The object's name in mappings. Readers of the recording look up the functions of anonymous memory in a perf map, not in
-    /// the symbol file written for the object, so the names of anonymous memory, and all names that begin like a perf map
-    /// (`/tmp/perf-`), are changed if functions are known. The vdso keeps its name.
+    /// The object's name in mappings. Names of anonymous memory (except the vdso), and names that begin with `/tmp/perf-`, are
+    /// changed if functions are known: otherwise readers of the recording would look up the functions in a perf map, not in the
+    /// symbol file written for the object.
     pub(super) fn recorded_name(&self) -> &'t str {
         if self.placed.is_empty() && self.named.is_empty() || self.is_vdso() {
             return self.name;

@@ -5,8 +5,8 @@ use rperf_wire::{Misc, Mmap, Record};
 
 use super::RecordBuffer;
 
-/// Appends MMAP of the kernel's text. The file name ends with the symbol at the start of the text, and the page offset is that
-/// symbol's address. Readers compare this address with that of the same symbol in their own kallsyms, since the kernel may be
+/// Appends an MMAP record of the kernel's text. The file name ends with the symbol at the start of the text, and the page offset
+/// is that symbol's address. Readers compare it with the symbol's address in their own kallsyms, since the kernel may be
 /// relocated at each boot.
 pub(crate) fn kernel_map(to: &mut RecordBuffer, text: &KernelText) {
     let filename = format!("[kernel.kallsyms]{}", text.symbol);
@@ -22,7 +22,7 @@ pub(crate) fn kernel_map(to: &mut RecordBuffer, text: &KernelText) {
     to.kernel(&Record::Mmap(mmap), Misc::KERNEL);
 }
 
-/// Appends MMAP of each loaded module.
+/// Appends an MMAP record of each loaded module.
 pub(crate) fn modules(to: &mut RecordBuffer, modules: &[Module]) {
     for module in modules {
         let bracketed = format!("[{}]", module.name);

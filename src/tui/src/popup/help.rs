@@ -11,7 +11,7 @@ use crate::page::put;
 use crate::screen::{Input, InputResult, Reply, Screen};
 use crate::theme::Theme;
 
-/// A box that lists keys and what they do. SPACE, and any key that does not scroll, closes it.
+/// A box that lists keys and what they do. Any key that does not scroll closes it; so does SPACE, which scrolls other lists.
 #[derive(Debug)]
 pub struct Help {
     title: String,

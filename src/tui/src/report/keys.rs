@@ -36,7 +36,7 @@ impl ReportScreen {
             }
             KeyCode::Enter | KeyCode::Char('m') => self.open_menu(),
             KeyCode::Char('i') => self.request(BrowserRequest::Header),
-            // `None`: of all functions.
+            // `None`: the samples of all functions.
             KeyCode::Char('r') => self.request(BrowserRequest::Samples(None)),
             KeyCode::Char('s') => self.request(BrowserRequest::Recordings),
             KeyCode::Char('a') => self.annotate(),
@@ -203,9 +203,10 @@ impl TableView {
     fn new_zoom(&self, kind: ZoomKind) -> Result<ZoomFilter, String> {
         let histogram = self.histogram().ok_or("There are no samples.")?;
         if kind.column(histogram).is_none() {
-            // Sort keys.
-            let keys = kind.keys().join(" or ");
-            return Err(format!("There is no such column: run with --sort {keys}."));
+            let sort_keys = kind.keys().join(" or ");
+            return Err(format!(
+                "There is no such column: run with --sort {sort_keys}."
+            ));
         }
         let value = match kind {
             ZoomKind::Kernel => Some("kernel".to_owned()),
