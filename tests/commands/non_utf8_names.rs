@@ -88,7 +88,7 @@ fn names_that_are_not_utf_8_are_printed_as_perf_prints_them() {
             lines.map(<[u8]>::to_vec).collect::<Vec<_>>()
         });
         match words[0] {
-            // Each of perf's lines must be among rperf's, in any order.
+            // Each of perf's lines must be among rperf's; `commands::buildid_list` also compares their number and order.
             "buildid-list" => assert!(theirs.iter().all(|line| ours.contains(line))),
             _ => assert_eq!(ours, theirs, "{words:?}"),
         }

@@ -58,7 +58,7 @@ fn renamed(text: &str) -> String {
         )
 }
 
-/// Returns the text with the rows of pages without their last column, the caller.
+/// Returns the text without the last column of its tables, which is the caller in tables of pages.
 fn without_callers(text: &str) -> String {
     let mut lines = String::new();
     for line in text.lines() {

@@ -44,7 +44,8 @@ impl NameTable {
         }
     }
 
-    /// The names of `strings`, a part of the file, if it is all ASCII and ends with NUL: these names need no validation.
+    /// The names of `strings`, a part of the file, if it is all ASCII and ends with NUL: they can be used without
+    /// [`NameTable::push`], which checks each name.
     pub(crate) fn ascii_names(&self, strings: &[u8]) -> Option<AsciiNames> {
         let file = self.file.as_ref()?;
         let offset = strings.as_ptr().addr().checked_sub(file.as_ptr().addr())?;

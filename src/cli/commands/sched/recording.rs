@@ -66,7 +66,7 @@ fn no_switches(analysis: &Analysis<'_>) -> CliError {
         false => format!("{path}: No trace sample to read. Did you call '{program} record -R'?"),
     };
     let error = CliError::message(255, message);
-    // If tracepoints lack descriptions, sched_switch may be among them: then the error says this instead.
+    // A tracepoint without a description may be sched_switch: then the error reports missing descriptions instead.
     without_event(
         analysis,
         error.hint(format!("record with '{program} sched record'")),
