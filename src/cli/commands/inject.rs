@@ -104,7 +104,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
             // Without --itrace, the trace is copied, not decoded.
             let decodes_by_default = false;
             let decoded = itrace::decoded(&input, matches, decodes_by_default, context)?;
-            // An error for --strip without decoded samples.
+            // Fails for --strip if no samples were decoded.
             plan.check_decoded(&input, decoded.is_some())?;
             copy_whole(&plan, decoded.as_ref().unwrap_or(&input), &target)?
         }

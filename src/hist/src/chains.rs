@@ -47,8 +47,8 @@ impl ChainResolver {
         let cache = &mut self.cache;
         // The epoch is the state of the mappings, which determines the sites.
         cache.begin(sample_key.epoch, sample_key.event);
-        // If call graphs start with the outermost caller, perf counts `max_stack` from there. Then all frames are walked, and
-        // their sites are truncated at the end.
+        // If call graphs start with the outermost caller, perf counts `max_stack` from there: all frames are walked here, and
+        // the sites are truncated below.
         let max_frames = match self.direction {
             Direction::Caller => usize::MAX,
             Direction::Callee => self.max_stack,

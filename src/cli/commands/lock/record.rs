@@ -24,7 +24,7 @@ const ABOUT: &str = "\
 Records waits for locks of the kernel with their stacks; in kernels with lockdep, all events of locks instead. It takes all \
 options of 'record'. 'lock contention' and 'lock report' show the recording.";
 
-/// The options of `record` that are always passed, before those of the user.
+/// The options of `record` that are always passed, as in perf, before those of the user.
 const OPTIONS: [&str; 5] = ["-R", "-m", "1024", "-c", "1"];
 
 /// The options for `--holders`: what threads do, and when they wait for a CPU.

@@ -225,7 +225,7 @@ pub fn object_name(object: FutexObject) -> &'static str {
 }
 
 /// Writes the processes, the deadlocks, the chains, the number of waits whose holder is unknown (with `shows_unknown`, also these
-/// waits), and a note for each Java virtual machine.
+/// waits), a line if there is no deadlock, and a note for each Java virtual machine.
 ///
 /// # Errors
 ///
