@@ -143,7 +143,7 @@ fn the_map_of_both_byte_orders() -> std::io::Result<()> {
     let scratch = Scratch::new();
     for mut file in [SchedFile::new(), SchedFile::big_endian()] {
         waits(&mut file);
-        // COMM records have no time here and are sorted before all switches, so every row has this name.
+        // COMM records have no time here and are sorted before all switches, so every row has the new name.
         file.comm(8, "renamed");
         file.switch(320_000, (0, 0), 8);
         scratch.write("perf.data", file.finish())?;
@@ -372,7 +372,7 @@ fn records_are_dumped_first() -> std::io::Result<()> {
     let records = dumped.stdout.strip_suffix(TABLE);
     let records = records.unwrap_or_else(|| panic!("{dumped:?}"));
     assert_eq!(records.matches(": PERF_RECORD_SAMPLE").count(), 7);
-    // Unlike `script -D`, `sched -D` does not print the name and id of each sample's thread.
+    // As in perf, `sched -D` does not print the name and id of each sample's thread, unlike `script -D`.
     assert!(!records.contains("... thread"), "{records}");
     let history = run(&scratch, &["sched", "timehist", "-D"]).stdout;
     assert!(history.starts_with(records), "{history}");

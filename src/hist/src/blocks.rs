@@ -80,7 +80,7 @@ pub struct Block {
 pub struct BlockTable {
     /// The blocks.
     pub blocks: Vec<Block>,
-    /// Cycles of all branches of the selected samples, also of branches outside known and selected functions.
+    /// Cycles of all branches of the selected samples, also of branches in functions that are unknown or not selected.
     pub total_cycles: u64,
 }
 

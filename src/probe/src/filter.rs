@@ -175,8 +175,8 @@ impl PatternParser<'_> {
     }
 }
 
-/// The length in bytes of the pattern at the start of `text`. An operator ends it unless it is escaped (`\!`), or the `!` of a
-/// negated set (`[!a-c]`).
+/// The length in bytes of the pattern at the start of `text`. A blank, a parenthesis or an operator ends it, but not if escaped
+/// (`\!`), and not the `!` of a negated set (`[!a-c]`).
 fn pattern_len(text: &str) -> usize {
     let mut previous = None;
     for (at, letter) in text.char_indices() {

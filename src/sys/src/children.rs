@@ -100,7 +100,7 @@ impl Children {
                 return Ok(first);
             }
             // Another child of this process, such as the pager, has exited and is left for its owner. A further wait for any
-            // child would return it again.
+            // child would return it again, so `pids` are polled.
             for pid in &self.pids {
                 if exited(libc::P_PID, pid.cast_unsigned(), libc::WNOHANG)? == *pid {
                     return Ok(*pid);

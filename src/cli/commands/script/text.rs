@@ -144,6 +144,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         };
         for entry in stack.iter() {
             let [from, to] = [entry.from, entry.to].map(|address| {
+                // As in perf, first in the sample's mode, then in the mode of the address.
                 let frame = self.resolver.locate_data(at, sample.cpu_mode(), address);
                 self.lines.resolved(&frame)
             });
@@ -161,8 +162,8 @@ impl<'r, 'w> SampleText<'r, 'w> {
     ) {
         let ip = sample.wire.ip.unwrap_or_default();
         if event.layout.shows_insn() {
-            // The sample's mode is not used: for an address in the kernel's half of the address space, `locate_data` also looks
-            // in the kernel.
+            // Whatever the sample's mode, `locate_data` looks in user space; for an address in the kernel's half of the address
+            // space, also in the kernel.
             let frame = self.resolver.locate_data(at, CpuMode::User, ip);
             let insn = self.lines.insn(&frame, at.order).filter(|_| ip != 0);
             let text = |insn: &SampledInsn| self.lines.insn_text(insn, ip, at);
@@ -184,7 +185,7 @@ impl<'r, 'w> SampleText<'r, 'w> {
         let entries: Vec<_> = stack.iter().collect();
         let flow = BranchFlow::new(&self.lines, sample, options);
         flow.walk(&entries, ip, &mut |step| {
-            // The thread is passed for source lines: one that equals the thread's previous one is omitted.
+            // The thread is passed since a source line that equals the thread's previous one is omitted.
             event.layout.step(&step, sample.tid, block);
         });
     }
@@ -524,8 +525,8 @@ impl SampleText<'_, '_> {
             self.address(event, sample, task, scratch, out);
         }
         if event.shows_branch_target {
-            // The sample's mode is not used: for an address in the kernel's half of the address space, `locate_data` also looks
-            // in the kernel.
+            // Whatever the sample's mode, `locate_data` looks in user space; for an address in the kernel's half of the address
+            // space, also in the kernel.
             let target = sample.wire.addr.unwrap_or_default();
             let frame = self.resolver.locate_data(at, CpuMode::User, target);
             event.layout.target(&self.lines.resolved(&frame), out);

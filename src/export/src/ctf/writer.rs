@@ -56,7 +56,7 @@ where
         }
     }
 
-    /// Adds the events of the next block: of consecutive records that one thread encoded.
+    /// Adds the events of the next block (consecutive records that one thread encoded).
     ///
     /// # Errors
     /// A stream cannot be opened or written.

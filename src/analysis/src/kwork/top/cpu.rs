@@ -43,7 +43,7 @@ pub(super) struct Stretch {
     pub(super) run: u64,
 }
 
-/// Maximum nesting depth of interrupts. A greater depth is due to missing exits.
+/// Maximum nesting depth of interrupts. A greater depth is due to missing exits; the outermost interrupt is then dropped.
 const MOST_NESTED: usize = 16;
 
 impl CpuState {
