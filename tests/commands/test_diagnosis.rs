@@ -49,9 +49,8 @@ fn results(output: &str) -> BTreeMap<&str, &str> {
 #[test]
 fn tests_of_tracefs_are_skipped_in_a_container_without_it() {
     const NAME: &str = "test_diagnosis::tests_of_tracefs_are_skipped_in_a_container_without_it";
-    // In a new mount namespace, tracefs is unmounted wherever it is. So is debugfs, in which the kernel mounts tracefs
-    // automatically, hence a last pass for tracefs. In the second run, empty folders are mounted over the usual places, as by
-    // container engines.
+    // In a new mount namespace, all mounts of tracefs and debugfs are unmounted; tracefs twice, because the kernel may mount it
+    // in debugfs meanwhile. In the second run, empty folders are mounted over the usual places, as container engines do.
     const UNMOUNT: &str = "for kind in tracefs debugfs tracefs; do
             awk -v kind=$kind '$3 == kind { print $2 }' /proc/mounts | xargs -r -n 1 umount -l
         done; ";

@@ -15,7 +15,7 @@ pub(crate) struct PyCpuMap {
 
 #[pymethods]
 impl PyCpuMap {
-    /// The CPUs of a list such as `0-3,8`; those that are online if not given.
+    /// The CPUs of a list such as `0-3,8`; by default, the online CPUs.
     #[new]
     #[pyo3(signature = (cpustr = None))]
     fn new(cpustr: Option<&str>) -> PyResult<Self> {

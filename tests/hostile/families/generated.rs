@@ -171,7 +171,7 @@ impl Event {
             .u64(self.sample_type)
             .u64(self.read_format)
             .u64(self.flags);
-        // First `wakeup_events`, `bp_type`, `config1` and `config2`.
+        // The first four are `wakeup_events`, `bp_type`, `config1` and `config2`.
         let attr = attr
             .u32(1)
             .u32(0)

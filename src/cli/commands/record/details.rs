@@ -17,7 +17,7 @@ pub(super) fn details(matches: &ArgMatches, context: &Context) -> Result<RecordD
             level: events::privilege_level(matches)?,
             no_inherit: on("no-inherit"),
             per_thread: on("per-thread"),
-            // These switches (-D) enable and disable events; `SideBand::switches` are context switches.
+            // `timed_switches` are times at which -D enables or disables events, not context switches.
             delayed: timing::timed_switches(matches)?.is_some(),
         },
         samples: sample_fields(matches)?,
