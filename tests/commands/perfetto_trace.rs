@@ -12,7 +12,7 @@ pub(super) const PACKET: u64 = 1;
 /// The content of a trace.
 #[derive(Debug, Default)]
 pub(super) struct Trace {
-    /// Names of processes by id.
+    /// Names of processes (their `cmdline` in the trace) by id.
     pub(super) processes: BTreeMap<u64, String>,
     /// The name that each thread had last, by thread id.
     pub(super) threads: BTreeMap<u64, String>,
@@ -34,7 +34,8 @@ struct Sequence {
 }
 
 impl Sequence {
-    /// Adds an `InternedData`: `function_names` is field 5, `frames` 6 and `callstacks` 7; in each entry, `iid` is field 1.
+    /// Adds an `InternedData`: `function_names` is field 5, `frames` 6 and `callstacks` 7. In each entry, `iid` is field 1, and
+    /// field 2 is the text of the name, the id of the frame's name, or the ids of the stack's frames.
     fn add_interned(&mut self, data: &[u8]) {
         for name in messages(data, 5) {
             self.names.insert(number(name, 1), text(name, 2));

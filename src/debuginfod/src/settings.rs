@@ -49,8 +49,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Parses a whitespace-separated list of servers, as in `DEBUGINFOD_URLS`. It may contain words that
-    /// control signature checks (`ima:…`).
+    /// Parses a whitespace-separated list of servers, as in `DEBUGINFOD_URLS`. An address without a scheme gets `http://`. The
+    /// list may contain words that control signature checks (`ima:…`).
     ///
     /// # Errors
     ///
@@ -83,6 +83,7 @@ impl Server {
         };
         let parsed: Result<ureq::http::Uri, _> = url.parse();
         let has_host = parsed.is_ok_and(|uri| uri.host().is_some_and(|host| !host.is_empty()));
+        // An address may already end with `/buildid`, which `url_of` appends.
         let base = url.trim_end_matches('/');
         let base = base.strip_suffix("/buildid").unwrap_or(base);
         match has_host {

@@ -225,7 +225,7 @@ impl LimitedEvent {
     }
 }
 
-/// Returns the name of an event as lines show it: that of a tracepoint has no terms.
+/// Returns the name of an event as lines show it: for a tracepoint, without terms.
 pub(super) fn shown_name(event: &EventSpec) -> String {
     match &event.tracepoint {
         Some(tracepoint) => format!("{}:{}", tracepoint.system, tracepoint.name),

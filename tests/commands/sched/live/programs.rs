@@ -7,9 +7,9 @@ use rperf_bpf::{Error, RunQueueLosses, RunQueueOptions, RunQueueSummary, TaskOff
 use rperf_btf::Btf;
 use rperf_testkit::skip;
 
-/// Each CPU, as an argument of [`start`].
+/// All CPUs, as an argument of [`start`].
 const ALL_CPUS: Option<u32> = None;
-/// More tasks than wait during a test.
+/// More rows than needed for the tasks that wait during a test.
 const ENOUGH_ROWS: u32 = 4096;
 
 /// Starts a summary; `None`, with a printed reason, if the kernel does not support or permit it.
