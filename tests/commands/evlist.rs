@@ -161,8 +161,8 @@ fn truncated_files_are_reported() {
         &root().join("tests/golden/evlist/attr.txt"),
         &outcome.stdout,
     );
-    // Wherever a file is truncated, the command lists its events or fails, and always reports the damage. Each ninth length is
-    // enough: 9 is odd, so fields are truncated at each of their bytes.
+    // Wherever a file is truncated, the command lists its events or fails, and always reports the damage. Every ninth length is
+    // enough: 9 is 8 + 1, so the end moves through every byte of an 8-byte word.
     for length in (0..complete.len()).step_by(9) {
         let outcome = list(&complete[..length]);
         assert!(matches!(outcome.status, 0 | 255), "{length}: {outcome:?}");

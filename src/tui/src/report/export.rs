@@ -46,7 +46,7 @@ impl TableView {
         match self.entries.get(line)? {
             EntryLine::Chain(_, chain) => Some((chain.frame.to_string(), None)),
             EntryLine::Row(item, _) if !self.has_levels() => {
-                // The row's cells in the columns by which zooms on a function and on an object filter.
+                // The row's function and object: the values that a zoom would filter by.
                 let symbol = ZoomKind::Symbol.value(histogram, &item.row)?;
                 let dso = ZoomKind::Dso.value(histogram, &item.row);
                 Some((plain_name(&symbol).to_owned(), dso))
