@@ -121,8 +121,8 @@ pub(crate) fn truncate(bytes: &mut Vec<u8>, random: &mut Random) {
     bytes.truncate(random.below(bytes.len()));
 }
 
-/// The maximum size in bytes of a text with changed lines. It is small, since a command may print some hundred times as much
-/// about the text.
+/// The maximum size in bytes of a text with changed lines. It is small, since the output of a command may be some hundred times
+/// larger.
 const MAX_TEXT_BYTES: usize = 256 << 10;
 
 /// Words that are critical for text parsers.

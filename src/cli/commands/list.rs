@@ -94,7 +94,7 @@ pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus,
         descriptions,
         terms: descriptions && (is_set("details") || is_set("long-desc")),
         verbose: descriptions && is_set("long-desc"),
-        // Terms of raw codes, and examples of -e for events with parameters: only with arguments or `verbose`.
+        // Terms of raw codes, and examples of -e for events with parameters. `verbose` shows them without arguments, too.
         examples: descriptions && !words.is_empty(),
     };
     let events = rows.into_iter().map(|row| details.event_row(row));

@@ -103,8 +103,8 @@ pub struct GatheredProfile<'r, 'w> {
     /// The epochs and names of threads that were looked up.
     recent: ThreadCache,
     code: CodeTables<'r, 'w>,
-    /// Results of [`GatheredProfile::callers()`] by their inputs: the two numbers of the [`Epoch`] (equal for equal mappings),
-    /// mode, inlines and raw callers.
+    /// Results of [`GatheredProfile::callers()`] by their inputs: the two numbers of the [`Epoch`], mode, inlines and raw
+    /// callers. The machine is not needed: equal epochs mean equal mappings.
     callers: FxHashMap<Box<[u8]>, Option<Option<u32>>>,
     /// Buffer for a key of `callers`.
     key: Vec<u8>,

@@ -16,7 +16,7 @@ const DEFAULT_MAX_STACK: usize = 127;
 /// The stacks and page faults that are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StackSettings {
-    /// The stacks that are recorded. Their `max_stack` is N of `--call-graph fp,N`, 0 for the kernel's limit.
+    /// How stacks are recorded. `chains.max_stack` is N of `--call-graph fp,N`, or 0 for the kernel's limit.
     chains: CallchainOptions,
     /// The maximum number of frames of a stack that are shown.
     pub(super) max_stack: usize,
