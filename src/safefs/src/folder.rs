@@ -50,8 +50,8 @@ pub struct Folder {
     path: PathBuf,
 }
 
-/// Maximum depth of folders that [`Folder::remove_tree`] removes: a bound of its recursion.
-const MAX_DEPTH: u32 = 8;
+/// Maximum depth of folders that [`Folder::remove_tree`] removes: a bound of its recursion, and of the folders it has open.
+const MAX_DEPTH: u32 = 128;
 
 /// Flags for opening folders: `O_PATH` does not require read permission.
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
@@ -350,7 +350,7 @@ impl Folder {
         )?)
     }
 
-    /// Removes a folder recursively, up to eight levels deep; or a file. Links are removed, not their targets.
+    /// Removes a folder recursively, up to 128 levels deep; or a file. Links are removed, not their targets.
     ///
     /// # Errors
     /// Errors of unlink(2) and rmdir(2); `DirectoryNotEmpty` if the tree is deeper: then a part of it may have

@@ -237,7 +237,9 @@ impl Event {
             sample_bit::CODE_PAGE_SIZE,
             sample_bit::AUX,
         ] {
-            if self.has(bit) {
+            // The kernel refuses both weights: they are one field.
+            let is_second_weight = bit == sample_bit::WEIGHT_STRUCT && self.has(sample_bit::WEIGHT);
+            if self.has(bit) && !is_second_weight {
                 body = self.field(bit, body, random);
             }
         }

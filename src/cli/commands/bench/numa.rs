@@ -205,7 +205,7 @@ fn read(options: BenchOptions<'_>) -> Result<NumaMem, CliError> {
             .map(|_| options.positive("nr_loops", 1))
             .transpose()?,
         duration: Duration::from_secs(options.positive_count("nr_secs", 5)?.into()),
-        pause: Duration::from_micros(options.count_or_zero("usleep", 0)?.into()),
+        pause: Duration::from_micros(options.number("usleep").unwrap_or(0)),
         access: access(options),
         initial: InitialMemory {
             zero: options.is_on("init_zero"),

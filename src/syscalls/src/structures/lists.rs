@@ -9,8 +9,17 @@ pub(super) fn numbers(bytes: &[u8], is_truncated: bool) -> Option<String> {
         .iter()
         .map(|number| Some(int(number, 0)?.to_string()))
         .collect();
-    let more = if is_truncated { ", ..." } else { "" };
-    Some(format!("[{}{more}]", texts?.join(", ")))
+    Some(list(&texts?, is_truncated))
+}
+
+/// Returns `[a, b]`, or `[a, b, ...]` for the beginning of a list.
+fn list(texts: &[String], is_truncated: bool) -> String {
+    let more = match (is_truncated, texts.is_empty()) {
+        (false, _) => "",
+        (true, false) => ", ...",
+        (true, true) => "...",
+    };
+    format!("[{}{more}]", texts.join(", "))
 }
 
 /// Returns a mask of CPUs as `[0, 1]`; runs of more than two as `0-3`.
@@ -32,12 +41,7 @@ pub(super) fn cpus(bytes: &[u8], is_truncated: bool) -> String {
         _ => format!("{first}-{last}"),
     });
     let texts: Vec<String> = texts.collect();
-    let more = match (is_truncated, texts.is_empty()) {
-        (false, _) => "",
-        (true, false) => ", ...",
-        (true, true) => "...",
-    };
-    format!("[{}{more}]", texts.join(", "))
+    list(&texts, is_truncated)
 }
 
 /// Returns the first 64 bits of a mask of memory nodes as `[0x1]`; `...` follows if the mask is longer. As in the kernel, the
@@ -55,6 +59,13 @@ pub(super) fn offset(bytes: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn truncated_lists_of_numbers_end_in_dots() {
+        let shown = |bytes: &[u8]| numbers(bytes, true);
+        assert_eq!(shown(&[1, 0, 0, 0, 2]).as_deref(), Some("[1, ...]"));
+        assert_eq!(shown(&[1, 0]).as_deref(), Some("[...]"));
+    }
 
     #[test]
     fn masks_of_cpus_are_ranges_and_masks_of_nodes_are_numbers() {
