@@ -35,7 +35,7 @@ fn bytes(isa: Isa, text: &str) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// The text of an instruction without symbols and comments, laid out as on x86.
+/// The text of an instruction without symbols and comments. The tab after the name, printed on arm64, becomes spaces, as on x86.
 fn plain(text: &str) -> String {
     let text = text.split("\t//").next().unwrap_or_default();
     let text = text.split("        # ").next().unwrap_or_default();
@@ -47,8 +47,8 @@ fn plain(text: &str) -> String {
     }
 }
 
-/// Adds the instruction of a line `address:`, tab, bytes, tab, instruction. A line without an instruction has the remaining
-/// bytes of the previous one. Ignores other lines.
+/// Adds the instruction of a line `address:`, tab, bytes, tab, instruction. The bytes of a line without an instruction belong to
+/// the previous instruction. Ignores other lines.
 fn add_line(insns: &mut Vec<ObjdumpInsn>, isa: Isa, line: &str) {
     let mut parts = line.splitn(3, '\t');
     let address = parts.next().and_then(|text| text.trim().strip_suffix(':'));

@@ -105,7 +105,7 @@ pub(super) const CPLUSPLUS: Program = Program {
     source: "shapes.cpp",
 };
 
-/// A program with the musl C library, linked statically: musl has no frame pointers.
+/// A program linked statically with the musl C library, whose functions have no frame pointers.
 pub(super) const PANICS_MUSL: Program = Program {
     name: "panics-musl",
     flags: &[

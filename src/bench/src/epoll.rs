@@ -13,7 +13,7 @@ use rperf_sys::{Epoll, EpollMode, EventFd, raise_open_files_limit};
 use crate::BenchError;
 
 /// The `data` of epoll_ctl(2) for members whose data is not used: descriptors in a set that no thread waits for, and nested sets,
-/// in which the event is then looked for.
+/// each of which is the only member of its outer set.
 const UNUSED_DATA: u64 = 0;
 
 /// Raises the limit of open files, then creates `per_thread` descriptors for each of `threads` threads.
@@ -24,7 +24,7 @@ fn create_descriptors(threads: u32, per_thread: u32) -> Result<Vec<Vec<EventFd>>
     all.map_err(BenchError::of("eventfd"))
 }
 
-/// Returns the memory addresses of the objects of a thread's first and last descriptor, which perf prints, too; 0 if it has none.
+/// Returns the memory addresses of the objects of a thread's first and last descriptor, as printed by perf; 0 if it has none.
 fn addresses(descriptors: &[EventFd]) -> [usize; 2] {
     [descriptors.first(), descriptors.last()]
         .map(|descriptor| descriptor.map_or(0, |event_fd| std::ptr::from_ref(event_fd) as usize))

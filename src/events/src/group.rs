@@ -26,8 +26,8 @@ struct GroupBraces {
     close: usize,
 }
 
-/// Returns the events of a word with braces, or its faults: that of the braces, that of the group's modifiers, or those of all
-/// invalid events in the braces.
+/// Returns the events of a word with braces, or its faults: a fault of the braces or of the group's modifiers, or the faults of
+/// all invalid events in the braces.
 pub(crate) fn group(
     word: &ListWord<'_>,
     catalogue: &Catalogue<'_>,
@@ -72,8 +72,8 @@ pub(crate) fn group(
     Ok(groups.concat())
 }
 
-/// Splits a group with events of several core PMUs into one group per PMU, because a group must be of one PMU: first the groups
-/// of the core PMUs, then those of other PMUs. Each group of a core PMU also contains the events without a PMU.
+/// Splits a group with events of several core PMUs into one group per PMU, because the kernel rejects a group of several: first
+/// the groups of the core PMUs, then those of other PMUs. Each group of a core PMU also contains the events that name no PMU.
 fn by_cores(events: Vec<EventSpec>, catalogue: &Catalogue<'_>) -> Vec<Vec<EventSpec>> {
     let mut cores = hybrid_core_pmus(catalogue);
     cores.retain(|(core, _)| events.iter().any(|event| event.pmu.as_ref() == Some(core)));

@@ -28,7 +28,7 @@ pub enum RecordContent<'a> {
     UnknownEvent,
     /// A sample that cannot be decoded.
     Broken(DecodeError),
-    /// Another record of a type of the kernel, even if the recorder synthesized it.
+    /// A record of another type of the kernel, even if the recorder synthesized it.
     Kernel {
         /// The fields of the record, without the trailer.
         body: &'a [u8],

@@ -39,12 +39,17 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// [`FoundFile::for_reading_and_writing`]. `None` for anything that can be replaced instead: a regular file, a
 /// folder, or nothing. A regular file behind a link below `/dev` or `/proc`, such as `/dev/stdout`, is found, too.
 ///
-/// The target of a link to a descriptor of this process, such as `/dev/stdout`, is found regardless of its owner: with `sudo`,
-/// the terminal is that of another user. Links owned by root or the user are followed. What the user owns is found. What root
-/// owns is found by other users only if they gave its path. What a third user owns is found only if its path was given and is
-/// not a link, and only in a folder where only root and the user may create files, or in a folder of that third user. Otherwise
-/// the result is [`Refusal::ForeignPipe`]. This is similar to `fs.protected_fifos` (sysctl), but regardless of its setting and
-/// of the folder's sticky bit.
+/// Only links owned by root or the user are followed. Whether a file is found depends on its owner:
+///
+/// - the user: always;
+/// - root: if the path was given;
+/// - a third user: if the path was given and is not a link, and the folder either belongs to that third user, or is one where
+///   only root and the user may create files;
+/// - any user: if the path is a link to a descriptor of this process, such as `/dev/stdout`: with `sudo`, the terminal belongs to
+///   another user.
+///
+/// Otherwise the result is [`Refusal::ForeignPipe`]. This is similar to `fs.protected_fifos` (sysctl), but regardless of its
+/// setting and of the folder's sticky bit.
 ///
 /// # Errors
 /// [`Refusal::ForeignLink`], [`Refusal::ForeignPipe`], [`Refusal::NotRegular`] for a socket, and errors of open(2).

@@ -37,8 +37,8 @@ pub(super) fn lines<'a>(
     })
 }
 
-/// The indices of the hottest instructions, hottest first: at most `count`. An instruction's percentage is the largest of those
-/// of its events. Instructions below `least` percent and instructions without samples are excluded.
+/// The indices of the hottest instructions, hottest first: at most `count`. With several events, the largest of an instruction's
+/// percentages counts. Instructions below `least` percent and instructions without samples are excluded.
 fn hottest(
     lines: &[InstructionLine<'_>],
     count: usize,
