@@ -366,6 +366,7 @@ fn losses_are_reported_as_by_perf() {
 #[test]
 fn kallsyms_and_vdso_are_cached_by_build_id() {
     let scratch = Scratch::new();
+    // Without `-o`, the recording is written to the test's pipe; the cache is filled nevertheless.
     let words = ["record", "-q", "-e", "cpu-clock", "--", "sh", "-c", BUSY];
     let ours = rperf_in(&scratch, &words).finish().expect("rperf starts");
     assert_eq!(ours.status, 0, "{}", ours.stderr);

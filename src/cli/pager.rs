@@ -15,7 +15,7 @@ pub(crate) enum Paging {
     /// No option: the configuration decides; by default the pager is used.
     #[default]
     Configured,
-    /// `-p`, `--paginate`: overrides the configuration.
+    /// `-p`, `--paginate`: even if `pager.CMD` is false.
     Always,
     /// `--no-pager`.
     Never,

@@ -238,8 +238,8 @@ const EXCEPT: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 
-/// Recordings that the test makes: the first for `script`, the second for `report`, in the order of [`COMMANDS`]. Every third
-/// line of the command is run on its recording.
+/// Recordings that the test makes, one with each tool: the first for `script`, the second for `report`, in the order of
+/// [`COMMANDS`]. Every third line of a command is run on its recording.
 const NEW_RECORDINGS: [(Tool, Recording); 2] = [
     (
         Tool::Rperf,
@@ -339,7 +339,7 @@ fn is_refused(perf: &Outcome) -> bool {
     perf.status != 0 || perf.stderr.contains("Error:")
 }
 
-/// rperf's text with perf's name in hints, which name the program as it was called.
+/// rperf's text with perf's name in hints: each tool prints its own name.
 fn renamed(rperf: &Outcome) -> String {
     rperf.stdout.replace("'rperf ", "'perf ")
 }

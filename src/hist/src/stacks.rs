@@ -57,7 +57,7 @@ impl StackWeight {
     pub(crate) fn add_sample(&mut self, sample: &Sample<'_>) {
         self.period = self.period.saturating_add(sample.period);
         self.samples += 1;
-        // The order is the same without `rank`, but this runs for every sample, and ranks are compared without branches.
+        // This runs for every sample: ranks have the same order as the `Order`s, and are compared without branches.
         if sample.order.rank() < self.first.rank() {
             self.set_first(sample);
         }
@@ -112,8 +112,8 @@ pub(crate) fn add_each<const N: usize>(sums: &mut [u64; N], more: &[u64; N]) {
     }
 }
 
-/// Distinct items in order of first appearance. Their indices differ between runs, so output must
-/// not be ordered by them.
+/// Distinct items in order of first appearance. Output must not be ordered by their indices: threads may share an interner, so
+/// that the indices differ between runs.
 #[derive(Debug, Clone)]
 pub(crate) struct Interner<T> {
     items: Vec<T>,
@@ -170,7 +170,7 @@ pub(crate) struct StackKey<'a> {
     pub(crate) frames: &'a [u32],
 }
 
-/// The unique stacks of one event from one part of the recording: the samples that one thread of the program processed.
+/// The unique stacks of one event in one part of the recording, which one thread of rperf processed.
 #[derive(Debug, Default)]
 pub(crate) struct UniqueStacks {
     pub(crate) contexts: Interner<SampleContext>,

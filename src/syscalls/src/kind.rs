@@ -6,7 +6,7 @@ use crate::exceptions::exception;
 /// How an argument is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArgumentKind {
-    /// A decimal number; signed, except for the types `unsigned int` and `u32`.
+    /// A decimal number; signed, except for the types `unsigned int` and `u32`. (As in perf, even `unsigned long` is signed.)
     Number,
     /// A hexadecimal number.
     Hex,
@@ -28,7 +28,7 @@ pub enum ArgumentKind {
     Pid,
     /// The mode of a file.
     Mode,
-    /// One value of a list, for which 0 is a value like others: it is printed, too.
+    /// One value of a list; 0 is printed like other values.
     Value(&'static ValueNames),
     /// One value of a list; 0 is omitted, or printed as a number if arguments that are 0 are shown.
     NonZeroValue(&'static ValueNames),

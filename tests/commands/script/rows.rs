@@ -68,7 +68,7 @@ fn templates_are_filled_with_the_members_of_objects() {
     assert_eq!(chains.lines().count(), lines.lines().count());
     for (symbol, chain) in symbols.lines().zip(chains.lines()) {
         let first = chain.split(';').next().expect("a frame");
-        // A frame without a symbol is an address.
+        // A frame without a symbol is shown as an address, and `{symbol}` is empty.
         let expected = match first.starts_with("0x") {
             true => "",
             false => first,

@@ -22,7 +22,7 @@ enum CallPlace {
 }
 
 /// Returns how a state of [`TaskCalls::timeline`](rperf_analysis::timechart::TaskCalls) is drawn: its colour, and the part of the
-/// row. A state is the index of a [`CallKind`], or [`CallKind::FAILED_STATE`], which is after them.
+/// row. A state is an index in [`CallKind::ALL`], or [`CallKind::FAILED_STATE`], the next number.
 fn look(state: usize) -> (Paint, CallPlace) {
     match CallKind::ALL.get(state) {
         Some(CallKind::Read) => (Paint::Read, CallPlace::Above),

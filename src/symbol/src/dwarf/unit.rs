@@ -106,8 +106,8 @@ impl ReadUnit {
         true
     }
 
-    /// Returns the unit with the entries (DIEs) of functions, which is this unit or its split unit, and whether that is in the
-    /// main or the split file. Sets `units.split` to the sections with the split unit.
+    /// Returns the unit with the entries (DIEs) of functions, which is this unit or its split unit, and the file that has them.
+    /// Sets `units.split` to the sections of the split unit's file, if there is one.
     fn open<'a>(
         &'a self,
         object: &'a DebugObject,

@@ -62,7 +62,7 @@ impl ScriptLayout {
         self.fields.has_any(BRANCH_FIELDS)
     }
 
-    /// Whether the ends of branches are shown as symbols: with `brstacksym`, unless `brstack` is selected, too.
+    /// Whether the ends of branches are shown as symbols: with `brstacksym`, unless `brstack` is selected, too (as in perf).
     #[must_use]
     pub fn shows_branch_symbols(&self) -> bool {
         self.fields.has(LineField::Brstacksym) && !self.fields.has(LineField::Brstack)

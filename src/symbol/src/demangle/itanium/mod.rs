@@ -128,7 +128,7 @@ struct Parser<'a> {
     steps: u32,
     /// Whether the type of a conversion operator is being parsed: template arguments may then belong to the operator.
     in_conversion: bool,
-    /// Whether a scope in an expression (`sr`) that begins with an identifier is tried as a type before names of nested scopes.
+    /// Whether a scope after `sr` that begins with an identifier is parsed as a type first; otherwise as nested scopes first.
     types_first: bool,
 }
 
