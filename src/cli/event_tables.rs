@@ -14,9 +14,9 @@ pub(crate) struct TableEvents {
     pub(crate) plural: bool,
 }
 
-/// Returns the tables of a recording: one for each group, and one for each event without a group. `grouping` is
-/// `Some(true)` for `--group`, which makes all events one group if the recording has no groups, and `Some(false)` for
-/// `--no-group`: one table for each event; `None` without either.
+/// Returns the tables of a recording: one for each group, and one for each event without a group. `grouping` is `None` without
+/// `--group` and `--no-group`; `Some(true)` for `--group`, which makes all events one group if the recording has no groups;
+/// `Some(false)` for `--no-group`, which makes one table for each event.
 pub(crate) fn tables(recording: Metadata<'_>, grouping: Option<bool>) -> Vec<TableEvents> {
     let events = recording.events;
     let grouped = grouping != Some(false);

@@ -78,7 +78,7 @@ fn recording(steps: &[Step]) -> Vec<u8> {
 
 const SCRIPT: [&str; 5] = ["script", "-i", "perf.data", "-F", "ip,sym,symoff,dso"];
 
-/// Checks that `script` and `report` of both tools print the same, and returns the output of `script`.
+/// Checks that rperf and perf print the same for `script` and for `report`; returns the output of `script`.
 fn compared_script(tools: &Tools, steps: &[Step]) -> String {
     let path = tools.path().join("perf.data");
     fs::write(path, recording(steps)).expect("a recording");
@@ -149,7 +149,7 @@ fn code_has_its_announced_name_except_inside_other_code() {
             Sampled(inside + 8),
         ],
     );
-    // The removal of code in a module also removes the module; above, the removal of code in the kernel has no effect.
+    // As in perf, removing code in a module also removes the module; removing code in the kernel, as above, has no effect.
     assert_eq!(text.matches("[unknown] ([modfoo])").count(), 2, "{text}");
     assert_eq!(text.matches("[unknown] ([unknown])").count(), 1, "{text}");
 }

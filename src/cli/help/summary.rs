@@ -40,7 +40,7 @@ pub(crate) fn summary(
     text
 }
 
-/// Returns the usage lines of a command, the first prefixed with `lead`, the others with `or: ` in the same column.
+/// Returns the usage lines of a command, the first prefixed with `lead`, the others with `or: `, right-aligned to the same width.
 pub(crate) fn usage(program: ProgramName, title: CommandTitle<'_>, lead: &str) -> String {
     let or = format!("{:>width$}", "or: ", width = lead.len());
     let lines = title.usage.iter().enumerate().map(|(index, arguments)| {

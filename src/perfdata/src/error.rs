@@ -184,8 +184,8 @@ fn show_magic(magic: &[u8]) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileFinding {
-    /// The recorder did not complete the header: there are no features, and the data size is 0 or, if the recorder updated it
-    /// while recording, that of its last update.
+    /// The recorder did not complete the header: there are no features, and the data size is 0, or too small if the recorder
+    /// updated it while recording.
     #[error(
         "the recording was not completed: reading to the end of the file, without header features"
     )]

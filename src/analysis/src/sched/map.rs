@@ -164,6 +164,7 @@ impl<S: FnMut(&MapRow<'_>) -> FoldControl> SwitchMap<S> {
 
     fn switch(&mut self, time: u64, cpu: u32, event: &SchedSwitch<'_>) {
         let index = self.tasks.find_or_add(UNKNOWN_PID, event.next_pid());
+        // By name, as in perf.
         let is_idle = self.tasks.get(index).comm == b"swapper";
         let is_selected = self.is_selected(index);
         let switches_selected_task = is_selected || {

@@ -100,7 +100,7 @@ impl TopSession {
         let groups = setup.source.groups.clone();
         let live_world = LiveWorld::new(Endian::NATIVE, observation.events());
         let mut live = LiveHistograms::new(live_world, setup);
-        // The interval begins before the start: samples arrive also while the start synthesizes records of running processes.
+        // The interval begins before `start`: samples already arrive while it synthesizes records of running processes.
         let interval = IntervalResult::begin();
         let started = observation.start(request, &mut |records| live.add_records(records));
         started.map_err(explained)?;

@@ -27,7 +27,7 @@ pub(super) static COMM_NODIGIT: Key = Key {
     ..COMM
 };
 
-/// A name in whose comparison all numbers are equal.
+/// A name that is compared as if all numbers were equal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NumberlessName<'n>(&'n str);
 

@@ -63,8 +63,8 @@ impl Printer {
     }
 
     /// Appends the instruction at the start of `bytes`, located at `address`, to `text`. If it has operands, its mnemonic is
-    /// padded to six characters. A truncated instruction is printed as `(bad)`. So is an invalid one of x86; an invalid one of
-    /// Arm is printed as its encoding. Returns `None` if `bytes` is empty.
+    /// padded to six characters. Truncated instructions, and invalid ones of x86, are printed as `(bad)`; invalid ones of Arm, as
+    /// their encoding. Returns `None` if `bytes` is empty.
     pub fn print(&mut self, address: u64, bytes: &[u8], text: &mut String) -> Option<Printed> {
         if bytes.is_empty() {
             return None;

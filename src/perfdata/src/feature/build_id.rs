@@ -140,11 +140,8 @@ impl BuildIdEntry {
 
     /// Decodes an entry of the old layout, with the pid of the host.
     fn decode_without_pid(raw: &RawRecord<'_>, endian: Endian) -> Result<Self, DecodeError> {
-        // The missing pid, in the file's byte order; the reversal changes nothing, since all bytes of -1 are equal.
-        let mut shifted = (-1_i32).cast_unsigned().to_le_bytes().to_vec();
-        if endian == Endian::Big {
-            shifted.reverse();
-        }
+        // The missing pid: -1 is the same in both byte orders.
+        let mut shifted = (-1_i32).to_le_bytes().to_vec();
         shifted.extend_from_slice(raw.body);
         Self::decode_fields(&shifted, raw.misc, endian)
     }

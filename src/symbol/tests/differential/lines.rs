@@ -112,9 +112,10 @@ fn theirs(object: &Path, flags: &[&str], addresses: &[(u64, u64)]) -> Option<Vec
     Some(answers.split_off(addresses.len()))
 }
 
-/// Whether only the outermost name differs: addr2line uses the symbol's name if the debug information has no name, or if its name
-/// lacks the suffix `.abi0` that Go's assembler adds to the symbol's. The callers of [`LineIndex`] use the symbol's name, too.
-/// Also true if the address has no debug information: `ours` has no frame then, and `theirs` one frame with a name but no line.
+/// Whether only the outermost name differs (the outermost file is not compared): addr2line uses the symbol's name if the debug
+/// information has no name, or one without the suffix `.abi0` that Go's assembler adds to the symbol's. The callers of
+/// [`LineIndex`] use the symbol's name, too. Also true if the address has no debug information: `ours` has no frame then, and
+/// `theirs` one frame with a name but no line.
 fn differs_in_outer_name(ours: &[Frame], theirs: &[Frame]) -> bool {
     let Some(((symbol, _, their_line), their_inner)) = theirs.split_last() else {
         return false;
@@ -147,8 +148,8 @@ fn compare(object: &Path, dwarf: &Path) {
     compare_at(&loaded, &addresses, dwarf, &[]);
 }
 
-/// Compares the frames at `addresses`, each given as in [`LoadedSymbols::table`] and as addr2line expects it. Accepts one
-/// difference per thousand frames.
+/// Compares the frames at `addresses`, each given as in [`LoadedSymbols::table`] and as addr2line expects it. Besides the known
+/// differences, accepts one other per thousand frames.
 fn compare_at(loaded: &LoadedSymbols, addresses: &[(u64, u64)], dwarf: &Path, flags: &[&str]) {
     let budget = Budget::new(Budget::DEFAULT_BYTES);
     let lines = open(loaded, &budget).expect("debug information");
