@@ -343,7 +343,7 @@ fn shares(scratch: &Scratch, file: &str, key: &str) -> Vec<String> {
     rows.map(str::to_owned).collect()
 }
 
-/// Also: the shares of processes, objects and CPUs are the same as before.
+/// Redaction does not change the shares of processes, objects and CPUs either.
 #[test]
 fn nothing_planted_is_left_in_generated_recordings() {
     let config = Config {

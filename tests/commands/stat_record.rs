@@ -77,6 +77,7 @@ fn rows_of_cgroups_and_of_duration_time_are_recorded() {
     let theirs = Run::new(perf).args(words).within(scratch.path()).finish();
     let theirs = theirs.expect("perf starts");
     assert_eq!(theirs.status, 0, "{}", theirs.stderr);
+    // rperf stores the name of the event with a tab and the cgroup after it; perf prints it as it is.
     for row in ["cs\t/", " ns   duration_time "] {
         assert!(theirs.stderr.contains(row), "{}", theirs.stderr);
     }

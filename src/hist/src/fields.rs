@@ -61,8 +61,8 @@ impl NumberField {
     }
 
     /// The events of a group (indices 0 to `events` - 1; 0 is the leader) in the order in which two rows are compared by this
-    /// number: first `sort_event`, or the leader if there is no event `sort_event`; then the other events. As in perf, the leader
-    /// is compared only if it is the first, and [`Self::Total`] and [`Self::TotalLatency`] only for the leader.
+    /// number: first `sort_event`, or the leader if there is no event `sort_event`; then the other members. As in perf, the
+    /// leader is never compared after another event, and [`Self::Total`] and [`Self::TotalLatency`] only for the leader.
     pub(crate) fn compared_events(
         self,
         sort_event: usize,

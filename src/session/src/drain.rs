@@ -83,7 +83,7 @@ impl RingSet {
         affinity: RingAffinity,
     ) -> Self {
         let lost = vec![0; rings.len()];
-        // A ring that is a quarter full is always drained: the kernel wakes its reader when it is half full.
+        // At most a quarter, as in perf: when the kernel wakes the reader of a ring, by default half full, it must be drained.
         let quarter = rings.first().map_or(0, |ring| ring.size() / 4);
         Self {
             rings,
@@ -206,7 +206,7 @@ impl RingSet {
         if any && self.overwrite_rings.is_empty() && sink.output_sink.has_rounds() {
             self.write_finished_round(sink)?;
         }
-        // `end_round` writes no FINISHED_ROUND: it writes the thread's results so far, and passes the drained records on to it.
+        // `end_round` does not write FINISHED_ROUND: it writes the thread's results so far, and passes new records to the thread.
         if let Some(rewrite_thread) = &mut self.rewrite_thread {
             rewrite_thread.end_round(sink)?;
         }
@@ -278,7 +278,7 @@ impl RingSet {
             let runs = sink.walker.walk([&taken, &[]], |record| {
                 stats.note(&record);
             });
-            // With one piece, there is only the first run.
+            // With one piece, there is only the first run. It is not compressed, even with `-z`.
             sink.output_sink
                 .write_data(runs.first)
                 .map_err(write_error)?;

@@ -16,7 +16,7 @@ pub struct Capture {
     pub argument: u8,
     /// The kind of content.
     pub source: CaptureSource,
-    /// The maximum number of bytes to copy; if `source` has several texts or buffers, of each.
+    /// The maximum number of bytes to copy. If `source` has several texts or buffers, the limit applies to each.
     pub limit: CaptureLimit,
 }
 
@@ -112,8 +112,8 @@ impl Syscall {
         self.capture_plan_with(None)
     }
 
-    /// Like [`Syscall::capture_plan`], but the plan also has structures that are not known to this crate, only to the kernel's
-    /// types in `structures`.
+    /// Like [`Syscall::capture_plan`], but the plan also has structures that this crate does not know, if `structures`, the
+    /// kernel's types, has their size.
     #[must_use]
     pub fn capture_plan_with(&self, structures: Option<&dyn StructureTexts>) -> CapturePlan {
         let mut plan = CapturePlan::default();
@@ -319,7 +319,7 @@ fn list(call: &str, name: &str, index: u8) -> Option<(Direction, Capture)> {
     ))
 }
 
-/// Whether an argument points to the size of the buffer that is the argument before.
+/// Whether an argument points to the size of a buffer. The buffer is the argument before it.
 pub(crate) fn points_to_length(call: &str, name: &str) -> bool {
     matches!(
         (call, name),

@@ -224,7 +224,7 @@ impl<'a> CountWriter<'a> {
             }
         }
         // The entry of a task in THREAD_MAP: its id, -1 for all tasks of a CPU, and its name.
-        let name = |task: &i32| {
+        let entry = |task: &i32| {
             let thread = u32::try_from(*task).ok();
             let name = thread.and_then(|thread| self.options.threads.get(&thread));
             ThreadMapEntry {
@@ -232,7 +232,7 @@ impl<'a> CountWriter<'a> {
                 comm: name.map_or(Vec::new(), |name| name.clone().into_bytes()),
             }
         };
-        let threads = cpu_tasks.tasks.iter().map(name).collect();
+        let threads = cpu_tasks.tasks.iter().map(entry).collect();
         put(to, &UserRecord::ThreadMap(ThreadMap { threads }));
         synthesize::cpu_map(to, cpu_tasks);
         put(to, &UserRecord::StatConfig(self.options.config.clone()));
