@@ -66,7 +66,7 @@ impl Modifiers {
     /// Sets the bits of an attr. The caller stores `P`, `S`, `W` and `b` in the [`EventSpec`]; of these, only `P` also changes
     /// the attr here (`precise_ip`).
     ///
-    /// Guests are excluded if there are no modifiers, or if they contain `u` or `p`; `G` and `H` override this.
+    /// As in perf, guests are excluded if there are no modifiers, or if they contain `u` or `p`; `G` and `H` override this.
     pub(crate) fn apply(&self, attr: &mut Attr) {
         let has_level = self.has('u') || self.has('k') || self.has('h');
         let has_machine = self.has('G') || self.has('H');
@@ -94,8 +94,8 @@ impl Modifiers {
     /// (`is_leader`), which determines whether a group is pinned or exclusive.
     pub(crate) fn add_to(&self, event: &mut EventSpec, is_leader: bool) {
         let flags = &mut event.attr.flags;
-        // Levels: if the group has any, an event without its own counts only at the group's, so first all are excluded. The loop
-        // below then includes the group's levels, in addition to any of the event. Guests and hosts likewise.
+        // The loop below includes the group's levels, in addition to those of the event. If the event has none of its own, it
+        // counts only at the group's, so all levels are excluded first. The same applies to guests and hosts.
         let all_levels =
             AttrFlags::EXCLUDE_USER | AttrFlags::EXCLUDE_KERNEL | AttrFlags::EXCLUDE_HV;
         let has_level = self.has('u') || self.has('k') || self.has('h');

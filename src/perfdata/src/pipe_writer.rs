@@ -43,7 +43,7 @@ impl<W: Write> PipeWriter<W> {
             encode_attr_record(&mut head, event, endian);
         }
         for (feature, content) in features.sections() {
-            // These two have record types of their own. Their records are written last.
+            // These two have record types of their own, see below.
             if feature != FeatureId::TRACING_DATA && feature != FeatureId::BUILD_ID {
                 encode_record(&mut head, RecordKind::HEADER_FEATURE, endian, |to| {
                     to.u64(u64::from(feature.0));
@@ -160,8 +160,8 @@ pub fn encode_tracing_data(bytes: &mut Vec<u8>, content: &[u8], endian: Endian) 
     bytes.resize(bytes.len() + padded_size - content.len(), 0);
 }
 
-/// Appends the entries of a BUILD_ID section as HEADER_BUILD_ID records. In the section they are records of type 0, and
-/// their sizes need not be multiples of eight. In a stream, newer releases of perf refuse sizes that are not: entries are padded.
+/// Appends the entries of a BUILD_ID section as HEADER_BUILD_ID records. In the section they are records of type 0 and of
+/// any size. In a stream, newer releases of perf refuse records whose size is not a multiple of eight, so entries are padded.
 fn encode_build_ids(bytes: &mut Vec<u8>, mut content: &[u8], endian: Endian) {
     while let Ok(header) = RecordHeader::decode(content, endian) {
         let size = usize::from(header.size).max(RecordHeader::SIZE);

@@ -181,7 +181,7 @@ impl LoadInputs<'_> {
             _ => (ObjectKind::Other, &*dso_path),
         };
         let build_id = dso.build_id.as_deref().and_then(BuildId::from_bytes);
-        // It selects the kallsyms with a module's symbols.
+        // The kernel's build-id selects the kallsyms with a module's symbols.
         let is_module = kind == ObjectKind::KernelModule;
         let kernel_build_id = is_module
             .then(|| self.kernel_build_id(dso.machine))
@@ -330,8 +330,8 @@ mod tests {
     }
 
     #[test]
-    fn modules_have_symbols_of_the_running_kernel_only_if_it_was_recorded() {
-        // `struct elf_note`: lengths of owner and build-id, and NT_GNU_BUILD_ID.
+    fn modules_have_symbols_of_the_running_kernel_unless_another_was_recorded() {
+        // `Elf64_Nhdr`: the lengths of owner and build-id, and the type NT_GNU_BUILD_ID.
         let mut notes: Vec<u8> = [4_u32, 20, 3]
             .into_iter()
             .flat_map(u32::to_ne_bytes)

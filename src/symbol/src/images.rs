@@ -19,8 +19,8 @@ pub struct ObjectImages {
 
 /// Finds the files of a user object or the vdso that have the recorded build-id, in perf's order for symbols. If none is
 /// recorded, the build-id of the file at the object's path is used; if that has none either, build-ids are not compared.
-/// If no file has the code of a user object with a known build-id, it is fetched from a server (debuginfod). Files that cannot be
-/// read or parsed are skipped.
+/// If no file has the code of a user object whose build-id is known, the executable is fetched from a server (debuginfod). Files
+/// that cannot be read or parsed are skipped.
 pub fn object_images(
     files: &dyn Files,
     paths: &SearchPaths,
@@ -55,7 +55,7 @@ pub fn object_images(
             true => &mut images.code,
             false => &mut images.debug,
         };
-        // It borrows `bytes`, which are moved below.
+        // `image` borrows `bytes`, which are moved below.
         drop(image);
         if has_build_id {
             slot.get_or_insert((path, bytes));

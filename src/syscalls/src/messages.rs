@@ -32,13 +32,13 @@ pub(crate) fn write_messages(
     })
 }
 
-/// Returns the index of the message that captured memory belongs to: each has [`MESSAGE_ITEMS`] item numbers.
+/// Returns the index of the message that captured memory belongs to: each message has [`MESSAGE_ITEMS`] item numbers.
 fn message_of(captured: &CapturedBytes<'_>) -> usize {
     captured.item / usize::from(MESSAGE_ITEMS)
 }
 
-/// Writes the address, if captured, and the buffers of a message. The size of the control data follows, and, for received
-/// messages only, the flags: each if it is not 0.
+/// Writes the address (if captured) and the buffers of a message, then the size of the control data if it is not 0, and the flags
+/// of a received message if they are not 0.
 pub(crate) fn write_message(
     to: &mut dyn Write,
     call: &CallArguments<'_>,

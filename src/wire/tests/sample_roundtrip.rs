@@ -307,8 +307,7 @@ fn only<'a>(sample: &SampleRecord<'a>, fields: SampleType) -> SampleRecord<'a> {
     }
 }
 
-/// Attrs whose samples have only fields from IDENTIFIER to PERIOD, or after them one field: RAW or CALLCHAIN. Such samples are
-/// decoded by separate code.
+/// Attrs of samples with fields from IDENTIFIER to PERIOD, then RAW, CALLCHAIN or nothing. Separate code decodes such samples.
 fn short_attrs() -> impl Strategy<Value = Attr> {
     let last_field = prop::sample::select(vec![0, SampleType::RAW.0, SampleType::CALLCHAIN.0]);
     (any::<u64>(), last_field).prop_map(|(selection, last_field)| {

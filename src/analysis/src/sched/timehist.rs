@@ -36,7 +36,7 @@ pub struct TimeHistoryOptions {
     pub idle_only: bool,
     /// Whether wakeups are shown.
     pub with_wakeups: bool,
-    /// Whether migrations are counted and shown.
+    /// Whether migrations are counted and shown; as in perf, also those outside the time range.
     pub with_migrations: bool,
     /// Whether the part of each wait before the task's first migration is measured (`--pre-migrations`).
     pub with_pre_migration_times: bool,
@@ -191,7 +191,7 @@ impl<R: TimeRows> TimeHistory<R> {
         self.tasks.find_or_add(pid, tid)
     }
 
-    /// Whether switches on a CPU are shown. Wakeups and migrations are shown for all CPUs.
+    /// Whether switches on a CPU are shown. Wakeups and migrations are shown for all CPUs, as in perf.
     fn shows_switches(&self, cpu: u32) -> bool {
         let cpus = self.options.cpus.as_ref();
         cpus.is_none_or(|cpus| cpus.contains(&cpu))
@@ -422,7 +422,7 @@ impl TimeHistoryOptions {
         let from = if from > 0 { from.max(self.start) } else { 0 };
         match self.end {
             0 => Some((from, to)),
-            // As in perf, a stretch with an unknown start is outside: the start may be after the end.
+            // As in perf, a stretch with an unknown start is excluded: it may have started after the end of the range.
             end if from == 0 || from > end => None,
             end => Some((from, to.min(end))),
         }

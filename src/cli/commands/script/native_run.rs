@@ -66,7 +66,7 @@ pub(super) fn report(
         }
         OpenedInput::Stream(stream) => {
             // Ctrl-C stops the recorder that writes the stream; this process blocks the signal and reads the stream to its end.
-            // It must be blocked before threads are started.
+            // The signal must be blocked before threads are started, which inherit the mask.
             let _signals = Signals::block(&[libc::SIGINT]).ok();
             match run.table.interval() {
                 Some(interval) => run.print_stream(stream, Duration::from_secs(interval))?,

@@ -112,7 +112,8 @@ impl SymbolEntry<'_> {
             && (self.symbol_kind() != SymbolKind::Label || self.is_visible_label())
     }
 
-    /// Whether it is `$a`, `$d`, `$t` or `$x` of the ARM ABIs, which mark code and data and name nothing.
+    /// Whether it is a mapping symbol of the ARM ABIs, which marks code or data: `$a`, `$d`, `$t` or `$x`, also with a suffix
+    /// such as `.1`.
     fn is_mapping_symbol(&self) -> bool {
         matches!(
             self.name.bytes(),
