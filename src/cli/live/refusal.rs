@@ -94,8 +94,8 @@ fn denied(not_opened: &NotOpened) -> CliError {
     error
 }
 
-/// Returns the error that names the cause of the denial: the sysctl or, if that allows the event, a seccomp filter, the owner of
-/// an observed task, or, for whole CPUs, a security module.
+/// Returns the error that names the cause of the denial: the sysctl; if that allows the event, a seccomp filter; if there is
+/// none, a security module for whole CPUs, and the owner of an observed task otherwise.
 fn denied_by(not_opened: &NotOpened, has_seccomp_filter: bool) -> CliError {
     let NotOpened {
         event, paranoid, ..

@@ -225,13 +225,13 @@ fn a_truncated_stream_keeps_complete_records() {
             continue;
         }
         let mut reader = reader(truncated, 9).unwrap();
-        let (seen, error) = drain(&mut reader);
+        let (seen, reader_error) = drain(&mut reader);
         assert_eq!(seen, all[..seen.len()]);
-        // `error` in `Ok` is the one that ended the reader's records; in `Err`, it is that of `parse`: no event was read.
         match PerfData::parse(truncated) {
-            Ok(data) => assert_eq!(parsed_records(&data), (seen, error)),
-            Err(error) => {
-                assert_eq!(error, Error::NoAttrRecord);
+            Ok(data) => assert_eq!(parsed_records(&data), (seen, reader_error)),
+            // Truncated before the first complete event.
+            Err(parse_error) => {
+                assert_eq!(parse_error, Error::NoAttrRecord);
                 assert_eq!(reader.head().events(), []);
             }
         }

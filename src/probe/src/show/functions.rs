@@ -6,7 +6,7 @@ use crate::filter::NameFilter;
 use crate::object::{PLT_SUFFIX, ProbeObject};
 
 /// Returns the function names in the symbol table, sorted, without duplicates and `@plt` entries. Without a filter, names with a
-/// leading underscore are omitted.
+/// leading underscore are omitted, as in perf.
 #[must_use]
 pub fn functions(object: &ProbeObject<'_>, filter: Option<&NameFilter>) -> BTreeSet<String> {
     let is_wanted = |name: &str| match filter {
@@ -20,7 +20,7 @@ pub fn functions(object: &ProbeObject<'_>, filter: Option<&NameFilter>) -> BTree
         None => !start.starts_with('_'),
     };
     let names = object.function_names(&may_be_wanted);
-    // Damaged tables have empty names, which cannot be probed.
+    // Damaged tables may have empty names, which cannot be probed.
     let is_name = |name: &str| !name.is_empty() && !name.ends_with(PLT_SUFFIX);
     names
         .filter(|name| is_name(name) && is_wanted(name))
