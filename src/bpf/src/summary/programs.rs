@@ -13,7 +13,7 @@ use crate::{Helper, MapId, Operand, ProgramBuilder};
 
 use super::values::{self, call};
 
-/// From (thread id, call number, birth of the task or cgroup id) to the sums laid out in [`call`].
+/// From (thread id, call number, cgroup id or birth of the task) to the sums laid out in [`call`].
 pub(super) const CALLS: MapId = MapId(2);
 /// From (key of `CALLS`, errno) to a count.
 pub(super) const ERRNOS: MapId = MapId(3);
@@ -22,7 +22,7 @@ pub(super) const TEMPLATE: MapId = MapId(4);
 /// For each call number whether it is summarized.
 pub(super) const SELECTED: MapId = MapId(5);
 
-/// The bit in call numbers of 32-bit programs; other call numbers are smaller.
+/// The bit that marks call numbers of 32-bit programs; all numbers without it are smaller.
 pub(super) const COMPAT: i32 = 512;
 
 /// Options that change the instructions of the programs.

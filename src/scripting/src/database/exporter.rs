@@ -347,8 +347,8 @@ impl DatabaseExporter {
     }
 
     /// Looks up the object and the symbol of an address; `None` if it has no object or mapping. As in perf, both addresses of
-    /// a sample are looked up before one of them is exported, and so are all addresses of a callchain: if one of them is
-    /// exported without a symbol, the look-ups of the others do not find its key.
+    /// a sample are looked up before either is exported, and all addresses of a callchain before any is exported: so no look-up
+    /// finds the key of another address that is then exported without a symbol.
     fn look_up(&self, frame: &Frame) -> Option<Address> {
         let object = frame.dso.filter(|_| frame.mapping.is_some())?;
         let known = |key| self.symbols.get(&key).map(|_| key);
@@ -364,7 +364,7 @@ impl DatabaseExporter {
         })
     }
 
-    /// Exports the object and the symbol of an address; if it has none, an unknown symbol that begins at `unknown_start`.
+    /// Exports the object and the symbol of an address; without a symbol, an unknown one that begins at `unknown_start`.
     fn address(
         &mut self,
         address: Option<Address>,
@@ -594,6 +594,6 @@ fn write_sample(sample: &ExportedSample, ids: &SampleIds, ip: u64, to: &mut Mars
     // Numbers of instructions and cycles; traces that have them are not decoded.
     to.signed(0);
     to.signed(0);
-    // All flags of the branch.
+    // All flags of the branch: decoded traces have only those of its kind.
     to.unsigned(sample.branch.0.into());
 }
