@@ -54,7 +54,7 @@ pub struct KindTotals {
     pub freed: RequestCount,
     /// The allocations that were not freed.
     pub live: RequestCount,
-    /// Whether the bytes are part of the sum of all memory, so that no byte is in it twice.
+    /// Whether the bytes are part of the sum of all memory. Those of slab pages are not if the objects in them are.
     pub is_counted: bool,
 }
 

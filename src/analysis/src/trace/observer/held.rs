@@ -1,6 +1,6 @@
 //! Joins captured memory with system calls. Our BPF program writes the memory to a record of its own, and the tracepoint's probe
-//! writes the record of the call's start or return. Usually the record of the memory precedes the other one. It follows the other
-//! one if another tracer attached that probe before our program.
+//! writes the record of the call's start or return. Usually the memory comes first. It comes second if another tracer attached
+//! the probe before our program was attached.
 
 use rperf_syscalls::SyscallTable;
 

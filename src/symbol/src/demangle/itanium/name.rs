@@ -383,7 +383,8 @@ impl<'a> Parser<'a> {
         Some(self.text(words))
     }
 
-    /// Parses `S…`: a substitution, or a standard library abbreviation. With `in_prefix`, a constructor or destructor may follow.
+    /// Parses `S…`: a substitution, or a standard library abbreviation. With `in_prefix`, a constructor or destructor may
+    /// follow; before one, the full name is printed.
     pub(super) fn substitution(&mut self, in_prefix: bool) -> Option<Id> {
         self.expect("S")?;
         if matches!(self.peek()?, b'_' | b'0'..=b'9' | b'A'..=b'Z') {
@@ -431,7 +432,7 @@ fn operator_words(code: &str) -> Option<&'static str> {
     })
 }
 
-/// The names of operator functions: `operator` and the symbol in [`OPERATORS`].
+/// The names of operator functions: `operator` and the symbol in [`OPERATORS`]. They are static, as the nodes borrow their text.
 const OPERATOR_NAMES: [&str; 43] = [
     "operator&=",
     "operator=",
