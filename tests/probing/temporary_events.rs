@@ -210,6 +210,7 @@ fn probes_of_a_recording_end_with_signals() {
     }
 }
 
+/// With `--probe`, rperf blocks signals that would end it before it removes the events. The program does not inherit this.
 #[test]
 fn the_program_starts_with_an_unchanged_signal_mask() {
     let test = "the_program_starts_with_an_unchanged_signal_mask";
@@ -377,7 +378,7 @@ fn probes_are_recorded_and_counted_without_tracefs() {
         "./plain:leaf n",
         "./plain",
     ]);
-    // perf's status for failed lookups.
+    // As in perf, the low byte of -ENOENT.
     assert_eq!(refused.status, 254, "{}", refused.stderr);
     for part in [
         "tracefs is not mounted at ",

@@ -90,7 +90,7 @@ fn is_continued(line: &str) -> bool {
         match letter {
             '"' => is_quoted = !is_quoted,
             '#' | ';' if !is_quoted => return false,
-            // Without a letter to escape, the line ends.
+            // A backslash escapes the next letter, which is skipped; without one, it is the end of the line.
             '\\' if letters.next().is_none() => return true,
             _ => {}
         }
@@ -230,9 +230,9 @@ mod tests {
 
     #[test]
     fn comments_are_not_joined() {
-        let text = "# C:\\\n[a] ; \\\nb = 1 # \\\nc = \"2#\\\n ;\"\nd = 3\n".replace("\\\\", "\\");
+        let text = "# C:\\\n[a] ; \\\nb = 1 # \\\nc = \"2#\\\n ;\"\nd = 3\n";
         let all = [("a.b", "1"), ("a.c", "2# ;"), ("a.d", "3")];
-        assert_eq!(settings(&text), all.map(|(name, value)| pair(name, value)));
+        assert_eq!(settings(text), all.map(|(name, value)| pair(name, value)));
     }
 
     #[test]

@@ -151,10 +151,10 @@ fn chains_last_as_long_as_the_program_waits() {
         "{text}"
     );
     assert_eq!(text.matches("\nchain: ").count(), 1, "{text}");
-    let first = json(&scratch, "lock deadlock -i perf.data --json -E 1");
-    assert_eq!(first["chains"].as_array().map(Vec::len), Some(1), "{first}");
     let locks = ["waits for mutex 0x", " (links+0x50) held by "];
     assert!(locks.iter().all(|lock| text.contains(lock)), "{text}");
+    let first = json(&scratch, "lock deadlock -i perf.data --json -E 1");
+    assert_eq!(first["chains"].as_array().map(Vec::len), Some(1), "{first}");
 }
 
 #[test]

@@ -10,9 +10,9 @@ use ruzstd::decoding::StreamingDecoder;
 use super::at;
 use crate::Error;
 
-/// The sections that together have the layout of perf.data's TRACING_DATA, in its order. For each, its id,
-/// which is also the id of the option that holds its offset, and the content assumed if the section is missing. They describe
-/// the events; the field `description` of any section is something else, the offset of the section's name.
+/// The sections that describe the events; together they have the layout of perf.data's TRACING_DATA, in its order. For each, its
+/// id, which is also the id of the option that holds its offset, and the content assumed if the section is missing. (The field
+/// `description` of a section is something else: the offset of its name.)
 pub(super) const DESCRIPTIONS: [(u16, &[u8]); 6] = [
     // HEADER_INFO: `header_page` and `header_event`. Every file has it: there is no valid empty content.
     (16, b""),
