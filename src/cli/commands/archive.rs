@@ -110,6 +110,17 @@ fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<ExitSt
     });
     let missing = packed.map_err(|error| anyhow::Error::new(error).context(name.clone()))?;
     warn_of_missing(&missing, context);
+    print_unpacking(&name, all, context)?;
+    // `damage` is an error if not all records could be read: then objects may be missing from the archive.
+    damage?;
+    Ok(match missing.is_empty() {
+        true => ExitStatus::Ok,
+        false => ExitStatus::Failure(1),
+    })
+}
+
+/// Prints how to unpack the archive `name`.
+fn print_unpacking(name: &str, all: bool, context: &Context) -> std::io::Result<()> {
     let program = context.program;
     let mut out = context.stdout();
     let unpacking = match all {
@@ -118,13 +129,7 @@ fn run_pack(matches: &ArgMatches, context: &Context, all: bool) -> Result<ExitSt
     };
     writeln!(out, "Now please run:\n\n$ {unpacking}\n")?;
     writeln!(out, "wherever you need to run '{program} report' on.")?;
-    out.flush()?;
-    // `damage` is an error if not all records could be read: then objects may be missing from the archive.
-    damage?;
-    Ok(match missing.is_empty() {
-        true => ExitStatus::Ok,
-        false => ExitStatus::Failure(1),
-    })
+    out.flush()
 }
 
 /// Checks that the recording can be a member of an archive: that it is a single file.

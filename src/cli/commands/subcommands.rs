@@ -71,7 +71,7 @@ pub(crate) const SUBCOMMANDS: &[CommandEntry] = &[
     CommandEntry {
         name: "lock contention",
         summary: "Show lock waits by caller, thread or lock",
-        usage: &["[<options>]"],
+        usage: &["[<options>]", "-b [<options>] [<command>]"],
         build: lock::contention_command,
         run: lock::contention,
     },

@@ -149,7 +149,12 @@ const EVENT_NAMES: CommandSet = Named(&[
 pub(super) const STATUSES: &[SectionEntry] = &[
     SectionEntry::of(EVERY_COMMAND, "0", "Success."),
     SectionEntry::of(
-        &[RECORDERS, COUNTERS],
+        &[
+            RECORDERS,
+            COUNTERS,
+            // With -b and with --live they can run a command.
+            Named(&["lock contention", "sched latency"]),
+        ],
         "status of the command",
         "The command that was run ended with this status; 128 plus the number of the signal if a signal ended it.",
     ),

@@ -40,12 +40,8 @@ pub(crate) fn histogram(
     let numbered = all_merged.iter().copied().enumerate();
     let entries: Vec<Entries<'_>> = numbered
         .map(|(index_in_group, merged)| {
-            Entries::count(
-                merged,
-                identity.labels(index_in_group, merged),
-                options.children,
-                threads,
-            )
+            let labels = identity.labels(index_in_group, merged);
+            Entries::count(merged, labels, options.children, threads)
         })
         .collect();
     let event_totals: Vec<ColumnSum> = events.iter().map(event_total).collect();
