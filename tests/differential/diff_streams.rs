@@ -38,7 +38,7 @@ int main(void)
 }
 ";
 
-/// An address in a function: the letter of the function, and the offset from its start.
+/// An address: the letter of a function (`l` for `leaf`, `m` for `middle…`, `M` for `main`), and the offset from its start.
 type Point = (char, u64);
 /// A branch: from, to, cycles.
 type Branch = (Point, Point, u64);
@@ -48,10 +48,10 @@ type Sample<'a> = (Point, u64, &'a [Branch]);
 const RETURN: Branch = (('l', 40), ('m', 20), 5);
 const CALL_LEAF: Branch = (('m', 12), ('l', 0), 3);
 const CALL_MIDDLE: Branch = (('M', 2), ('m', 0), 4);
-/// From code that no mapping contains.
+/// From code outside of the program (`?`), which no mapping contains.
 const OUTSIDE: Branch = (('?', 0x10), ('M', 0), 9);
 
-/// The addresses of the functions by letter; `?` is an address outside of the program. `None` if `nm` does not run.
+/// The addresses of the functions by letter (see [`Point`]), and of `?` outside of the program. `None` if `nm` does not run.
 fn functions(program: &str) -> Option<HashMap<char, u64>> {
     let listed = Command::new("nm").arg(program).output().ok()?;
     let listed = String::from_utf8(listed.stdout).ok()?;

@@ -59,8 +59,8 @@ impl TimeIntervals {
         intervals.map(Self).ok_or(IntervalError::Invalid)
     }
 
-    /// Whether a sample of this time is selected. As in perf, 0 means no time and is always selected; a sample
-    /// whose event records no time has the time `u64::MAX`, which is treated like any other.
+    /// Whether a sample of this time is selected. As in perf, the time 0 always is; `u64::MAX`, the time of a sample whose event
+    /// records none, is compared like any other.
     #[must_use]
     pub fn contain(&self, time: u64) -> bool {
         let within = |interval: &TimeInterval| {

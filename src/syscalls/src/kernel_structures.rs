@@ -130,8 +130,8 @@ impl Syscall {
         arguments.iter().filter_map(structure_name)
     }
 
-    /// Returns the memory to copy for an argument by the kernel's types, and whether it is copied when the call begins rather
-    /// than when it returns; `None` if the argument is no known structure, or the call may leave its memory unchanged.
+    /// Returns whether the memory of an argument is copied when the call begins rather than when it returns, and the memory to
+    /// copy by the kernel's types; `None` if the argument is no known structure, or the call may leave its memory unchanged.
     pub(crate) fn kernel_structure_capture(
         &self,
         argument: &Argument,

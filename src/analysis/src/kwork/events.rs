@@ -65,9 +65,8 @@ impl KworkEvent {
             }
             TypedEvent::SoftirqExit(event) => (Exit, Softirq, event.vec().value, None),
             TypedEvent::WorkqueueActivateWork(event) => {
-                // `name` is first the function's address, then the index of its name.
-                let name = event.function();
-                let name = name.map(|address| names.function(function, address));
+                let address = event.function();
+                let name = address.map(|address| names.function(function, address));
                 (Raise, Workqueue, event.work(), name)
             }
             TypedEvent::WorkqueueExecuteStart(event) => {

@@ -120,7 +120,7 @@ fn stacks<'r>(
     Some(StackLineFormatter {
         resolver,
         hidden: HIDDEN,
-        // This limit counts hidden functions, too. A stack without them may therefore show more frames than `--max-stack`.
+        // As in perf, this limit counts hidden functions, too: a stack without them may show more frames than `--max-stack`.
         max_frames: most.saturating_add(HIDDEN.len()),
     })
 }
