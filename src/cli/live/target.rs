@@ -9,9 +9,8 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::options::{flag, given_value};
 
-/// Returns the target. If several are given, `-p` comes first, then `-t`, `-u`, `-C`, `-a` and the workload. If neither a target
-/// option nor a workload is given, the target is the whole system, and a note is printed. `doing` is the activity in that
-/// note, such as `recording`.
+/// Returns the target: the first that is given of `-p`, `-t`, `-u`, `-C`, `-a` and the workload. If none is given, the target is
+/// the whole system, and a note is printed. `doing` is the activity in that note, such as `recording`.
 pub(crate) fn target(
     matches: &ArgMatches,
     context: &Context,

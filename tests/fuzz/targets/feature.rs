@@ -8,8 +8,8 @@ use libfuzzer_sys::fuzz_target;
 use rperf_perfdata::{EventDesc, FeatureId, FeatureSet, Features, PerfData, Writer};
 use rperf_wire::{Attr, Endian, EventType, Misc, RawRecord, RecordKind};
 
-// The input is a recording, as the seeds are, or the number of a feature, a byte whose lowest bit is 1 for big-endian, and the
-// bytes of the feature section.
+// The input is a recording, as the seeds are. Other input is a feature: a byte with its number, a byte that is odd for
+// big-endian, and the section.
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(data) = PerfData::parse(bytes) {
         check(data.features(), data.endian());

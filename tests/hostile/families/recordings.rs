@@ -190,8 +190,8 @@ pub(crate) fn damaged(inputs: &mut CaseInputs<'_>) -> Case {
         .must_report_error
         .is_some_and(|why| why.starts_with("a record"));
     let reads_records = !is_header_only && !line.starts_with("evlist") && line != "buildid-list";
-    // No error is required if the command does not read the damaged record. Seeds that are not whole are faulty already, or no
-    // recordings: the first fault may hide the damage.
+    // No error is required if the command does not read the damaged record, or if the seed was not whole: an earlier fault may
+    // hide the damage.
     if !seed.is_whole || is_in_records && !reads_records {
         mutated.must_report_error = None;
     }
@@ -327,7 +327,7 @@ fn pick_for<'a>(line: &str, inputs: &mut CaseInputs<'a>) -> &'a Seed {
 fn finish(family: &'static str, line: &str, mutated: Mutated, inputs: &mut CaseInputs<'_>) -> Case {
     let mut case = Case::new(family, line);
     case.must_report_error = mutated.must_report_error;
-    // Whether `-i` may be added: not if the arguments name the recordings, and not for `report --header-only`.
+    // Whether `-i` may be added: not if the arguments name the recordings. `report --header-only` is tested without it.
     let takes_input = ![
         "archive",
         "buildid-cache",
@@ -429,7 +429,7 @@ fn put_object(object: &Seed, place: &Path, inputs: &mut CaseInputs<'_>) {
     let (seeds, random) = (inputs.seeds, &mut *inputs.random);
     let other = random.pick(&seeds.objects);
     let mutated = match random.one_in(5) {
-        // The workload has a function whose name begins with this, and has room for most hostile names.
+        // The workload has a function whose name begins with this, and is long enough for most hostile names.
         true => elf::with_hostile_symbols(&object.bytes, "a_function", random),
         false => elf::mutate(&object.bytes, &other.bytes, random),
     };

@@ -141,7 +141,7 @@ impl Operands<'_> {
         }
     }
 
-    /// Appends one operand, or one part of a memory operand, whose numbers objdump prints in decimal.
+    /// Appends one operand. With `is_memory`, it is one part of a memory operand, in which objdump prints numbers in decimal.
     fn part(&mut self, part: &str, is_memory: bool) {
         // objdump omits a shift of the index register by 0: `[x2, w4, sxtw #0]`.
         if let Some(extension) = part.strip_suffix(" #0]") {
