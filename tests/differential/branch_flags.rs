@@ -204,7 +204,7 @@ fn branches_have_the_same_kinds() {
         );
         // Most of the 26 branches.
         assert!(perf.stdout.lines().count() > 20, "{perf:?}");
-        // perf omits the last branch. It is in the last line, except for `rows.py`, which prints `end` after it.
+        // perf omits the last branch, so rperf's line of it is removed: the last line, or with `rows.py` the one before `end`.
         let mut lines: Vec<&str> = rperf.stdout.lines().collect();
         let is_branch = |line: &&str| *line != "end";
         let last = lines

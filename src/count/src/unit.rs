@@ -25,7 +25,8 @@ pub enum Aggregation {
 }
 
 impl Aggregation {
-    /// `enum aggr_mode` of perf 6.1 (`util/stat.h`), used in recordings; without `AGGR_UNSET` (6).
+    /// `enum aggr_mode` of perf 6.1 (`util/stat.h`), used in recordings; without `AGGR_UNSET` (6). Newer versions of
+    /// perf insert modes, and so number some differently.
     const NUMBERS: [(u64, Self); 7] = [
         (0, Self::Cpu),
         (1, Self::Global),

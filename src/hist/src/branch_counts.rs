@@ -2,7 +2,7 @@
 
 use rperf_wire::BranchEntry;
 
-/// Number of branches by type, of conditional branches also by direction, and of branches to another page.
+/// Number of branches by type (conditional ones also by direction), and number of branches to another page.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BranchCounts {
     /// By kind: `type` in the flags of a branch (`PERF_BR_*`).

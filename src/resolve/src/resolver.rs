@@ -116,7 +116,7 @@ impl<'w> Resolver<'w> {
         })
     }
 
-    /// Resolves `ip` in `mode`. Modes other than kernel and user mode, of the host or a guest, have no mappings.
+    /// Resolves `ip` in `mode`. Only kernel and user mode, of the host or a guest, have mappings.
     #[must_use]
     pub fn locate(&self, at: AddressContext, mode: CpuMode, ip: u64) -> Frame {
         match self.mapping(at, mode, ip) {
@@ -125,7 +125,7 @@ impl<'w> Resolver<'w> {
         }
     }
 
-    /// The frame of an unmapped address. For the address that marks a truncated stack, its symbol names the cause.
+    /// The frame of an unmapped address. If the address marks a truncated stack, the frame's symbol names the cause.
     #[must_use]
     pub fn unmapped_frame(&self, mode: CpuMode, ip: u64) -> Frame {
         let markers = self.loaded.markers.as_ref();
@@ -301,7 +301,7 @@ impl<'w> Resolver<'w> {
     }
 
     /// The source location of the instruction at `frame`, in the innermost inlined function; `None` for code that has neither an
-    /// object file nor an entry in a JIT dump.
+    /// object file nor an entry in a JIT dump, and for PLT entries.
     #[must_use]
     pub fn source_line(&self, frame: &Frame) -> Option<SourceLine<'_>> {
         if let Some(line) = self.jit_line(frame) {
