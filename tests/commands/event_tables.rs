@@ -277,10 +277,10 @@ fn events_are_counted_on_both_pmus_of_hybrid_machines_by_default() {
     let outcome = machine.run(rperf_in(&scratch, &["stat", "-x,", "true"]));
     let names = outcome.stderr.lines().map(|line| line.split(',').nth(2));
     let names: Vec<&str> = names.map(|name| name.unwrap_or_default()).collect();
-    // The first four are software events.
     let both = |name: &str| ["cpu_atom", "cpu_core"].map(|pmu| format!("{pmu}/{name}/"));
     let hardware = ["cycles", "instructions", "branches", "branch-misses"];
     let expected: Vec<String> = hardware.into_iter().flat_map(both).collect();
+    // The first four are software events.
     assert_eq!(
         names.get(4..),
         Some(

@@ -15,7 +15,7 @@ struct CachedFrame {
     ip: u64,
     mode: CpuMode,
     /// The number of that state: the part of an [`Epoch`] for the process or, in kernel mode, for the kernel. It is unique among
-    /// all processes and kernels.
+    /// all known processes and kernels.
     epoch: u64,
     frame: Frame,
 }
@@ -38,7 +38,7 @@ impl RecentFrames {
     ) -> Frame {
         let ModeAddress { mode, ip } = address;
         let epoch = epoch.of_mode(mode);
-        // All unknown processes and kernels have this number: it does not identify their mappings.
+        // An unknown process or kernel has no mappings: its frames are found without a look-up, and not cached.
         if epoch == Epoch::UNKNOWN {
             return resolver.locate(at, mode, ip);
         }

@@ -45,8 +45,8 @@ pub(super) struct PageLayout {
 }
 
 impl PageLayout {
-    /// Parses the text of `header_page`. Missing fields are assumed to be as in 64-bit kernels, and pages to have `page_size`
-    /// bytes (at least [`MIN_PAGE_SIZE`]).
+    /// Parses the text of `header_page`. Missing fields are assumed to be as in 64-bit kernels. If the text does not contain the
+    /// size of a page, it is `page_size` bytes, at least [`MIN_PAGE_SIZE`].
     pub(super) fn parse(text: &[u8], endian: Endian, page_size: u32) -> Self {
         let text = String::from_utf8_lossy(text);
         // Offset and size of a field.

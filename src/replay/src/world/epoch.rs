@@ -18,7 +18,7 @@ pub struct Epoch {
 }
 
 impl Epoch {
-    /// The number for an unknown process or kernel. It does not identify one: all unknown ones have it.
+    /// The number for all unknown processes and kernels. They have no mappings.
     pub const UNKNOWN: u64 = u64::MAX;
 
     /// The part that applies to addresses in `mode`.
