@@ -97,7 +97,7 @@ impl Guest {
             "schedstat",
         ];
         optional_files.extend(bless().then_some("fixtures"));
-        // Not for the exact cases, whose guest has one CPU and a special clock: their test does not read the output of these.
+        // Not for the exact cases: their test does not read the output of the BPF programs.
         if self.folder != EXACT {
             files.push(source.join("bpf_programs"));
         }
@@ -220,8 +220,8 @@ fn faults(machine: &str, out: &Path, case: &str, recorder: &str) -> Vec<String> 
     }
     let script = difference(&perf_script, &file(".rperf"));
     faults.extend(script.map(|diff| format!("{name}: script\n{diff}")));
-    // Lines with the number of branches that leave their page are omitted: rperf counts each branch by its own addresses,
-    // but perf's numbers vary with the load address.
+    // `CROSS_4K` and `CROSS_2M`, the numbers of branches that leave their page, are omitted: perf's vary with the load address
+    // (docs/compatibility.md).
     let report = |reader: &str| -> String {
         let text = file(&format!(".report.{reader}"));
         let lines = text.lines().filter(|line| !line.contains("CROSS_"));
@@ -254,7 +254,7 @@ fn feature_fault(out: &Path, case: &str) -> Option<String> {
     (theirs != ours).then(|| format!("{case}: features {ours:?}, perf's {theirs:?}"))
 }
 
-/// A row of branches without the target. If the target is a branch two bytes before the source, perf in the guest sometimes
+/// A row of branches, with the target removed: if the target is a branch two bytes before the source, perf in the guest sometimes
 /// prints the source's function for the target, too. Outside of guests both tools print the same for all such branches.
 fn without_target(row: &str) -> String {
     match row.split("[.] ").collect::<Vec<_>>()[..] {
@@ -580,7 +580,7 @@ fn aarch64_to_the_last_sample() {
     }
 }
 
-/// Boots no guest, but disassembles the static build that is made for it: no other arm64 object is available.
+/// Boots no guest: it disassembles rperf's static build for the guest, as no other arm64 object is available.
 #[test]
 fn instructions_of_arm64_read_as_in_objdump() {
     const NAME: &str = "guest::instructions_of_arm64_read_as_in_objdump";

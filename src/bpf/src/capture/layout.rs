@@ -58,13 +58,13 @@ pub(super) mod buffer {
     pub(in super::super) const RECORD: i16 = 376;
     /// No segment begins beyond this offset in the record, except one with the state `IS_MORE`.
     pub(in super::super) const SEGMENT_START_LIMIT: i32 = 16384;
-    /// The maximum size of the data of a segment. The longest texts, such as paths, need 4098: 4096 and two more (see `encode`).
+    /// The maximum size of the data of a segment. The longest texts, such as paths, need 4098 (see `super::encode`).
     pub(in super::super) const MAX_SEGMENT_DATA: i32 = 4200;
     /// The maximum size of a record: up to `SEGMENT_START_LIMIT`, then a segment with its padding, and a segment `IS_MORE`, which
     /// has no data.
     pub(in super::super) const MAX_RECORD_SIZE: i32 =
         SEGMENT_START_LIMIT + 2 * super::record::DATA as i32 + MAX_SEGMENT_DATA + 7;
-    /// The size of the buffer, a multiple of 8. The last 17 bytes are unused; 1 would be enough to reach the multiple.
+    /// The size of the buffer. The last 17 bytes are unused: 1 byte pads the size to a multiple of 8, and 16 are spare.
     pub(in super::super) const BUFFER_SIZE: i32 = RECORD as i32 + MAX_RECORD_SIZE + 17;
 }
 

@@ -1,5 +1,5 @@
-//! How long threads that wait for locks wait for a CPU meanwhile: the programs at wakeups and context switches. "The wait", which
-//! begins and ends, is that for the lock.
+//! How long threads that wait for locks wait for a CPU meanwhile: the programs at wakeups and context switches. "A wait" and "the
+//! wait" are waits for a lock.
 
 use crate::Condition::{Below, Equal, NotEqual, SignedLess};
 use crate::Operation::{Add, Sub};

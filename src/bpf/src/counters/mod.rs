@@ -139,7 +139,7 @@ impl KernelCounters {
 }
 
 impl CountedScope {
-    /// Returns the number of groups, at least 1.
+    /// Returns the number of groups, at least 1: the kernel refuses maps without entries.
     fn groups(&self) -> u32 {
         match self {
             Self::Cgroups(cgroups) => u32::try_from(cgroups.len()).unwrap_or(u32::MAX).max(1),
@@ -147,8 +147,8 @@ impl CountedScope {
         }
     }
 
-    /// Returns the number of values in the map of readings, at least 1. A value has the last reading of each event, to which the
-    /// next one is compared.
+    /// Returns the number of values in the map of readings, at least 1, as for `groups`. A value has the last reading of each
+    /// event, to which the next one is compared.
     fn readings(&self) -> u32 {
         match self {
             Self::Programs(programs) => u32::try_from(programs.len()).unwrap_or(u32::MAX).max(1),
@@ -157,8 +157,8 @@ impl CountedScope {
     }
 }
 
-/// Returns the maps by their [`crate::MapId`], for these numbers of events and CPUs, of values in the map of readings, and of
-/// groups.
+/// Returns the maps in the order of their [`crate::MapId`]. `events` has the numbers of events and CPUs, `readings` is the number
+/// of values in the map of readings, and `groups` the number of groups.
 fn shapes(events: Events, [readings, groups]: [u32; 2]) -> [NamedShape; 6] {
     use BpfMapKind::{Hash, PerCpuArray, PerfEventArray};
     let count = u32::from(events.count.cast_unsigned());

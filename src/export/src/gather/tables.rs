@@ -37,7 +37,7 @@ pub(super) fn finish(gathered: GatheredProfile<'_, '_>) -> Profile {
 /// A profile being created.
 struct Tables<'r, 'w> {
     resolver: &'r Resolver<'w>,
-    /// The names of threads and the DSOs.
+    /// The DSOs, and the names of threads.
     world: &'w World,
     /// Indices in [`Profile::objects`].
     objects: FxHashMap<DsoId, u32>,
@@ -71,7 +71,7 @@ impl Tables<'_, '_> {
             (None, None) => "[unknown]".to_owned(),
         };
         let functions = &mut self.profile.functions;
-        let number = u32::try_from(functions.len()).unwrap_or(u32::MAX);
+        let index = u32::try_from(functions.len()).unwrap_or(u32::MAX);
         *self
             .functions
             .entry((object, kind, name))
@@ -88,7 +88,7 @@ impl Tables<'_, '_> {
                     range: symbol
                         .map(|symbol| (symbol.start, symbol.end.saturating_sub(symbol.start))),
                 });
-                number
+                index
             })
     }
 
@@ -146,7 +146,7 @@ impl Tables<'_, '_> {
 
 fn kind(level: Level, dso: Option<&Dso>) -> CodeKind {
     match (level, dso.map(|dso| dso.kind)) {
-        // `User` also means unknown code, even at a kernel address.
+        // `CodeKind::User` also means unknown code, even at a kernel address.
         (_, None) => CodeKind::User,
         (Level::Kernel | Level::GuestKernel, _) => CodeKind::Kernel,
         (_, Some(DsoKind::PerfMap(_))) => CodeKind::Jit,
