@@ -86,8 +86,13 @@ fn each_ring_has_a_file_and_perf_reads_the_directory() {
             samples.len(),
             outcome.stderr
         );
-        let is_reported = outcome.stderr.contains(", compressed (original ");
-        assert_eq!(is_reported, options.contains(&"-z"), "{}", outcome.stderr);
+        let reports_compression = outcome.stderr.contains(", compressed (original ");
+        assert_eq!(
+            reports_compression,
+            options.contains(&"-z"),
+            "{}",
+            outcome.stderr
+        );
         // To save time, the other commands read the first recording only.
         if options.len() > 1 {
             continue;
@@ -108,11 +113,12 @@ fn each_ring_has_a_file_and_perf_reads_the_directory() {
                 .any(|line| line.contains("% ") && line.contains(" sh "))
         );
     }
-    // The previous recording, a directory, is kept as perf.data.old, and a file takes its place. Timestamps begin with the year.
+    // The previous recording, a directory, is kept as perf.data.old, and a file takes its place.
     succeed(&scratch, &[], &["true"]);
     assert!(scratch.path().join("perf.data").is_file());
     assert!(scratch.path().join("perf.data.old/data.0").is_file());
     let stamped = succeed(&scratch, &["--threads", "--timestamp-filename"], &["true"]);
+    // The timestamp begins with the year.
     assert!(
         stamped.stderr.contains("record: Dump perf.data.2"),
         "{}",

@@ -79,7 +79,7 @@ impl Counter {
         let bytes = attr.encode(Endian::NATIVE);
         // The kernel takes the structure's size from its size field, so a shorter or longer layout
         // than the bindings' is fine; the copy of `bytes` in `words` only serves alignment. The known sizes are multiples of 8,
-        // so the chunks are all of `bytes`.
+        // so the chunks of 8 bytes cover all of `bytes`.
         let mut words = vec![0_u64; bytes.len().div_ceil(size_of::<u64>())];
         for (word, chunk) in words.iter_mut().zip(bytes.as_chunks().0) {
             *word = u64::from_ne_bytes(*chunk);

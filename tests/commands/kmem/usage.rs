@@ -94,8 +94,6 @@ fn folder(files: &[(&str, Vec<u8>)]) -> Scratch {
     scratch
 }
 
-// The columns of the expected rows of text: bytes, their share (`-` if not counted), allocations, live bytes, live allocations,
-// peak bytes, median lifetime in us (`-` if none was freed), kind of memory, stack.
 #[test]
 fn slab_pages_are_not_counted_twice() {
     let scratch = folder(&[("perf.data", planted(10, WITHOUT_BURST))]);
@@ -181,6 +179,8 @@ fn slab_pages_are_not_counted_twice() {
         .lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
         .collect();
+    // The columns of a row: bytes, their share (`-` if not counted), allocations, live bytes, live allocations, peak bytes,
+    // median lifetime in us (`-` if none was freed), kind of memory, stack.
     for line in [
         "101120 bytes in 210 in total not freed: 88320 bytes in 110",
         "12288 bytes in 3 slab pages not freed: 8192 bytes in 2 (contain the objects, not counted)",
@@ -263,7 +263,6 @@ fn unknown_keys_and_keys_without_recorded_cgroups_are_refused() {
     );
 }
 
-// Rows are sorted by the absolute difference, so a row that shrank can come first.
 #[test]
 fn recordings_of_different_length_are_compared_by_rates() {
     let scratch = folder(&[
@@ -276,6 +275,7 @@ fn recordings_of_different_length_are_compared_by_rates() {
         (&10.0.into(), &20.0.into())
     );
     let rate_delta = |row: &Value| row["delta"]["bytes_per_second"].as_f64().expect("a number");
+    // Rows are sorted by the absolute difference, so a row that shrank can come first.
     let expected: [(&str, &str, f64); 5] = [
         (
             "leaking_pages+0x10",
@@ -463,7 +463,7 @@ impl Recomputed {
         *allocations += 1;
         *allocated += allocation.bytes;
         *live += allocation.bytes;
-        // The free of an older allocation at this address is not recorded: the allocation is neither live nor counted as freed.
+        // The free of an older allocation at this address is not recorded: the older one is neither live nor counted as freed.
         if let Some(older) = self.live.insert((is_page, address), allocation) {
             let key = (older.kind, older.caller);
             let [_, _, _, live, _] = self.sums.entry(key).or_default();

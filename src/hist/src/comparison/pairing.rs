@@ -40,7 +40,7 @@ pub(super) fn pair_rows(files: &[Option<&Histogram>]) -> Vec<ComparedRow> {
             let Some(paired) = rows.get_mut(index) else {
                 continue;
             };
-            // No earlier file has the row: its cells are those of the first file that has it.
+            // Whether no earlier file has the row: its cells are those of the first file that has it.
             let is_first_file = paired.periods.iter().take(file).all(Option::is_none);
             let cells = cells(row, &keys);
             if is_first_file && comes_first(cells, &paired.cells) {

@@ -9,9 +9,9 @@ use super::program::{
 use super::spec::TextSpec;
 use crate::value::read_number;
 
-/// Padding and truncation. As in perf, they are applied to each name of `__print_flags` by itself. They are not applied to
-/// addresses (or the kernel strings at them), to the output of `__print_hex` and `__print_array`, and to the hexadecimal number
-/// that is printed for a value without a name.
+/// Padding and truncation. As in perf, they are applied to each name of `__print_flags` by itself, but not to addresses (or the
+/// kernel strings at them), the output of `__print_hex` and `__print_array`, or the hexadecimal number that is printed for a
+/// value without a name.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TextShape {
     pub(super) spec: TextSpec,
