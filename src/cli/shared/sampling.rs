@@ -24,17 +24,20 @@ use crate::cli::pmus::{MachinePmus, SYSFS};
 use crate::cli::tracefs::MachineTracepoints;
 
 /// Returns the events to record: those given, or the default. Rejects events that only `stat` can count, and hardware traces that
-/// cannot be recorded. With `--group`, the events are one group. `machine` finds tracepoints.
+/// cannot be recorded. With `--group`, the events are one group.
 pub(crate) fn events_to_record(
     matches: &ArgMatches,
     context: &Context,
     target: &Target,
     pmus: &MachinePmus,
-    machine: &MachineTracepoints,
+    tracepoints: &MachineTracepoints,
 ) -> Result<Vec<EventSpec>, CliError> {
-    let events = match events::events(matches, context, pmus, machine)? {
+    let events = match events::events(matches, context, pmus, tracepoints)? {
         Some(events) => events,
-        None => on_each_core_pmu(default_event_of(context, target), &pmus.catalogue(machine)),
+        None => on_each_core_pmu(
+            default_event_of(context, target),
+            &pmus.catalogue(tracepoints),
+        ),
     };
     if let Some(tool) = events.iter().find(|event| event.tool.is_some()) {
         let message = format!("event {} can only be counted, by 'stat'", tool.name);

@@ -133,7 +133,7 @@ impl Upload<'_> {
         }
     }
 
-    /// Sends the data once. `attempts` is the number of attempts, with this one. An error ends the upload; after
+    /// Sends the data once. `attempts` is the number of attempts so far, including this one. An error ends the upload; after
     /// [`Attempt::Failed`] another attempt may follow.
     fn attempt(&self, agent: &Agent, attempts: usize) -> Result<Attempt, UploadError> {
         // The agent resolves host names in a thread, and would panic if it could not start one.

@@ -57,7 +57,7 @@ fn functions(
         true => 0,
         false => ahead_of_recording(world, &dump, process, dump_dso)?,
     };
-    // A moved function keeps the symbol of its first address.
+    // `number` is the index of the function whose symbol is used: a moved function keeps the symbol of its first address.
     let symbol_start = |number: u32| Some(dump.functions().get(number as usize)?.start);
     let functions = dump.functions().iter();
     let mut functions: Vec<RuntimeFunction> = functions

@@ -63,7 +63,7 @@ impl FutexWaits {
             }
             return;
         }
-        // The return of the call: samples of events that are not in `EVENTS` (`kind` is `None`) do not get here.
+        // The return of a call: samples of other events (`kind` is `None`) are not passed to this function.
         let Some((futex, began)) = self.waiting.remove(&sample.tid) else {
             return;
         };
