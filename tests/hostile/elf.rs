@@ -100,10 +100,9 @@ impl Layout {
 
     /// Sets the names of all sections, which are in the section with the index `names_section`.
     fn read_names(&mut self, bytes: &[u8], names_section: usize) -> Option<()> {
-        // The offset of the section names in the file; the module `names` is not used here.
-        let names = self.sections.get(names_section)?.start;
+        let names_start = self.sections.get(names_section)?.start;
         for section in &mut self.sections {
-            let at = names + number(bytes, section.header, 4) as usize;
+            let at = names_start + number(bytes, section.header, 4) as usize;
             let name = bytes.get(at..)?.split(|byte| *byte == 0).next()?;
             section.name = String::from_utf8_lossy(name).into_owned();
         }

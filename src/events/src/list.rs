@@ -375,7 +375,7 @@ fn generic(
             ..Attr::default()
         };
         let mut row = match alias {
-            // For cycles and branches, the longer name comes first.
+            // As in perf, the longer name of cycles and branches comes first.
             Some(alias) if matches!(*name, "cycles" | "branches") => ListedEvent {
                 alias: Some((*name).to_owned()),
                 ..ListedEvent::new(kind, alias)

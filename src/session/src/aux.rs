@@ -116,8 +116,8 @@ impl AuxArea {
     }
 }
 
-/// Returns the last bytes of an overwritten trace in order, at most `max_len`. `head` is the position in `area` of the
-/// byte that the hardware writes next. If only zeros follow it, the trace has not wrapped yet.
+/// Returns the last bytes of a trace in overwrite mode, at most `max_len`, oldest first. `head` is the position in `area` of
+/// the byte that the hardware writes next. If all bytes from there on are zero, the trace has not wrapped yet.
 fn last_of(area: &[u8], head: usize, max_len: usize) -> (&[u8], &[u8]) {
     let (newest, oldest) = area.split_at_checked(head).unwrap_or((area, &[]));
     let has_wrapped = oldest.iter().any(|byte| *byte != 0);
@@ -258,9 +258,9 @@ mod tests {
         area[24..].fill(2);
         assert_eq!(last_of(&area, 24, 128), (&[2; 96][..], &[1; 24][..]));
         assert_eq!(last_of(&area, 24, 49), (&[2; 24][..], &[1; 24][..]));
+        assert_eq!(last_of(&area, 24, 0), (&[][..], &[][..]));
         // Full to its end.
         assert_eq!(last_of(&area[..24], 24, 24), (&[][..], &[1; 24][..]));
-        assert_eq!(last_of(&area, 24, 0), (&[][..], &[][..]));
     }
 
     #[test]

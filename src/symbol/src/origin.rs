@@ -29,11 +29,11 @@ pub enum SymbolOrigin {
     BuildId,
     /// Any other file: the debug file named by the object's `.gnu_debuglink`, or a file from a server.
     DebugLink,
-    /// `PATH.debug` in a debug directory such as `/usr/lib/debug`, as on Fedora.
+    /// The object's path with `.debug` appended, in a debug directory such as `/usr/lib/debug`, as on Fedora.
     FedoraDebugInfo,
-    /// `PATH` in a debug directory, as on Ubuntu.
+    /// The object's path in a debug directory, as on Ubuntu.
     UbuntuDebugInfo,
-    /// `PATH` without `/usr` in a debug directory.
+    /// The object's path without `/usr`, in a debug directory.
     MixedUpUbuntuDebugInfo,
     /// The debug file in the directory `.debug` next to the object, as with OpenEmbedded.
     OpenEmbeddedDebugInfo,

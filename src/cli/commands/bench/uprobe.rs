@@ -102,7 +102,7 @@ fn measure(
     )
 }
 
-/// Microseconds per call in the benchmarks that `all` ran before this one; `None` if there is no result.
+/// Microseconds per call in the benchmarks that `bench uprobe all` or `bench all` ran before; `None` if there is no result.
 struct Earlier {
     baseline: Option<f64>,
     /// The latest benchmark other than the baseline.

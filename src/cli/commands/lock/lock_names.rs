@@ -133,8 +133,8 @@ pub(super) fn names(matches: &ArgMatches) -> Vec<String> {
 ///
 /// # Errors
 ///
-/// The recording's kernel has no variable with one of the names, or BPF programs recognize a name and the recording has no
-/// captured waits.
+/// The recording's kernel has no variable with one of the names. Or a name is one that BPF programs recognize, but the recording
+/// has no captured waits.
 pub(super) fn selection(
     query: &LockQuery,
     resolver: &Resolver<'_>,

@@ -4,8 +4,8 @@ use rperf_names::{is_pattern, matches_pattern};
 use rperf_symbol::demangle::demangle;
 
 /// Returns whether `wanted` selects the function `name`, a source, linkage or demangled name. A pattern must match all of `name`.
-/// Other text must equal `name`, with or without its generic arguments. If it contains `::`, it may also be the end of a
-/// mangled (linkage) `name` after demangling, from the start of a path component; not the end of a name passed demangled.
+/// Other text must equal `name`, with or without its generic arguments. Text with `::` may also be the last components of the
+/// path to which a mangled (linkage) `name` is demangled. Of a `name` that is already demangled, the end is not compared.
 pub(crate) fn is_wanted(wanted: &str, name: &str) -> bool {
     if is_pattern(wanted) {
         return matches_pattern(wanted, name);
@@ -24,7 +24,7 @@ pub(crate) fn is_wanted(wanted: &str, name: &str) -> bool {
 }
 
 /// Returns whether the mangled `name` may end in `path` once it is demangled. A mangled Rust name contains the last component
-/// of its path, so one without that component need not be demangled. True for all names that are not Rust's.
+/// of its path as plain text, so a name without that of `path` need not be demangled. True for all names that are not Rust's.
 fn may_end_in(name: &str, path: &str) -> bool {
     // Rust's older mangling ends names with `17h` and a hash.
     let is_rust = name.starts_with("_R") || name.starts_with("_ZN") && name.contains("17h");
