@@ -277,7 +277,7 @@ fn damaged_recordings_are_exceptions() {
     };
     let scratch = Scratch::new();
     let folder = scratch.path().to_string_lossy().into_owned();
-    // The program damages copies of randomly chosen files: `directory.data` is a directory.
+    // The program damages copies of randomly chosen files; `directory.data` is a directory, so it is left out.
     let files = RECORDINGS.iter().filter(|name| **name != "directory.data");
     let copy_count = "80";
     let mut words = vec![folder, copy_count.to_owned()];

@@ -1,4 +1,4 @@
-//! Probes in files of kernel modules, which are not linked.
+//! Probes in kernel modules, whose files are relocatable (not linked).
 
 use std::fs;
 use std::process::Command;
@@ -51,7 +51,7 @@ fn a_function_at_address_0_has_variables() {
     assert_eq!(printed, "p:probe/first sample:first+0 n=%di:s64\n");
 }
 
-/// The addresses in `.debug_frame` of a file that is not linked are those that its relocations give.
+/// In a relocatable file, the addresses in `.debug_frame` are correct only after its relocations are applied.
 #[test]
 fn the_stack_frame_of_a_function_behind_another_is_known() {
     let expected = "p:probe/second sample:second+0 buffer=-72(%sp)\n";

@@ -86,7 +86,7 @@ impl OffCpuPrograms {
     /// Loads the programs. They observe nothing before [`OffCpuPrograms::begin`].
     ///
     /// # Errors
-    /// [`Error`]; [`Error::Attach`] before Linux 5.18, whose `sched_switch` lacks the state of the task.
+    /// [`Error`]; [`Error::Attach`] before Linux 5.18: there, the raw tracepoint `sched_switch` lacks the state of the task.
     pub fn load(options: OffCpuOptions) -> Result<Self, Error> {
         let loaded = LoadedPrograms::new(&shapes(&options)?)?;
         let program_options = ProgramOptions {

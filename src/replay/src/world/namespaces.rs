@@ -30,12 +30,13 @@ impl Namespaces {
         }
     }
 
-    /// Removes the namespaces of an exited thread.
+    /// Removes the namespaces of an exited thread, when the World is pruned.
     pub(crate) fn ended(&mut self, tid: u32) {
         self.threads.remove(&tid);
     }
 
-    /// Keeps the last namespaces of each thread, which then apply from the beginning; removes threads that have none.
+    /// Keeps only the last namespaces of each thread, when the World is pruned: they then apply from the beginning. Removes
+    /// threads that have none.
     pub(crate) fn keep_last(&mut self) {
         self.threads.retain(|_, changes| {
             let last = changes.drain(..).next_back();
