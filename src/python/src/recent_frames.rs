@@ -38,7 +38,7 @@ impl RecentFrames {
     ) -> Frame {
         let ModeAddress { mode, ip } = address;
         let epoch = epoch.of_mode(mode);
-        // An unknown process or kernel has no mappings: its frames are found without a look-up, and not cached.
+        // An unknown process or kernel has no mappings, so a cache would save nothing.
         if epoch == Epoch::UNKNOWN {
             return resolver.locate(at, mode, ip);
         }
