@@ -160,7 +160,7 @@ fn programs_for_each_key_pass_the_verifier() {
 }
 
 /// Returns the owner of a futex: `words` are operation and value of the call, then the words from the futex on; for a mutex of
-/// glibc: lock, count, owner, users, kind. The memory before and after them is 0.
+/// glibc: lock, count, owner, users, kind, spins (not checked). The memory before and after them is 0.
 fn owner(words: [u32; 8]) -> u64 {
     let (call, from_futex) = words.split_at(2);
     owner_within(&[call, &[0; 4], from_futex, &[0; 6]].concat())
@@ -257,7 +257,7 @@ fn writers_of_read_write_locks_are_read_or_unknown() {
         lock
     };
     assert_eq!(owner(0x189, LOCK, 2), 77);
-    // The futex is `__writers_futex`: 3 is its value 1, and the flag 2: threads wait for it.
+    // The futex is `__writers_futex`: its value 1 with the flag 2, which means that threads wait.
     assert_eq!(owner(0x189, with(3, 3), 3), 77);
     // Shared by processes.
     assert_eq!(owner(9, with(7, 1), 2), 77);

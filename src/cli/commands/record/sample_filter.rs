@@ -1,6 +1,6 @@
 //! `--filter` and `--exclude-perf` for events that are not tracepoints: a BPF program for each filter drops the samples that do
-//! not match. If a program cannot test a compared field, or cannot be loaded, rperf drops these samples before writing them; but
-//! user and group ids are compared only by programs: without a program, they are an error.
+//! not match. If a program cannot test a compared field, or cannot be loaded, rperf drops these samples before writing them. Only
+//! filters that compare user or group ids are then refused, since samples do not have these ids.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -188,7 +188,7 @@ impl<K: CounterKernel> OpenCounters<K> {
                 && attr.flags.contains(AttrFlags::EXCLUDE_GUEST)
             {
                 // Linux before 3.2 refuses the flag, and so do PMUs that can't distinguish guests. A member of a group may also
-                // be refused because there are too few counters: its flag is reported only if that was the reason.
+                // be refused because there are too few counters, so the loss of its flag is reported only once the member opens.
                 attr.flags = attr.flags.with(AttrFlags::EXCLUDE_GUEST, false);
                 if event.leader.is_none() {
                     observer.on_event(without_flag());
