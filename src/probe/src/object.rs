@@ -324,8 +324,8 @@ pub(crate) fn all_or_nearest(name: &str, names: Vec<String>) -> Vec<String> {
     }
 }
 
-/// Returns the up to three `names` that are most similar to `name`, the most similar first, without duplicates and without
-/// names whose length differs by more than half of that of `name` (and by more than 2).
+/// Returns at most [`MAX_SUGGESTIONS`] of `names`, the most similar to `name` first, without duplicates. Ignores names whose
+/// length differs from that of `name` by more than half of it and by more than 2.
 pub(crate) fn nearest(name: &str, names: &[String]) -> Vec<String> {
     let limit = name.chars().count().div_ceil(2).max(2);
     let close = names.iter().map(String::as_str).filter(|other| {

@@ -1,4 +1,4 @@
-//! `script --json`: its objects are compared with the text of `script`; the types of their members; refusals.
+//! `script --json`: objects, compared with the text of `script`; the types of their members; refused options.
 
 use serde_json::{Value, json};
 

@@ -139,6 +139,7 @@ fn flame_stacks(table: &OffCpuTable, named: &NamedSwitchStacks) -> Stacks {
     for row in &table.rows {
         // Names and states are not code: `User` is the kind without a mark (a suffix such as `_[k]`).
         let label = |stacks: &mut Stacks, name: &str| stacks.label(name, FrameKind::User);
+        // Underscores for blanks, as in stackcollapse-perf.pl.
         let comm = |comm: &[u8]| String::from_utf8_lossy(comm).replace(' ', "_");
         frames.clear();
         frames.push(label(&mut stacks, &comm(&row.comm)));

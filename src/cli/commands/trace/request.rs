@@ -97,8 +97,8 @@ impl TraceSettings {
     }
 }
 
-/// Returns the options of the observer, which prints lines and counts calls. The caller sets `names_files`, and for a live trace
-/// `hidden_process` and `structures`.
+/// Returns the options of the observer, which prints lines and counts calls. The caller replaces the defaults of `names_files`,
+/// and for a live trace those of `hidden_process` and `structures`.
 fn options(
     matches: &ArgMatches,
     abi: Abi,

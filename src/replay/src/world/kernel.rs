@@ -34,7 +34,8 @@ impl WorldBuilder {
                 Some(id) => id,
                 None if is_kernel => self.add_kernel_dso(machine, name),
                 None => {
-                    // Of these fields, an entry has only the name. With these values of the others, it alone determines the kind.
+                    // Of these fields, an entry has only the name. With these values of the others, the name alone determines
+                    // the kind.
                     let named = RecordedName {
                         filename: name,
                         end: u64::MAX,

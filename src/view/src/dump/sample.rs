@@ -22,7 +22,7 @@ pub struct SampleDump<'a> {
     pub period: u64,
     /// The comm of its thread.
     pub comm: &'a str,
-    /// The path of the object at the sample's IP, or perf's text if there is none.
+    /// The path of the object at the sample's IP, or the text that perf prints if there is none, such as `<not found>`.
     pub object: &'a str,
 }
 
