@@ -38,7 +38,7 @@ pub(crate) enum UsageError {
     /// No such short option: its letter. The second value is a long option that begins with the word: the user may have
     /// meant that option, with two dashes instead of one (`-freq`). `None` if there is no such option.
     UnknownSwitch(String, Option<String>),
-    /// A prefix of several options: as given, the last two candidates as the user would spell them, and the ids of all.
+    /// A prefix of several options: as given, the last two candidates as perf's message names them, and the ids of all.
     Ambiguous {
         given: String,
         pair: [String; 2],
@@ -390,8 +390,8 @@ fn abbreviated<'a>(arg: &'a Arg, name: &str) -> Option<FoundOption<'a>> {
     })
 }
 
-/// Returns the option as the user would spell it. Any negative has `no-` in front, also that of an option that is itself
-/// `no-…`.
+/// Returns the option as in perf's message about an ambiguous prefix: a negative has `no-` in front, also that of an option that
+/// is itself `no-…`.
 fn display(found: &FoundOption<'_>) -> String {
     let long = found.arg.get_long().unwrap_or_default();
     if found.negative {

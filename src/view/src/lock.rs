@@ -362,7 +362,7 @@ pub fn write_report(
     rows: &[NamedRow],
 ) -> io::Result<()> {
     for NamedRow { row, name, .. } in rows {
-        // As in perf, names of threads are complete.
+        // As in perf, names of threads are complete; other names are truncated even if they just fit the column.
         let is_whole = matches!(row.key, LockKey::Thread(_) | LockKey::Owner(_))
             || name.chars().count() < NAME_WIDTH;
         let name = match is_whole {
@@ -385,7 +385,7 @@ pub fn write_report(
 pub struct SequenceChecks {
     /// The number of checked rows with such a sequence.
     pub bad: usize,
-    /// The number of checked rows: all rows, but `lock report -E N` stops after the Nth one shown.
+    /// The number of checked rows: all rows, but as in perf, `lock report -E N` stops after the Nth one shown.
     pub total: usize,
     /// The numbers of rows with such a sequence, by the event at which it was found: of all rows, also of those not checked.
     pub sequences: BadSequences,

@@ -28,8 +28,8 @@ pub(crate) enum SynthesizedMappings {
     Nothing,
     /// Executable mappings.
     Code,
-    /// Executable mappings, and other readable ones, flagged with `PERF_RECORD_MISC_MMAP_DATA` as by the kernel with
-    /// `attr.mmap_data`.
+    /// Executable mappings, and other readable ones. Only the latter are flagged with `PERF_RECORD_MISC_MMAP_DATA`, as the
+    /// kernel does for `attr.mmap_data`.
     Data,
 }
 

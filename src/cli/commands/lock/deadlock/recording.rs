@@ -31,7 +31,7 @@ use crate::cli::shared::losses::{conclude, losses};
 use crate::cli::shared::recorded_fields::{event_layouts, require_fields};
 use crate::cli::symbol_options::SymbolSources;
 
-/// The number of chains that are printed as text without `-E`; JSON has all of them.
+/// The number of chains that are printed as text if `-E` is not given; JSON then has all of them.
 const CHAINS: usize = 10;
 
 /// Prints the deadlocks and chains in the recording of `-i`.
