@@ -46,7 +46,7 @@ pub fn write_line(
     Ok(())
 }
 
-/// The number of blanks before frames.
+/// The number of blanks before frames, as in perf.
 const STACK_COLUMN: usize = 39;
 
 fn write_first_line(

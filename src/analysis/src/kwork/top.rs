@@ -38,7 +38,7 @@ struct TaskOnCpu {
 }
 
 impl KworkTop {
-    /// Creates an analysis that has no events yet. The name in `selection` is that of a task: the table then has only tasks
+    /// Creates an analysis that has no events yet. If `selection` has a name, it is that of a task, and the table has only tasks
     /// of this name.
     #[must_use]
     pub fn new(selection: KworkSelection) -> Self {

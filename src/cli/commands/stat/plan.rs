@@ -43,7 +43,8 @@ impl StatPlan {
     pub(super) fn new(matches: &ArgMatches, context: &Context) -> Result<Self, CliError> {
         let by_thread = flag(matches, "per-thread") == Some(true);
         let target = match target::target(matches, context, "counting")? {
-            // A row per thread needs a counter per thread (`Everyone`: all threads); one of a CPU does not separate threads.
+            // A row per thread needs a counter per thread (`Everyone`: all threads); a counter of a CPU counts its threads
+            // together.
             Target::Cpus(None) if by_thread => Target::Everyone,
             target => target,
         };
