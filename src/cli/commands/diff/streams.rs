@@ -23,7 +23,7 @@ use crate::cli::stack_folding::{
     StackFolding, fold, has_branches, mark_branch_chains, recording_info, take_unwinding_limit,
 };
 
-/// The columns of rows, as in perf. Rows are also sorted by them: the greatest overhead comes first.
+/// The columns and sort keys of the rows whose callchains are the streams, as in perf; the greatest overhead comes first.
 const FIELDS: [&str; 4] = ["overhead", "srcline", "symbol", "dso"];
 
 /// Options of tables, which `--stream` does not print.

@@ -13,9 +13,10 @@ const MAX_NAMES: usize = 4;
 /// The program that is only used as a timer.
 const TIMER: &str = "sleep";
 
-/// Prints hints on the meaning of the counts: if all tasks of CPUs were counted, that the workload only set the duration (not for
-/// `sleep`, and not with `--bpf-prog`); with `-v`, after a single run in which only the workload was counted, that
-/// `-r` repeats it.
+/// Prints hints on the meaning of the counts:
+/// - If all tasks of CPUs were counted: that the workload only set the duration. Not for `sleep`, which has no other purpose,
+///   and not with `--bpf-prog`, which counts BPF programs instead.
+/// - With `-v`, after a single run in which only the workload was counted: that `-r` repeats it.
 pub(super) fn explain_scope(context: &Context, plan: &StatPlan, verbose: bool) {
     let request = &plan.request;
     let name = request.workload.as_ref().map(|program| program.path());

@@ -163,6 +163,7 @@ impl DebugInfo {
         visit: &mut dyn FnMut(DebugUnit<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let Some((dwarf, mut unit)) = split.open(&self.object, main) else {
+            // Only if a package is damaged: `SplitEntries::find` has already opened the unit of a `.dwo` file.
             return ControlFlow::Continue(());
         };
         unit.copy_relocated_attributes(skeleton);
