@@ -263,11 +263,11 @@ fn the_time_until_retirement_is_a_key() {
     let outcome = report(&bytes, &words);
     assert_eq!(outcome.status, 0, "{outcome:?}");
     let lines: Vec<&str> = outcome.stdout.lines().collect();
-    // The sum of the latencies of all 59 samples, and the latency of each.
     assert!(
         lines.contains(&"#      Samples  Retire Latency  Local Retire Latency"),
         "{lines:?}"
     );
+    // The sum of the latencies of all 59 samples, and the latency of each.
     assert!(
         lines.contains(&"            59  177             3                   "),
         "{lines:?}"

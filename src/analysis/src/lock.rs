@@ -181,8 +181,8 @@ impl LockContention {
         rows
     }
 
-    /// Returns the ids of the threads that waited or have events of lockdep, in ascending order as signed numbers: first that of
-    /// threads that had exited, -1.
+    /// Returns the ids of the threads that waited or have events of lockdep, in ascending order as signed numbers, so
+    /// that -1, the id of threads that had exited, comes first.
     #[must_use]
     pub fn threads(&self) -> Vec<u32> {
         let mut threads: Vec<u32> = self.threads.iter().copied().collect();
@@ -209,7 +209,8 @@ impl LockContention {
         })
     }
 
-    /// Begins a wait for a lock of the kernel, or keeps it until it is known whether it has a record.
+    /// Begins a wait for a lock of the kernel. If the recording has records, the wait is kept until its record comes or is known
+    /// to be missing.
     fn begin(&mut self, begin: BegunLockWait) {
         let Some(records) = &mut self.lock_records else {
             return self.begin_now(&begin, NO_RECORD);
@@ -258,7 +259,8 @@ impl LockContention {
         self.sequences.step(Step::Begin, event, &mut self.rows);
     }
 
-    /// Returns the index of the row of a wait. The lock is in the process whose id `detail` has, or in the kernel if it has none.
+    /// Returns the index of the row of a wait. The lock is in the process `detail.stack.process`, or in the kernel if this is
+    /// `None`.
     fn row_of_wait(
         &mut self,
         at: &EventContext,

@@ -51,8 +51,8 @@ impl<'a> Prefetcher<'a> {
         }
     }
 
-    /// Prefetches or skips the next range, unless the [`CACHE_LINE`] bytes at file offset `position` already were.
-    /// Called before the record at this offset is read.
+    /// Prefetches or skips the next range, unless the first [`CACHE_LINE`] bytes of the record at file offset `position` are in
+    /// earlier ranges. Called before this record is read.
     #[inline]
     pub(crate) fn advance(&mut self, position: u64) {
         self.passed += 1;

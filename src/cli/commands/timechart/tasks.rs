@@ -48,7 +48,7 @@ impl ShownTasks {
         };
         let is_active = |lane: &TaskLane| match by_calls {
             true => lane.calls.count > 0,
-            // It has events, states or system calls at more than one time.
+            // It has events, states or system calls at more than one time, or it ran.
             false => lane.first < lane.last || lane.run_time() > 0,
         };
         let lanes = chart.tasks.iter().enumerate();
@@ -181,7 +181,7 @@ fn single_state(
     }
 }
 
-/// Draws a piece of several short states: the share of each in the time is a box, one above the other.
+/// Draws a piece of several short states: one box per state, stacked, each as high as the state's share of the time.
 fn draw_merged(piece: &TimelinePiece<TASK_STATES, Option<StackId>>, boxes: &mut Vec<ChartBox>) {
     let whole = piece.to - piece.from;
     let mut low = 0_u8;

@@ -38,8 +38,8 @@ pub(crate) const FUNCTIONS: [&str; 12] = [
     "synth_data",
 ];
 
-/// Records that a database needs besides samples: those that change its tasks, and those of context switches, which are rows of
-/// a table.
+/// Records that a database needs besides samples: those that add or rename tasks, and those of context switches, which are rows
+/// of a table.
 pub(crate) const DATABASE_RECORDS: [RecordKind; 4] = [
     RecordKind::COMM,
     RecordKind::FORK,

@@ -9,7 +9,7 @@ pub(super) enum NameCache {
     /// The result is true for exactly these offsets, which are ascending.
     Offsets {
         offsets: Vec<usize>,
-        /// Whether an offset with this hash is among them.
+        /// Indexed by [`hash`]: whether any of the offsets has this hash.
         hashes: Vec<bool>,
     },
     /// Direct-mapped cache: (offset + 1) * 2 + result; 0 in an empty slot.

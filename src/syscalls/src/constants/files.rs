@@ -2,8 +2,8 @@
 
 use super::{FlagNames, UnknownValue, ValueNames};
 
-// The second argument of `flags!` is the name that is printed if no bit is set: these have none. That of `values!` is the format
-// of values without a name.
+// The second argument of `flags!` is the name that is printed if no bit is set; the flags of this file have none. The second
+// argument of `values!` is the format of values without a name.
 
 flags!(AT, None, 0x100 "SYMLINK_NOFOLLOW", 0x400 "SYMLINK_FOLLOW", 0x800 "NO_AUTOMOUNT", 0x1000 "EMPTY_PATH", 0x8000 "RECURSIVE");
 flags!(AT_ACCESS, None, 0x100 "SYMLINK_NOFOLLOW", 0x200 "EACCESS", 0x1000 "EMPTY_PATH");
