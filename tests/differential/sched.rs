@@ -76,7 +76,7 @@ const LINES: &[&[&str]] = &[
     &["script", "-F", "comm,tid,cpu,time,event,trace"],
 ];
 
-/// rperf's text for the idle time of a CPU without switches from the idle task, and perf's.
+/// The texts of rperf and of perf for the idle time of a CPU without switches from the idle task.
 const UNKNOWN_IDLE: [&str; 2] = [
     "idle time unknown: no switch from the idle task was recorded",
     "idle entire time window",

@@ -14,7 +14,7 @@ use crate::search::Probe;
 const MAX_NAME: usize = 63;
 /// The suffix of a return probe's name.
 const RETURN_SUFFIX: &str = "__return";
-/// The maximum length of a field name in bytes.
+/// The maximum length of a field name in bytes (`MAX_ARG_NAME_LEN` in kernel/trace/trace_probe.h, which does not count the NUL).
 const MAX_FIELD_NAME: usize = 32;
 /// The suffixes of duplicate event names are numbers below this one (`MAX_EVENT_INDEX` of perf).
 const MAX_SUFFIX: usize = 1024;
@@ -140,8 +140,8 @@ pub fn group_of_provider(provider: &str) -> String {
     format!("sdt_{}", valid_name(provider))
 }
 
-/// Returns a field name that the kernel accepts: invalid characters are replaced, and the length is
-/// limited (`MAX_ARG_NAME_LEN` in kernel/trace/trace_probe.h).
+/// Returns a field name that the kernel accepts: invalid characters are replaced, and the name is truncated to
+/// [`MAX_FIELD_NAME`].
 pub(crate) fn field_name(name: &str) -> String {
     let mut name = valid_name(name);
     name.truncate(MAX_FIELD_NAME);
@@ -202,8 +202,8 @@ fn user_event_name(event: &str, is_return: bool) -> String {
     event.get(..end).unwrap_or(event).to_owned() + RETURN_SUFFIX
 }
 
-/// Returns a name that is not in `taken`: the base, otherwise the base, truncated if necessary, with `_1`, `_2` and so on. `None`
-/// if all numbers are taken.
+/// Returns a name that is not in `taken`: `base`; if it is taken, `base` with `_1`, `_2` and so on, truncated before the number
+/// if the name is too long. `None` if all numbers are taken.
 #[must_use]
 pub fn distinct_name(base: &str, taken: &BTreeSet<String>) -> Option<String> {
     if !taken.contains(base) {

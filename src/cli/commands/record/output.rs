@@ -23,7 +23,7 @@ const KCORE: &str = "/proc/kcore";
 /// Returns the output options. Two of them are set later: the rewriter, which changes records before they are written, and the
 /// events of `--switch-output-event`.
 pub(super) fn options(matches: &ArgMatches, context: &Context) -> Result<OutputOptions, CliError> {
-    // Errors name the commands that write and read the stream.
+    // Errors name `record` as the command that writes the stream, and `script` as one that reads it.
     let stream = stream(matches, context, "record", "script")?;
     let rotation = rotation::rotation(matches, stream.is_some())?;
     let can_be_directory = stream.is_none() && rotation.is_none();

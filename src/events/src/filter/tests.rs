@@ -15,7 +15,7 @@ const FORMAT: &str = "name: made_up\nID: 7\nformat:\n\
 \tfield:const char * filename;\toffset:40;\tsize:8;\tsigned:0;\n\n\
 print fmt: \"%d\", REC->prev_pid\n";
 
-/// Parses a filter for an event that is not one of `syscalls`: it may compare the text of `filename` without `.ustring`.
+/// Parses a filter of `sys:made_up`. Only filters of `syscalls` events need `.ustring` to compare the text of `filename`.
 fn parse(text: &str) -> Result<EventFilter, FilterError> {
     let format = Format::parse(FORMAT, LONG_SIZE).expect("a format file");
     EventFilter::parse(text, "sys:made_up", &format)

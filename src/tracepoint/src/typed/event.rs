@@ -7,8 +7,8 @@ use crate::{Error, Tracepoint};
 /// these fields, and the fields with their types. If kernels have other names for a field, all its
 /// names follow `as`, in the order in which they are tried.
 ///
-/// The type gets a method for each field. The possible types are listed at [`FieldType`]: a field
-/// that some kernels lack is an `Option`; all others are required.
+/// The event type gets a method for each field. [`FieldType`] lists the possible types of fields: an `Option`
+/// for a field that some kernels lack; all other fields are required.
 macro_rules! typed_event {
     (
         $(#[$doc:meta])*

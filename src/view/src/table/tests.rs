@@ -53,7 +53,7 @@ fn a_rule_covers_the_width_and_the_title() {
     assert_eq!(text, "# a longer title   n\n# ..............  ..\n#\n");
 }
 
-/// The colour includes the blanks before a share. It depends on the share: the small one has none.
+/// The colour includes the blanks before a share. Small shares have no colour.
 #[test]
 fn shares_are_coloured_with_their_blanks() {
     let style = TextStyle {
