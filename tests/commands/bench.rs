@@ -104,7 +104,7 @@ fn text_has_the_shape_of_perfs() {
 
 #[test]
 fn newer_benchmarks_have_the_shape_of_the_others() {
-    let rates = "\nN usecs/op\nN ops/sec"; // The compared perf has none of these: newer perf does.
+    let rates = "\nN usecs/op\nN ops/sec"; // These benchmarks are in newer perf than the one compared with.
     for (words, heading) in [
         ("sched seccomp-notify -l 20", "# ExecutedN system calls\n"),
         (

@@ -128,8 +128,8 @@ pub(crate) fn t_95(freedom: usize) -> f64 {
     let index = freedom.max(1) - 1;
     let [.., last] = T_95;
     T_95.get(index).copied().unwrap_or_else(|| {
-        // Beyond the table, the difference from the normal distribution's quantile decreases about as 1/n. The error is less
-        // than 0.001.
+        // Beyond the table, the difference from the normal distribution's quantile decreases about as 1/`freedom`. The error is
+        // less than 0.001.
         NORMAL_95 + (last - NORMAL_95) * T_95.len() as f64 / freedom as f64
     })
 }

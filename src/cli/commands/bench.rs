@@ -41,7 +41,7 @@ pub(crate) fn benchmark_commands() -> impl Iterator<Item = Command> {
 
 /// Runs a benchmark, all of a collection, or all. Without the name of a collection or a benchmark, lists the names.
 pub(super) fn run(matches: &ArgMatches, context: &Context) -> Result<ExitStatus, CliError> {
-    // The common options before the name of the collection. Others may follow the name of the benchmark.
+    // The common options before the name of the collection. Those after the name of the benchmark are parsed later.
     let given = GivenSettings::new(matches);
     let words = matches.get_many::<OsString>("words").unwrap_or_default();
     let words: Vec<OsString> = words.cloned().collect();
@@ -248,7 +248,7 @@ mod tests {
                 .find(|arg| arg.get_long() == Some(long))
                 .and_then(clap::Arg::get_short)
         };
-        // `-r` is `--runtime` in `hash`, `-f` is `--function` in `memcpy`: `--repeat` and `--format` have no letter there.
+        // `-r` is `--runtime` in `hash`, so `--repeat` has no letter; `-f` is `--function` in `memcpy`, so `--format` has none.
         assert_eq!(letter("hash", "runtime"), Some('r'));
         assert_eq!(letter("hash", "repeat"), None);
         assert_eq!(letter("memcpy", "function"), Some('f'));

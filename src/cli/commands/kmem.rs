@@ -72,7 +72,7 @@ fn reading_options([page, slab]: [Arg; 2]) -> Vec<Arg> {
         value("time", "start,end").help(
             "only events of this time range: seconds, or percent of the recording: 10%/2, 10%-20%",
         ),
-        // kmem has no -k.
+        // kmem has no -k, as in perf.
         symbol_args::vmlinux().short(None),
         symbol_args::kallsyms(),
         symbol_args::symfs(),

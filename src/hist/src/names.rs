@@ -34,7 +34,7 @@ pub(crate) trait RecordingNames: Sync {
     fn payload_rank(&self, payload: TextId) -> u32;
     /// The value of the tracepoint field [`KeyInput::field_number`]; `None` for samples of other events.
     fn field(&self, input: &KeyInput<'_>) -> Option<&FieldValue>;
-    /// The properties of a sample that are not part of its [`KeyInput::context`], such as its time; the context has their id.
+    /// The properties of a sample, such as its time. [`KeyInput::context`] has only their id.
     fn properties(&self, input: &KeyInput<'_>) -> &Properties;
     /// The path of a cgroup; `None` if unknown.
     fn cgroup(&self, id: u64) -> Option<&str>;

@@ -187,7 +187,8 @@ fn unselected_records_are_not_delivered() {
         let mut log = Log::default();
         let pass = ObserverPass::new(&layouts, CyclesOfEvenTids).with_switches();
         let delivered = pass.run(replay, threads(1), &mut log).expect("memory");
-        // Without layouts, samples of tracepoints are passed to `sample` instead of `event`; `CyclesOfEvenTids` skips all three.
+        // The sample of `cycles`. Without layouts, the three samples of tracepoints would be passed to `sample`, too, but
+        // `CyclesOfEvenTids` skips them.
         assert_eq!((delivered.typed_events, delivered.other_samples), (0, 1));
         assert_eq!(log.lines[0], (40, "Out 9 Some(1)".to_owned()));
         let mut log = Log::default();
@@ -252,7 +253,7 @@ fn delivery_stops_when_the_observer_is_done() {
         };
         let pass = ObserverPass::new(&layouts, AllSamples);
         pass.run(replay, threads(1), &mut log).expect("memory");
-        // The pass asks for `flow` once per block of at most 1024 samples.
+        // The pass asks for `flow` only once per block of at most 1024 samples, so more than 10 are delivered, but far from all.
         assert!((10..2000).contains(&log.lines.len()), "{}", log.lines.len());
     });
 }

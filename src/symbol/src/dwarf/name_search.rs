@@ -14,9 +14,9 @@ use super::abbreviations::{AttributeSpec, FormSizes};
 use super::leb;
 use super::sections::Slice;
 
-/// Maximum number of strings to search for. With more, parsing the entries is faster. There may be more than one: several names
-/// may be accepted, and a short name is often also the end of longer strings, any of which the linker may have merged it into.
-const MAX_STRINGS: usize = 4;
+/// Maximum number of offsets to search for. With more, parsing the entries is faster. Even a single name may have several, one in
+/// each longer string that ends with it: the linker may have merged the name into any of them.
+const MAX_OFFSETS: usize = 4;
 
 /// Minimum length of a name prefix to search for in all strings.
 const MIN_PREFIX: usize = 3;
@@ -25,11 +25,11 @@ const MIN_PREFIX: usize = 3;
 pub(super) struct NameSearch<'n> {
     /// In `.debug_str`, ascending.
     offsets: Vec<usize>,
-    /// `None` if there are more than [`MAX_STRINGS`] offsets.
+    /// `None` if there are more than [`MAX_OFFSETS`] offsets.
     terms: Option<SearchTerms<'n>>,
 }
 
-/// Byte strings of few names: an entry with one of these names contains the name itself or its offset.
+/// Byte strings to search a unit for: an entry with one of these names contains the name itself or its offset.
 struct SearchTerms<'n> {
     /// Prefix of the names.
     prefix: Finder<'n>,
@@ -53,7 +53,7 @@ impl<'n> NameSearch<'n> {
         let endian = dwarf.debug_info.reader().endian();
         let offsets: Vec<usize> = named(&prefix, texts, is_name).collect();
         let halves = offsets.iter().map(|at| low_half(*at, endian));
-        let terms = (offsets.len() <= MAX_STRINGS).then(|| SearchTerms {
+        let terms = (offsets.len() <= MAX_OFFSETS).then(|| SearchTerms {
             encoded_offsets: halves.map(|half| Finder::new(&half).into_owned()).collect(),
             prefix,
         });
@@ -145,7 +145,8 @@ fn has_searchable_names(dwarf: &Dwarf<Slice<'_>>, header: &UnitHeader<Slice<'_>>
     Some(true)
 }
 
-/// Whether an attribute of this form may refer to another unit or file, or is an index of a string.
+/// Whether an attribute of this form may refer to another unit or file, or is an index of a string. Not `DW_FORM_ref_sig8`: it
+/// refers to a type, whose name is not searched for.
 fn is_unsearchable(form: DwForm) -> bool {
     matches!(
         form,

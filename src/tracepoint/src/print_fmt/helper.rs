@@ -64,8 +64,8 @@ impl Parser<'_> {
         ))
     }
 
-    /// Parses the arguments of `__print_hex` or `__print_hex_str`, which print `separator` between bytes. Operators are not
-    /// supported in these arguments, nor in those of `__print_array`.
+    /// Parses the arguments of `__print_hex` or `__print_hex_str`, which print `separator` between bytes. As in
+    /// libtraceevent, operators are not supported in these arguments, nor in those of `__print_array`.
     fn hex(&mut self, separator: &'static str) -> Result<(Node, Token), FormatWarning> {
         let bytes = self.operand_up_to(",")?;
         let count = self.operand_up_to(")")?;
@@ -89,7 +89,8 @@ impl Parser<'_> {
         Ok((node, self.lexer.read_past_newlines()))
     }
 
-    /// Parses the arguments of `__builtin_expect(value, 0)`, which evaluates to `value`. Operators are not supported in them.
+    /// Parses the arguments of `__builtin_expect(value, 0)`, which evaluates to `value`. As in libtraceevent, operators are
+    /// not supported in them.
     fn expectation(&mut self) -> Result<(Node, Token), FormatWarning> {
         let (node, next) = self.operand()?;
         if !next.is_delimiter(",") {
@@ -125,7 +126,8 @@ impl Parser<'_> {
                 return Err(unexpected("{", open));
             }
             let (mut value, mut next) = self.operand()?;
-            // Unlike in `expression`, a `:` after an operation ends the value, and is reported as a missing comma.
+            // [`Parser::operation`] includes all following operators and stops only at a `:`, which is then reported as a missing
+            // comma.
             if next.kind == TokenKind::Operator {
                 next = self.operation(&mut value, next)?;
             }

@@ -95,7 +95,7 @@ impl<'t, 'a> Printer<'t, 'a> {
                 self.push("::*");
                 Some(())
             }
-            // A qualifier has a leading blank, an attribute does not.
+            // The text of a qualifier begins with a blank, that of an attribute does not.
             Node::Qualified(inner, word) => {
                 self.left(*inner)?;
                 self.push(word);
@@ -184,7 +184,7 @@ impl<'t, 'a> Printer<'t, 'a> {
         matches!(self.tree.node(id), Some(Node::Parameter(_)))
     }
 
-    /// Whether `target` is a template parameter whose argument is a reference; not among a lambda's parameters.
+    /// Whether `target` is a template parameter whose argument is a reference; `false` among a lambda's parameters.
     fn repeats_reference(&self, target: Id) -> bool {
         self.is_parameter(target)
             && !self.in_lambda
