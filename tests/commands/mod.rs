@@ -109,7 +109,7 @@ mod truncated_while_read;
 
 use rperf_testkit::{Outcome, Run};
 
-/// Words that help texts and manual pages must not have: standard terms or plain technical words have the same meaning.
+/// Words that help texts and manual pages must not have, because there are standard terms or plain technical words for them.
 pub(crate) const PRIVATE_WORDS: &[&str] = &[
     "told",
     "tell",

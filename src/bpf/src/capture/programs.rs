@@ -31,9 +31,9 @@ pub(super) const RETRIES: MapId = MapId(5);
 /// The cgroups whose tasks are observed.
 pub(super) const CGROUPS: MapId = MapId(6);
 
-/// Added to the number of a call: the plan for its start.
+/// Added to the number of a call, gives the index of the plan for its start.
 const FOR_BEGIN: i32 = 0;
-/// Added to the number of a call: the plan for its return.
+/// Added to the number of a call, gives the index of the plan for its return.
 const FOR_RETURN: i32 = CALL_LIMIT;
 
 /// `BPF_F_CURRENT_CPU`.

@@ -15,7 +15,7 @@ const TIMER: &str = "sleep";
 
 /// Prints hints on the meaning of the counts:
 /// - If all tasks of CPUs were counted: that the workload only set the duration. Not for `sleep`, which has no other purpose,
-///   and not with `--bpf-prog`, which counts BPF programs instead.
+///   and not with `--bpf-prog`, which counts only while the given BPF programs run.
 /// - With `-v`, after a single run in which only the workload was counted: that `-r` repeats it.
 pub(super) fn explain_scope(context: &Context, plan: &StatPlan, verbose: bool) {
     let request = &plan.request;
