@@ -257,7 +257,7 @@ impl<'c> CacheEditor<'c> {
     fn add_object(&self, present: &ExistingFile) -> Result<(), String> {
         let id = present.id.to_string();
         let debug = self.find_debug_file(present, &id);
-        // With `--target-ns`, `path` is that in the namespace, `file` the path at which this process can read it.
+        // With `--target-ns`, `path` is the file's path in the namespace, `file` the path at which this process can read it.
         let object = NewObject {
             path: &present.path,
             file: &present.readable_path,

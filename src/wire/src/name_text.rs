@@ -77,7 +77,7 @@ pub fn name_path(text: &str) -> Cow<'_, Path> {
     }
 }
 
-/// The byte that a private character in UTF-8 represents; `None` for other bytes.
+/// The byte that a private character represents, given the UTF-8 of the character; `None` for other bytes.
 #[must_use]
 pub fn restored_byte(utf8: [u8; 4]) -> Option<u8> {
     let text = std::str::from_utf8(&utf8).ok()?;
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(text, "caf\u{10ffe9}");
         assert_eq!(name_bytes(&text), &b"caf\xe9"[..]);
         assert_eq!(restored_byte(*b"\xf4\x8f\xbf\xa9"), Some(0xe9));
-        // U+10FF69: 0x69 is valid UTF-8, so that no private character represents it.
+        // U+10FF69: no private character represents 0x69, which is ASCII.
         assert_eq!(restored_byte(*b"\xf4\x8f\xbd\xa9"), None);
         assert_eq!(restored_byte(*b"abcd"), None);
     }

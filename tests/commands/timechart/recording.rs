@@ -11,7 +11,7 @@ const LOST: u32 = 2;
 /// The `sample_type` of [`ChartFile::new`]: TID, TIME, CPU, RAW and IDENTIFIER.
 pub(super) const FIELDS: u64 = 1 << 1 | 1 << 2 | 1 << 7 | 1 << 10 | 1 << 16;
 
-/// Ids of the events: those of their tracepoints, which are also the ids in samples.
+/// The id of each event's tracepoint, also used as the id in its samples.
 const SWITCH: u64 = 316;
 const WAKEUP: u64 = 318;
 const IDLE: u64 = 320;
@@ -108,9 +108,9 @@ impl ChartFile {
         self.file.bytes()
     }
 
-    /// Adds a sample. `raw` is the event's data. Its size (u32) precedes it, and 4 bytes of padding follow: if the length of
-    /// `raw` is a multiple of 8, that of the record is, too. Wakeups and entries of calls have other lengths,
-    /// which rperf accepts.
+    /// Adds a sample. `raw` is the event's data. Before it is its size (u32), which includes 4 bytes of padding after it, so that
+    /// the record's length is a multiple of 8 if the length of `raw` is. Wakeups and entries of calls have other lengths, which
+    /// rperf accepts.
     fn sample(&mut self, id: u64, micros: u64, cpu: u32, tid: u32, raw: Bytes) {
         let raw = raw.raw([0; 4]).done();
         let size = u32::try_from(raw.len()).expect("a short event");

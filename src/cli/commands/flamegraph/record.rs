@@ -101,7 +101,7 @@ fn refuse_record_options(matches: &ArgMatches, context: &Context) -> Result<(), 
     }
 }
 
-/// Returns the options of `record` except those of what to record.
+/// Returns the options of `record`, except those that say what to record: the command, `-p` and `-a`.
 fn record_options(matches: &ArgMatches, path: &Path) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = vec!["-o".into(), path.into()];
     let unwind = text(matches, "unwind");

@@ -30,7 +30,7 @@ pub(in crate::cli::commands) fn command() -> Command {
                 .short('o')
                 .help("output file, - for the standard output (default: sched.pftrace)"),
         )
-        // The common options, but `-D` is refused: Linux perf does not have this subcommand.
+        // The common options; `-D` is refused, as in all subcommands of `sched` that Linux perf does not have.
         .args(without_dump())
         .arg(jobs::option())
 }

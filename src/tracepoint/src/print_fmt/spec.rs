@@ -240,7 +240,7 @@ fn integer_spec(letter: char, modifiers: &str, longs: i8, is_size_t: bool) -> Op
     let flags = modifiers.get(..flags_end).unwrap_or_default();
     Some(IntegerSpec {
         base: match letter {
-            // The argument of `%zd` has 64 bits, but perf passes only 32, so that -1 prints as 4294967295.
+            // As in perf, which passes only 32 bits to printf for the 64 bits of `%zd`: -1 prints as 4294967295.
             'd' | 'i' if is_size_t && longs == 0 => Base::Unsigned,
             'd' | 'i' => Base::Signed,
             'u' => Base::Unsigned,

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Whether the error means that the events can't be scheduled as a group.
+/// Whether the error may mean that a weak group can't be scheduled; the same errors as in perf.
 pub(super) fn breaks_group(cause: &io::Error) -> bool {
     matches!(cause.raw_os_error(), Some(libc::EINVAL | libc::EBADF))
 }
