@@ -141,7 +141,7 @@ struct DownloadProgress {
     quiet: bool,
     /// Whether progress may be shown, as one line that is overwritten: stderr is a terminal, and not `quiet`.
     live: bool,
-    /// Set while stdout is redirected, for example to a pager, or a browser uses the terminal: no progress line is written then.
+    /// Set while stdout is redirected (for example to a pager) or a browser uses the terminal: no progress line is written then.
     terminal_in_use: Arc<AtomicBool>,
     /// The time at which the progress line was last written; `None` if no line is shown.
     refreshed: Mutex<Option<Instant>>,

@@ -47,14 +47,13 @@ impl EventLayouts {
     /// Returns the layouts of `events`, described by `formats`. `endian` is the byte order of the records.
     #[must_use]
     pub fn new(endian: Endian, events: &[EventDesc], formats: &Formats) -> Self {
-        // The result; `layouts.layouts` is its list of layouts by event index.
-        let mut layouts = Self::empty(endian);
+        let mut result = Self::empty(endian);
         for (index, event) in (0..).zip(events) {
             let layout = match layout(event, formats) {
                 Ok(layout) => layout,
                 Err(error) => {
                     let event = EventIndex(index);
-                    layouts
+                    result
                         .unreadable
                         .push(UnreadableTracepoint { event, error });
                     None
@@ -62,11 +61,11 @@ impl EventLayouts {
             };
             if layout.is_some() {
                 let name = formats.name(event.attr.config);
-                layouts.tracepoints.extend(name);
+                result.tracepoints.extend(name);
             }
-            layouts.layouts.push(layout);
+            result.layouts.push(layout);
         }
-        layouts
+        result
     }
 
     /// Returns a value without layouts: no sample is a typed event, and raw data is not decoded.

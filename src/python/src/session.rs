@@ -212,8 +212,9 @@ impl PySession {
         TableRequest { columns, event }.whole(slf)
     }
 
-    /// Passes the samples in order of time to `function`, in tables of at least `rows` rows; the last may have fewer.
-    /// `columns` and `event` are those of `table`. The codes of texts in columns differ between tables.
+    /// Passes the samples in order of time to `function`, in tables of at least `rows` rows (blocks of samples are not divided);
+    /// the last may have fewer. `columns` and `event` are those of `table`. Columns of texts hold codes, whose texts
+    /// (`categories`) differ between tables.
     #[pyo3(signature = (function, columns = None, event = None, *, rows = DEFAULT_ROWS))]
     fn process_tables(
         slf: &Bound<'_, Self>,

@@ -29,7 +29,7 @@ pub struct SchedstatRequest {
     pub cpus: Option<CpuList>,
     /// The command to run; without one a signal ends the observation.
     pub workload: Option<Program>,
-    /// The file to write the recording to, if given. [`SchedstatSummary::recording`] contains it in any case.
+    /// The file to write the recording to, if any. The recording is always returned in [`SchedstatSummary::recording`].
     pub output: Option<SchedstatOutput>,
     /// The version for the header.
     pub version: String,

@@ -4,8 +4,8 @@ use rperf_wire::Regs;
 
 use crate::Arch;
 
-/// Number of tracked registers: 64-bit Arm has the most. The last, 32, is its program counter. Only rules of frame information
-/// set it: [`Registers::set_ip`] does not, since [`Arch::instruction_pointer`] is `None` for 64-bit Arm.
+/// Number of tracked registers: 64-bit Arm has the most. Its last, 32, is the program counter, which is unknown unless a rule of
+/// the frame information sets it: [`Arch::instruction_pointer`] is `None` for 64-bit Arm.
 const COUNT: usize = 33;
 
 /// The registers of one frame by DWARF number; some may be unknown.
@@ -46,8 +46,7 @@ impl Registers {
         self.get(arch.stack_pointer()).unwrap_or_default()
     }
 
-    /// Sets the instruction pointer, and its DWARF register if the architecture's frame information uses one; that of 64-bit Arm
-    /// does not.
+    /// Sets the instruction pointer, and its DWARF register if [`Arch::instruction_pointer`] returns one.
     pub(crate) fn set_ip(&mut self, arch: Arch, ip: u64) {
         self.ip = ip;
         if let Some(register) = arch.instruction_pointer() {

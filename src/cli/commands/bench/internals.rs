@@ -140,7 +140,7 @@ fn synthesize(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliEr
             let message = format!("--min-threads {fewest} is greater than --max-threads {most}");
             return Err(CliError::usage(message));
         }
-        // perf's text; like perf, this synthesizes the records of all processes, on any CPU.
+        // As in perf, the text says CPU 0, but the records of all processes are synthesized, on any CPU.
         runner.print_unless_json(
             "Computing performance of multi threaded perf event synthesis by\n\
              synthesizing events on CPU 0:\n",
@@ -158,8 +158,8 @@ fn synthesize(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), CliEr
     Ok(())
 }
 
-/// Measures the synthesis of records, and prints the result as that of `name`; `indent` precedes each line. Like the other
-/// benchmarks of this file, it prints the same text with `-f simple` (`simple: None`).
+/// Measures the synthesis of records, and prints the result: `name` says what was measured, `indent` precedes each line. With
+/// `-f simple`, the text is the same (`simple: None`), as for the other benchmarks of this file.
 fn measure_synthesis(
     synthesis: &TaskSynthesis,
     iterations: u64,
@@ -217,7 +217,7 @@ fn kallsyms_parse(matches: &ArgMatches, runner: &mut Runner<'_>) -> Result<(), C
     runner.measure(
         || {
             let parse = || {
-                // The running kernel's addresses are not moved to those of a recorded kernel.
+                // The symbols keep the addresses of the running kernel.
                 let relocation = None;
                 black_box(kallsyms::parse(&read_pseudo_file(KALLSYMS)?, relocation));
                 Ok(())

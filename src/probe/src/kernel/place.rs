@@ -36,7 +36,7 @@ pub fn kernel_image_target(
 }
 
 impl Kernel<'_> {
-    /// Returns the target of a probe found in kallsyms; its `file_offset` is an address.
+    /// Returns the target of a probe found in kallsyms; `probe.file_offset` is an address.
     #[must_use]
     pub fn target(&self, probe: &Probe) -> ProbeTarget {
         let base = self.symbols.base().filter(|_| self.module.is_none());

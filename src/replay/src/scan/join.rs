@@ -88,7 +88,7 @@ impl<'s, 'e, 'a> Join<'s, 'e, 'a> {
             self.failed = Some(error);
             self.ended = true;
         }
-        // The scan stopped early: at damage or at the end of the data.
+        // A scan that stops before `end` has reached damage or the end of the data.
         self.ended |= self.position < end;
     }
 

@@ -91,16 +91,16 @@ impl CodeLayout {
         self.converted(offset, |segment| (segment.offset, segment.address))
     }
 
-    /// The file offset of `address`; `None` if no segment contains it. Zero-filled data (`.bss`) is not in the file: its offset
-    /// is after those of the segment's bytes.
+    /// The file offset of `address`; `None` if no segment contains it. For zero-filled data (`.bss`), which is not in the file,
+    /// it is the offset that the data would have directly after the segment's bytes.
     #[must_use]
     pub fn offset(&self, address: u64) -> Option<u64> {
         self.converted(address, |segment| (segment.address, segment.offset))
     }
 
-    /// Converts `value`, a file offset or an address, to the other, by the segment whose bytes in the file contain it; otherwise
-    /// by the first one whose zero-filled data does (its file offsets follow those of the segment's bytes). `starts` returns
-    /// the start of a segment in the space of `value` and in the other one.
+    /// Converts `value`, a file offset or an address, to the other kind. The zero-filled data of a segment counts as if it
+    /// followed the segment's bytes in the file, but the bytes of other segments have precedence. `starts` returns where a
+    /// segment starts: first as the kind of `value`, then as the other kind.
     fn converted(&self, value: u64, starts: impl Fn(&Segment) -> (u64, u64)) -> Option<u64> {
         let within = |size: fn(&Segment) -> u64| {
             self.segments.iter().find_map(|segment| {
@@ -280,7 +280,7 @@ mod tests {
             assert_eq!(layout.address(offset), Some(address));
             assert_eq!(layout.offset(address), Some(offset));
         }
-        // Zero-filled data of the first segment, after the bytes of both.
+        // Zero-filled data of the first segment: at an offset after the bytes of both segments, and at its first address.
         assert_eq!(layout.address(0x1c00), Some(0x40_1c00));
         assert_eq!(layout.offset(0x40_1800), Some(0x1800));
         assert_eq!(layout.address(0x4000), None);

@@ -123,8 +123,8 @@ impl RunQueues {
     }
 
     /// Moves a waiting task to another CPU. `just_woken` is the wakeup, if any, that was the event directly before the
-    /// migration on the CPU that recorded both. If it is that of the task, the kernel chose the new CPU before the task was
-    /// in a queue: the task waits for this CPU from the beginning.
+    /// migration on the CPU that recorded both. If it began the task's wait, the kernel chose the new CPU before the task was
+    /// in a queue: the whole wait is for the new CPU.
     pub(super) fn migrate(
         &mut self,
         task: TaskIndex,
@@ -149,7 +149,7 @@ impl RunQueues {
         self.enqueue(Some(cpu), wait);
     }
 
-    /// Handles a switch: charges the waits on that CPU to `prev`, or to an unknown task if switches are missing.
+    /// Handles a switch: charges the waits for `cpu` to `prev`, or to an unknown task if switches are missing.
     pub(super) fn switch(&mut self, cpu: u32, prev: TaskIndex, next: TaskIndex, time: u64) {
         let queue = self.queues.entry(cpu).or_default();
         // If another task was switched in last, switches are missing.
