@@ -125,7 +125,7 @@ fn summaries_fit_80_columns_and_end_with_examples() {
     }
 }
 
-/// [`PRIVATE_WORDS`] are words for which the field has standard ones.
+/// Help and manuals use standard terms instead of [`PRIVATE_WORDS`].
 #[test]
 fn help_has_no_private_words() {
     for command in commands() {

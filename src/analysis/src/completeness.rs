@@ -8,7 +8,7 @@ use rperf_resolve::{AddressContext, Frame, LeafCallerCheck, Resolver, chain};
 use rperf_wire::{CpuMode, SampleType};
 
 /// The least number of samples that are examined of a large recording, roughly. One of every N samples is examined: N is the
-/// number of samples divided by this one and rounded down, at least 1. So of fewer than 40,000 samples, all are examined; of
+/// number of samples divided by this constant and rounded down, at least 1. So of fewer than 40,000 samples, all are examined; of
 /// more, some 20,000 to 30,000.
 const EXAMINED_SAMPLES: u64 = 20_000;
 /// Functions at which a complete user stack may end: the start code of programs and threads.

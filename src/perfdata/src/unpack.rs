@@ -49,9 +49,9 @@ impl<'a> PerfData<'a> {
                     .any(|record| Decompressor::is_compressed(record.raw.kind)))
     }
 
-    /// Writes all records decompressed and in one sequence: 2 MiB of this file, then 2 MiB of each of the `parts` (the other
-    /// files of a directory), and so on, until all have ended. Each file has a separate compressed stream, and ends at its first
-    /// error.
+    /// Writes all records decompressed and in one sequence: as in perf, 2 MiB of this file, then 2 MiB of each of the `parts`
+    /// (the other files of a directory), and so on, until all have ended. Each file has a separate compressed stream, and ends at
+    /// its first error.
     ///
     /// # Errors
     /// Errors of `to`.

@@ -56,8 +56,8 @@ struct OutputDevices {
     disk: DeviceNumber,
 }
 
-/// Warns if writing the output file causes recorded events. Only recordings of CPUs (`-a`, `-C`) to a file, not to a pipe, are
-/// checked.
+/// Warns if writing the output file causes recorded events. Only recordings of CPUs (`-a`, `-C`) are checked, since others do not
+/// include rperf's own writes, and only if the output is a file, not a pipe.
 pub(super) fn warn(context: &Context, request: &RecordRequest) {
     if !matches!(request.observe.target, Target::Cpus(_)) || request.output.stream.is_some() {
         return;

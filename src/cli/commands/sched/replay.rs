@@ -64,8 +64,8 @@ pub(in crate::cli::commands) fn run(
         ));
     }
     let mut times = ReplayTimes::default();
-    // A repetition has a share of 1/`weight` in the running averages. If repeated until interrupted, the share is that of the
-    // default number.
+    // As in perf, a repetition has a share of 1/`weight` in the running averages. The weight is the number of repetitions; if
+    // repeated until interrupted, it is the default number.
     let weight = repetitions.unwrap_or(REPETITIONS);
     let mut remaining = repetitions;
     while remaining != Some(0) {
