@@ -29,8 +29,8 @@ pub struct LoadedObjects {
     pub(crate) frame_info: Vec<OnceLock<Result<FrameInfo, TruncationCause>>>,
     /// By [`DsoId`]: source of the code; `None` in a slot if there is none.
     pub(crate) code: Vec<OnceLock<Option<CodeSource>>>,
-    /// For each JIT function used so far, the object that it belongs to. The index is the function's number in unwinding without
-    /// `FIRST_JIT`: it counts the functions of all objects.
+    /// For each JIT function used so far, the object that it belongs to. In unwinding, the function at index N has the module id
+    /// `FIRST_JIT | N`.
     pub(crate) jit: Mutex<Vec<DsoId>>,
 }
 

@@ -147,7 +147,8 @@ impl<'a> CountWriter<'a> {
         Ok(writer)
     }
 
-    /// Replaces the old file; does nothing for a pipe.
+    /// Replaces the old file; does nothing for a pipe. Called after the workload has started: if it cannot be started, the old
+    /// file is kept.
     pub(super) fn commit(&mut self) -> Result<(), Error> {
         self.replacement
             .as_mut()

@@ -51,7 +51,6 @@ pub fn count(
     if let Some(workload) = &mut workload {
         start_workload(workload, request)?;
     }
-    // The old output is replaced only now: it is kept if the workload cannot be started.
     run.writer.as_mut().map_or(Ok(()), CountWriter::commit)?;
     let mut waiting = WaitConditions {
         signals: &signals,

@@ -1,4 +1,4 @@
-//! `diff --stream`: hot streams of branches, in the layout of perf 6.1.
+//! `diff --stream`: hot streams (the heaviest branches of call graphs), in the layout of perf 6.1.
 
 use std::io::{self, Write};
 
