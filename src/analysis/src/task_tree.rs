@@ -49,7 +49,8 @@ const BUCKETS: u32 = 256;
 /// reused thread id, only the last thread. Threads whose creator is unknown or skipped are roots.
 ///
 /// Threads without a recorded process are skipped; without `with_mappings`, also those that have no FORK or COMM record, such as
-/// threads known from a mapping only. A thread whose creators lead into a cycle is skipped, too.
+/// threads known from a mapping only: perf does not read mappings then. A thread whose creators lead into a cycle is skipped,
+/// too.
 #[must_use]
 pub fn task_tree(world: &World, with_mappings: bool) -> Vec<TaskEntry> {
     let threads = world.threads().filter(|thread| {

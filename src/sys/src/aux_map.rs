@@ -37,7 +37,7 @@ impl AuxMap {
     ///
     /// # Errors
     /// What mmap(2) reports: `EOPNOTSUPP` if the counter's PMU has no AUX area, `EPERM` if the
-    /// locked memory exceeds `perf_event_mlock_kb` and `RLIMIT_MEMLOCK`, `EINVAL` if `pages` is not
+    /// locked memory exceeds what `perf_event_mlock_kb` and `RLIMIT_MEMLOCK` allow together, `EINVAL` if `pages` is not
     /// a power of two, `ENOMEM`; [`io::ErrorKind::OutOfMemory`] if the size in bytes overflows.
     pub fn new(
         counter: &Counter,

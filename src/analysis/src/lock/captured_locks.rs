@@ -81,8 +81,8 @@ const MAX_DISTANCE: u64 = 100_000_000;
 /// Id of the waiting thread, the CPU if it is an idle thread, and address of the lock. Idle threads have the id 0 on all CPUs.
 type WaitPlace = (u32, Option<u32>, u64);
 
-/// Records whose waits have not begun yet, and begins whose records may follow: the kernel writes records and events of one wait
-/// in any order, one directly after the other.
+/// Records whose waits have not begun yet, and starts of waits whose records may follow: the kernel writes the record and the
+/// event of one wait in either order, one directly after the other.
 #[derive(Debug, Default)]
 pub(super) struct LockRecords {
     /// Records with their times.
@@ -96,7 +96,7 @@ impl LockRecords {
         (at.task.tid, cpu, address)
     }
 
-    /// Adds a record, unless its start was added before: then removes the start and returns both.
+    /// Adds a record, unless the start of its wait was added before: then removes the start and returns both.
     pub(super) fn add_record(
         &mut self,
         at: &EventContext,
@@ -118,7 +118,7 @@ impl LockRecords {
         (at.time().saturating_sub(time) < MAX_DISTANCE).then_some(record)
     }
 
-    /// Adds a begin without a record so far. Returns an earlier begin of this thread and lock, which got no record.
+    /// Adds the start of a wait without a record so far. Returns an earlier start for this thread and lock, which got no record.
     pub(super) fn add_begin(&mut self, begin: BegunLockWait) -> Option<BegunLockWait> {
         let place = Self::place(&begin.at, begin.address);
         self.begins.insert(place, begin)
@@ -129,7 +129,7 @@ impl LockRecords {
         self.begins.remove(&Self::place(at, address))
     }
 
-    /// Removes and returns all begins without a record, in order of time.
+    /// Removes and returns all starts of waits without a record, in order of time.
     pub(super) fn take_begins(&mut self) -> Vec<BegunLockWait> {
         let mut begins: Vec<BegunLockWait> = self.begins.drain().map(|(_, begin)| begin).collect();
         begins.sort_by_key(|begin| begin.at.order);

@@ -66,9 +66,9 @@ pub(crate) static FUNCTION_NAME: Key = Key {
     },
 };
 
-/// A location is identified by object and address; in a function that [`identity`] identifies by its name, by that name and the
-/// address; without a function, by the address. The address is [`CodeSite::shown_address`](super::CodeSite) in a function, and
-/// `CodeSite::address` without one.
+/// A location in a function is identified by object and address, or, if [`identity`] uses the function's name, by that name and
+/// the address; code without a function by its address. The address is [`CodeSite::shown_address`](super::CodeSite) in a
+/// function, and `CodeSite::address` without one.
 fn function_at<'n>(input: &KeyInput<'_>, names: &'n dyn RecordingNames) -> KeyValue<'n> {
     let (site, at) = (input.site, input.site.shown_address.cast_signed());
     match identity(input, names) {
