@@ -1,8 +1,8 @@
 //! `weight`, `ins_lat` and `retire_lat`, and their variants `local_*`: sample weights of the hardware. Both variants sort rows by
 //! the weight of a single sample; `local_*` also show that weight, the others show the sum over the samples of the row.
 //!
-//! `weight.total` is no such sum: it is the whole weight of a single sample or, of a weight with parts
-//! (`PERF_SAMPLE_WEIGHT_STRUCT`), its first part.
+//! `weight.total` is no such sum: it is the whole weight of a single sample, or the first part of a weight with parts
+//! (`PERF_SAMPLE_WEIGHT_STRUCT`).
 
 use super::{CellPadding, Key, KeyDependency, KeyValue, Property, label};
 

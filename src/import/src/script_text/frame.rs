@@ -3,8 +3,7 @@
 /// A frame of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TextFrame<'t> {
-    /// The address as printed: the address of the code, or its offset in the object, which perf 6.1 prints for user space in
-    /// callchains.
+    /// The address as printed: the address of the code or, for user space in callchains of perf 6.1, its offset in the object.
     pub(super) address: u64,
     /// The function's name; `None` if unknown.
     pub(super) symbol: Option<&'t str>,

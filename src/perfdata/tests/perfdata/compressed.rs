@@ -94,7 +94,7 @@ impl Recorder {
             self.frame_begun = true;
         }
         for block in bytes.chunks(1024) {
-            // The size, then three bits: 0 for an uncompressed block that is not the last one.
+            // The size above three low bits, which are 0 for an uncompressed block that is not the last one.
             let header = u32::try_from(block.len() << 3).unwrap().to_le_bytes();
             out.extend(&header[..3]);
             out.extend(block);
@@ -461,7 +461,7 @@ fn decompression_bombs_are_refused() {
         body.extend([2, 0, 0x10, 0]);
     }
     let (_, end) = unpacked(&with_compressed(&body));
-    // Decompression stops after the block that exceeds the limit. Blocks have 128 KiB; the test allows an excess below two.
+    // Decompression stops after the block of 128 KiB that exceeds the limit; the test allows an excess of almost two blocks.
     assert!(
         matches!(end, Some(Error::Ratio { size, most, .. }) if size > most && size < most + (256 << 10)),
         "{end:?}"

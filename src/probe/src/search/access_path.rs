@@ -197,6 +197,7 @@ impl<T: TypeShape> PathValue<T> {
             self.read_string(&real)?;
             return Ok((cast.map(str::to_owned), false));
         }
+        // As in perf, unsigned values are recorded as hexadecimal by default.
         let letter = letter.unwrap_or(if real.is_signed() { "s" } else { "x" });
         let size = real.byte_size().filter(|size| *size > 0);
         let Some(bits) = size.map(|size| size.saturating_mul(8)) else {

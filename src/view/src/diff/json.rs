@@ -51,8 +51,9 @@ fn table(event: &DiffEvent<'_>) -> Value {
     })
 }
 
-/// A line of blocks, with an entry for each file but the baseline: the range of its block, the offsets of the range, the average
-/// cycles, and the difference of these cycles from the baseline's. The entry is null if the file does not have the function.
+/// A line of blocks, with an entry for each file but the baseline: start and end of its block (as source lines or
+/// `FUNCTION+OFFSET`, and as offsets in the function), the average cycles, and the difference of these cycles from the
+/// baseline's. The entry is null if the file does not have the function.
 fn blocks(line: &BlockLine) -> Value {
     let block = |compared: &ComparedBlock| {
         json!({
@@ -77,7 +78,7 @@ fn row_object(comparison: &Comparison, row: &ComparedRow) -> Value {
     let value = |file| match comparison.value(row, file)? {
         ComparedValue::Percent(value) | ComparedValue::Ratio(value) => Some(value),
         ComparedValue::Weighted(value) => Some(value as f64),
-        _ => None,
+        ComparedValue::Undefined => None,
     };
     json!({
         "keys": row_keys(comparison, row),
