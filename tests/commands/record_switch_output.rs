@@ -1,6 +1,7 @@
 //! `rperf record` into several files, for cgroups, with namespace records, and compressed.
 
 use std::fs;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use rperf_testkit::{Outcome, Run, Scratch, real_perf, skip};
@@ -223,6 +224,29 @@ fn file_names_get_a_timestamp_and_devices_do_not() {
     let mut devices = fs::read_dir("/dev").expect("a folder").flatten();
     let is_stamped = |name: &str| name.starts_with("null.");
     assert!(!devices.any(|device| is_stamped(&device.file_name().to_string_lossy())));
+}
+
+#[test]
+fn devices_are_not_removed() {
+    const NAME: &str = "commands::record_switch_output::devices_are_not_removed";
+    let scratch = Scratch::new();
+    // A device like /dev/null.
+    let made = Run::new("mknod").args(["null", "c", "1", "3"]);
+    let made = made.within(scratch.path()).finish().expect("mknod starts");
+    if made.status != 0 {
+        return skip(NAME, &made.stderr);
+    }
+    let words = ["-o", "null", "--switch-output", "--switch-max-files=1"];
+    let twice = "for i in 1 2; do kill -USR2 $PPID; sleep 0.3; done";
+    record(&scratch, &words, &["sh", "-c", twice]);
+    let is_device = |file: &Path| {
+        let metadata = fs::symlink_metadata(file).expect("the device is there");
+        metadata.file_type().is_char_device()
+    };
+    assert!(is_device(&scratch.path().join("null")));
+    let mut entries = fs::read_dir(scratch.path()).expect("a folder").flatten();
+    let is_stamped = |name: &str| name.starts_with("null.");
+    assert!(!entries.any(|entry| is_stamped(&entry.file_name().to_string_lossy())));
 }
 
 #[test]

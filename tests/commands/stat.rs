@@ -187,9 +187,15 @@ fn a_delay_is_reported_and_an_endless_delay_counts_nothing() {
 
 #[test]
 fn intervals_are_in_order_and_the_summary_is_their_sum() {
+    check_intervals(&[]);
+    // More intervals than there are: the last one, which is incomplete, is shown, too.
+    check_intervals(&["--interval-count", "1000"]);
+}
+
+fn check_intervals(limit: &[&str]) {
     let words = ["-I", "30", "--summary", "-x,", "-e", "faults:u"];
-    let script = "for i in 1 2 3 4 5; do true; sleep 0.02; done";
-    let outcome = stat(&[&words[..], &["sh", "-c", script]].concat());
+    let script = "for i in 1 2 3 4 5; do true; sleep 0.02; done; exec true";
+    let outcome = stat(&[&words[..], limit, &["sh", "-c", script]].concat());
     let lines: Vec<Vec<&str>> = outcome
         .stderr
         .lines()

@@ -115,7 +115,8 @@ impl OutputRotation<'_> {
         let finished = finish_file(&self.completion, full)?;
         self.earlier_bytes += finished.bytes;
         self.earlier.add(&finished);
-        self.written.push_back(stamp(output, observer)?);
+        // A device is not renamed, and must not be removed.
+        self.written.extend(stamp(output, observer)?);
         self.remove_oldest();
         replacement.commit()?;
         if let Some(mut records) = records {
@@ -164,8 +165,11 @@ impl OutputRotation<'_> {
 }
 
 /// Appends the time to the name of a file or directory: `NAME.YYYYMMDDhhmmssNN`, with hundredths of a second. Returns the new
-/// path. Other outputs, such as devices, are not renamed; then returns `path`.
-pub(crate) fn stamp(path: &Path, observer: &mut dyn SessionObserver) -> Result<PathBuf, Error> {
+/// path; `None` for other outputs, such as devices, which are not renamed.
+pub(crate) fn stamp(
+    path: &Path,
+    observer: &mut dyn SessionObserver,
+) -> Result<Option<PathBuf>, Error> {
     let failed = |cause| Error::Output {
         path: path.to_owned(),
         cause,
@@ -175,7 +179,7 @@ pub(crate) fn stamp(path: &Path, observer: &mut dyn SessionObserver) -> Result<P
         folder.kind(name),
         Ok(Some(FileKind::File | FileKind::Folder))
     ) {
-        return Ok(path.to_owned());
+        return Ok(None);
     }
     let stamped = unused_path_with_time(|time| {
         let mut name = path.as_os_str().to_owned();
@@ -185,5 +189,5 @@ pub(crate) fn stamp(path: &Path, observer: &mut dyn SessionObserver) -> Result<P
     let renamed = stamped.file_name().unwrap_or(name);
     folder.rename(name, renamed).map_err(failed)?;
     observer.on_event(SessionNotice::Dumped { path: &stamped });
-    Ok(stamped)
+    Ok(Some(stamped))
 }

@@ -47,6 +47,7 @@ pub fn count(
         began: Instant::now(),
         previous: EventReadings::default(),
         previous_at: Duration::ZERO,
+        intervals: 0,
     };
     if let Some(workload) = &mut workload {
         start_workload(workload, request)?;
@@ -207,6 +208,8 @@ struct CountRun<'a> {
     previous: EventReadings,
     /// Time from `began` to the end of the previous interval.
     previous_at: Duration,
+    /// How many intervals have ended.
+    intervals: u64,
 }
 
 impl<'a> CountRun<'a> {
@@ -244,9 +247,8 @@ impl<'a> CountRun<'a> {
             .request
             .timeout
             .and_then(|timeout| self.began.checked_add(timeout));
-        let mut done = 0;
         loop {
-            let next = self.next_interval(done);
+            let next = self.next_interval();
             let deadline = [end, next].into_iter().flatten().min();
             let woken = self.wait(waiting, deadline, observer)?;
             if woken != WaitEnd::Time || end.is_some_and(|end| end <= Instant::now()) {
@@ -261,12 +263,7 @@ impl<'a> CountRun<'a> {
             if self.reader_gone {
                 return Ok(WaitEnd::ReaderGone);
             }
-            done += 1;
-            let max_intervals = self
-                .request
-                .interval
-                .and_then(|interval| interval.max_intervals);
-            if max_intervals == Some(done) && waiting.workload.is_none() {
+            if !self.has_more_intervals() && waiting.workload.is_none() {
                 return Ok(WaitEnd::Time);
             }
         }
@@ -313,13 +310,23 @@ impl<'a> CountRun<'a> {
         }
     }
 
-    /// Returns when the next interval ends, after `done` intervals; `None` without intervals, or after the last one.
-    fn next_interval(&self, done: u64) -> Option<Instant> {
-        let interval = self.request.interval?;
-        if interval.max_intervals.is_some_and(|times| done >= times) {
-            return None;
-        }
-        let number = u32::try_from(done + 1).unwrap_or(u32::MAX);
+    /// Whether counts are reported at intervals, and fewer than the maximum number have ended.
+    fn has_more_intervals(&self) -> bool {
+        let interval = self.request.interval;
+        interval.is_some_and(|interval| {
+            interval
+                .max_intervals
+                .is_none_or(|maximum| self.intervals < maximum)
+        })
+    }
+
+    /// Returns when the next interval ends; `None` without intervals, or after the last one.
+    fn next_interval(&self) -> Option<Instant> {
+        let interval = self
+            .request
+            .interval
+            .filter(|_| self.has_more_intervals())?;
+        let number = u32::try_from(self.intervals + 1).unwrap_or(u32::MAX);
         let due = self
             .began
             .checked_add(interval.every.checked_mul(number)?)?;
@@ -339,11 +346,12 @@ impl<'a> CountRun<'a> {
         observer.interval(at, at.saturating_sub(self.previous_at), &since);
         self.previous = readings.clone();
         self.previous_at = at;
+        self.intervals += 1;
         self.record_round(StatRoundKind::Interval, readings, at)
     }
 
-    /// Completes the output. Without intervals, the last reading is recorded. With an unlimited number of intervals, it ends an
-    /// incomplete one, which is reported and recorded; with a limited number, it is neither reported nor recorded.
+    /// Completes the output. Without intervals, the last reading is recorded. Otherwise it ends an incomplete interval, which is
+    /// reported and recorded unless the maximum number of intervals have ended.
     fn end(
         &mut self,
         at: Duration,
@@ -352,9 +360,7 @@ impl<'a> CountRun<'a> {
     ) -> Result<(), Error> {
         match self.request.interval {
             None => self.record_round(StatRoundKind::Final, readings, at)?,
-            Some(interval) if interval.max_intervals.is_none() => {
-                self.interval(at, readings, observer)?
-            }
+            Some(_) if self.has_more_intervals() => self.interval(at, readings, observer)?,
             Some(_) => {}
         }
         self.writer.take().map_or(Ok(()), CountWriter::finish)
