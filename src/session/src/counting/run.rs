@@ -38,17 +38,7 @@ pub fn count(
     let writer = request.record_to.as_ref();
     let writer = writer.map(|options| CountWriter::begin(request, options, &opened, &cpu_tasks));
     enable_at_once(request, &opened)?;
-    let mut run = CountRun {
-        request,
-        opened: &opened,
-        sums,
-        writer: writer.transpose()?,
-        reader_gone: false,
-        began: Instant::now(),
-        previous: EventReadings::default(),
-        previous_at: Duration::ZERO,
-        intervals: 0,
-    };
+    let mut run = CountRun::new(request, &opened, sums, writer.transpose()?);
     if let Some(workload) = &mut workload {
         start_workload(workload, request)?;
     }
@@ -213,6 +203,25 @@ struct CountRun<'a> {
 }
 
 impl<'a> CountRun<'a> {
+    fn new(
+        request: &'a CountRequest,
+        opened: &'a OpenCounters<RunningKernel>,
+        sums: Option<KernelSums>,
+        writer: Option<CountWriter<'a>>,
+    ) -> Self {
+        Self {
+            request,
+            opened,
+            sums,
+            writer,
+            reader_gone: false,
+            began: Instant::now(),
+            previous: EventReadings::default(),
+            previous_at: Duration::ZERO,
+            intervals: 0,
+        }
+    }
+
     /// With [`CountStart::After`] (`-D`), waits and then enables the events; otherwise returns at once. Reports that
     /// the events are disabled, also with [`CountStart::Never`]. Returns why the count ended if it ended during the delay.
     fn enable_after_delay(
