@@ -30,4 +30,4 @@ pub use role::{CountingMode, Role};
 pub use row::{CountRow, CountState, CountTable, CountValue};
 pub use spread::Spread;
 pub use topology::{CpuLocation, Topology};
-pub use unit::{Aggregation, AggregationUnit};
+pub use unit::{Aggregation, AggregationUnit, ModeNumbers};

@@ -16,6 +16,9 @@ impl StatConfig {
     pub const INTERVAL: u64 = 1;
     /// `PERF_STAT_CONFIG_TERM__SCALE`: whether counts of multiplexed events are scaled.
     pub const SCALE: u64 = 2;
+    /// `PERF_STAT_CONFIG_TERM__AGGR_LEVEL`: the level of caches by which counts are aggregated; 5, one above the highest, for the
+    /// last level. Since perf 6.5, and recorded with every mode of aggregation.
+    pub const CACHE_LEVEL: u64 = 3;
 
     /// The value of a setting, the last one if it is repeated; `None` if it is missing.
     #[must_use]
