@@ -10,7 +10,7 @@ use crate::names::known_event;
 use crate::{Catalogue, EventSpec};
 
 /// Names of the PMUs of the two kinds of cores.
-const CORE_PMUS: [&str; 2] = ["cpu_core", "cpu_atom"];
+pub(crate) const CORE_PMUS: [&str; 2] = ["cpu_core", "cpu_atom"];
 const PMU_TYPE_SHIFT: u32 = 32;
 
 /// The core PMUs of a hybrid x86 machine in sysfs order; empty on other machines.
@@ -180,6 +180,16 @@ mod tests {
         let leads: Vec<bool> = leads.collect();
         assert_eq!(leads, [true, false, false, true, false, false, true, false]);
         assert!(events[..6].iter().all(|event| event.sample_read));
+    }
+
+    #[test]
+    fn a_missing_pmu_cpu_is_explained_by_those_of_the_cores() {
+        let error = parse("cpu/event=1/", &hybrid()).unwrap_err();
+        let reasons: Vec<String> = error.faults.into_iter().map(|fault| fault.reason).collect();
+        let cores = "`cpu_atom', `cpu_core'";
+        let expected =
+            format!("cannot find PMU `cpu': this machine's cores are counted by {cores}");
+        assert_eq!(reasons, [expected]);
     }
 
     /// A group becomes one group per kind of cores. An event that names another PMU, even `software`, is in none of them, whereas

@@ -1,7 +1,7 @@
 //! Modes of files, by the names of linux/stat.h without `S_`.
 
 /// Bits and their names. A name of several bits precedes the names of its parts.
-const NAMES: [(u64, &str); 25] = [
+const NAMES: [(u64, &str); 28] = [
     (0o7777, "IALLUGO"),
     (0o777, "IRWXUGO"),
     (0o444, "IRUGO"),
@@ -18,12 +18,15 @@ const NAMES: [(u64, &str); 25] = [
     (0o4000, "ISUID"),
     (0o2000, "ISGID"),
     (0o1000, "ISVTX"),
+    (0o700, "IRWXU"),
     (0o400, "IRUSR"),
     (0o200, "IWUSR"),
     (0o100, "IXUSR"),
+    (0o70, "IRWXG"),
     (0o40, "IRGRP"),
     (0o20, "IWGRP"),
     (0o10, "IXGRP"),
+    (0o7, "IRWXO"),
     (0o4, "IROTH"),
     (0o2, "IWOTH"),
     (0o1, "IXOTH"),
@@ -52,6 +55,8 @@ mod tests {
         assert_eq!(mode_text(0o644), "IRUGO|IWUSR");
         assert_eq!(mode_text(0o755), "IRUGO|IXUGO|IWUSR");
         assert_eq!(mode_text(0o1777), "IRWXUGO|ISVTX");
+        assert_eq!(mode_text(0o750), "IRWXU|IRGRP|IXGRP");
+        assert_eq!(mode_text(0o37), "IWGRP|IXGRP|IRWXO");
         assert_eq!(mode_text(0o640), "IRUSR|IWUSR|IRGRP");
         assert_eq!(mode_text(0o20600), "IFCHR|IRUSR|IWUSR");
     }

@@ -185,12 +185,15 @@ impl TextEvent<'_> {
             (_, Some(config)) => (EventType::SOFTWARE, config),
             _ => (EventType::RAW, FIRST_RAW + number),
         };
-        let (user, kernel) = (modifiers.contains('u'), modifiers.contains('k'));
-        attr.flags = attr
-            .flags
-            .with(AttrFlags::EXCLUDE_KERNEL, user && !kernel)
-            .with(AttrFlags::EXCLUDE_HV, user && !kernel)
-            .with(AttrFlags::EXCLUDE_USER, kernel && !user);
+        let has_level = modifiers.contains(['u', 'k', 'h']);
+        for (level, flag) in [
+            ('u', AttrFlags::EXCLUDE_USER),
+            ('k', AttrFlags::EXCLUDE_KERNEL),
+            ('h', AttrFlags::EXCLUDE_HV),
+        ] {
+            let is_excluded = has_level && !modifiers.contains(level);
+            attr.flags = attr.flags.with(flag, is_excluded);
+        }
         attr
     }
 }
