@@ -14,8 +14,9 @@ use super::missing_names;
 /// The exit status if records could not be decoded.
 const BAD_RECORDS: u8 = 1;
 
-/// Warns about lost, late or skipped records of the recording `path`, which may be a truncated file. Records that could not be decoded are an error; they are
-/// only warnings if the file is truncated or reading stopped before its end, which is then the error.
+/// Warns about lost, late or skipped records of the recording `path`, which may be a truncated file. Records that could not be
+/// decoded are an error; they are only warnings if the file is truncated or reading stopped before its end, which is then the
+/// error.
 ///
 /// # Errors
 ///
@@ -50,6 +51,20 @@ pub(crate) fn conclude(
             .fold(CliError::message(BAD_RECORDS, first), CliError::detail)
             .hint("the output lacks these records; 'data check' lists all damage")),
     }
+}
+
+/// Like [`conclude`], for a stream, which has no size by which it could be recognized as truncated.
+///
+/// # Errors
+///
+/// Those of [`conclude`].
+pub(crate) fn conclude_stream(
+    path: &Path,
+    diagnostics: &Diagnostics,
+    context: &Context,
+) -> Result<(), CliError> {
+    let is_truncated = false;
+    conclude(path, is_truncated, diagnostics, context)
 }
 
 /// Warns about lost, late and skipped records.

@@ -128,8 +128,9 @@ fn loaded_programs_are_described_as_by_perf() {
     let bpf_event = |events: &[String]| events.iter().find(is_bpf_event).cloned();
     assert!(bpf_event(&our_events).is_some());
     assert_eq!(bpf_event(&our_events), bpf_event(&their_events));
-    // The BPF_EVENT and the KSYMBOL record.
-    assert_eq!(our_events.len(), 2, "{our_events:?}");
+    // The KSYMBOL record; others may be of the same program, loaded by other tests at other addresses.
+    let is_symbol = |line: &String| line.contains(&symbol_part);
+    assert!(our_events.iter().any(is_symbol), "{our_events:?}");
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub(crate) struct MatchingEvents<'m> {
     pub(crate) metrics: Vec<&'m VendorMetric>,
     /// Whether to list the metrics alone, in their groups, or only the names of the groups.
     pub(crate) metric_listing: MetricListing,
-    /// Whether any word matched nothing, except words for a kind of events (`hw`, `sdt`).
+    /// Whether any word matched nothing. Words for a kind of events (`hw`, `sdt`), `metric` and `metricgroup` do not count.
     pub(crate) has_unmatched_word: bool,
 }
 

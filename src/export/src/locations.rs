@@ -7,7 +7,8 @@ use crate::profile::Profile;
 /// The distinct locations of all samples. Frames are indices in [`Profile::frames`].
 #[derive(Debug, Default)]
 pub(crate) struct Locations {
-    /// The id of each location by its innermost frame, which determines the location's other frames.
+    /// The id of each location by its innermost frame. A frame has an address, and all frames there belong to one location. If a
+    /// stack ends among inlined functions, its location may lack frames: the one found first counts.
     ids_by_frame: FxHashMap<u32, u64>,
     /// The frames of each location, innermost first.
     frames: Vec<Vec<u32>>,

@@ -213,9 +213,10 @@ impl<'a> ProbeObject<'a> {
         })
     }
 
-    /// Returns the display names of the functions for which `may_be` returns true; names of the others are not demangled.
-    /// `may_be` is called with the two [`SymbolTable::name_beginnings`] of a function, of which at least one is the beginning
-    /// of its display name. The function is included if `may_be` returns true for either.
+    /// Returns the display names of the functions that may be wanted; names of the others are not demangled. `may_be` returns
+    /// whether a wanted name can have this beginning. It is called with both [`SymbolTable::name_beginnings`] of a function, of
+    /// which at least one is the beginning of its display name; one `true` is enough, so the caller must check the returned
+    /// names.
     pub(crate) fn function_names(
         &self,
         may_be: &dyn Fn(&str) -> bool,

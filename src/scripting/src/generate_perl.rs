@@ -70,7 +70,9 @@ fn handler(tracepoint: &Tracepoint) -> String {
     // The name of the event's handler in perf: `system::name`.
     let event = tracepoint.name().replacen(':', "::", 1);
     let fields = &tracepoint.format.fields;
-    let field_parameters = parameters(fields, |name| PARAMETERS.contains(&name));
+    // `_` is appended to the names of fields that are taken by common parameters.
+    let is_taken = |name: &str| PARAMETERS.contains(&name);
+    let field_parameters = parameters(fields, is_taken);
     let field_parameters: Vec<String> = field_parameters
         .iter()
         .map(|name| format!("${name}"))

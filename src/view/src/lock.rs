@@ -111,7 +111,8 @@ pub struct NamedRow {
     pub row: LockRow,
     /// The caller, the lock, the thread or the path of the cgroup.
     pub name: String,
-    /// In a row of an owner, the owner's process, if it is known and is not that of the first waiting thread. Otherwise `None`.
+    /// In a row of an owner: the owner's process, if it is known and differs from that of the waiting threads (of which the first
+    /// is compared), as it can with a futex that processes share. Otherwise `None`.
     pub owner_process: Option<u32>,
     /// The container of the cgroup, if it belongs to one.
     pub container: Option<String>,
@@ -251,8 +252,8 @@ pub fn write_contention(
     Ok(())
 }
 
-/// Returns the id of a row's thread: -1 for threads that have exited and for an unknown owner, as in perf; `None` if the row is not
-/// that of a thread.
+/// Returns the id of a row's thread, signed as in perf: the kernel records the ids of a thread that has exited as -1. An unknown
+/// owner is -1, too. `None` if the row is not that of a thread.
 fn thread(key: &LockKey) -> Option<i32> {
     match key {
         LockKey::Thread(tid) => Some(tid.cast_signed()),
@@ -383,11 +384,13 @@ pub fn write_report(
 /// What `lock` prints below its tables about sequences of events in an impossible order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SequenceChecks {
-    /// The number of checked rows with such a sequence.
+    /// The number of rows with such a sequence, among those counted in `total`.
     pub bad: usize,
-    /// The number of checked rows: all rows, but as in perf, `lock report -E N` stops after the Nth one shown.
+    /// The number of counted rows: all rows, except that `lock report -E N`, as in perf, counts only those up to the Nth one
+    /// shown.
     pub total: usize,
-    /// The numbers of rows with such a sequence, by the event at which it was found: of all rows, also of those not checked.
+    /// The numbers of rows with such a sequence, by the event at which it was found. Unlike `bad`, they include rows that are not
+    /// counted in `total`.
     pub sequences: BadSequences,
 }
 

@@ -62,7 +62,8 @@ impl Layout {
         Self::new(flags, machine.unwrap_or_default() as u8)
     }
 
-    /// The layout of the object's split DWARF file.
+    /// The layout of the split DWARF file (`.dwo`) of an object with this layout. It has no relocations, so that it need not be
+    /// relocatable (`ET_REL`), as those of compilers are.
     pub(crate) fn split(self) -> Self {
         Self {
             is_split: true,

@@ -41,8 +41,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     })
 }
 
-/// Looks back for the time at which the wait of `tid` that ends at event `at` began; `None` if `tid` was running or its wakeup is
-/// missing. `ended` says which earlier events ended waits.
+/// Looks back for the time at which the wait of `tid` that ends at event `at` began; `None` if `tid` was running, or was switched
+/// out asleep and its wakeup is missing. `ended` says which earlier events ended waits.
 fn wait_before(events: &[Event], at: usize, tid: u32, ended: &[bool]) -> Option<u64> {
     let mut woken = None;
     for ((time, _, task, state, other), ended) in events[..at].iter().zip(ended).rev() {

@@ -1,5 +1,6 @@
-//! Ids of threads in PID namespaces. A futex contains the id of its owner in the owner's PID namespace. To translate it, a map
-//! has both ids of each thread outside of the initial namespace: a BPF program adds them when a thread is created;
+//! Ids of threads in PID namespaces. A futex contains the id of its owner in the owner's PID namespace, which is not known: it is
+//! assumed to be that of the waiting thread. To translate the id, a map has both ids of each thread outside of the initial
+//! namespace: a BPF program adds them when a thread is created;
 //! [`ContentionSummary::add_thread_ids`](super::ContentionSummary::add_thread_ids) adds those of earlier threads.
 
 use crate::Condition::{Above, Equal, NotEqual};
@@ -122,13 +123,12 @@ fn namespace(
     read_word(b, failed);
 }
 
-/// Replaces the owner in `R0`, an id in the current task's namespace, by the id of the same thread in the initial namespace. If
-/// the namespace cannot be read or the map lacks the thread, the id remains, with [`FOREIGN_OWNER`]. An unknown owner (-1)
-/// remains as it is.
+/// Replaces the owner in `R0`, an id that is assumed to be of the current task's namespace, by the id of the same thread in the
+/// initial namespace. If the namespace cannot be read or the map lacks the thread, the id remains, with [`FOREIGN_OWNER`]. An
+/// unknown owner (-1) remains as it is.
 pub(super) fn translate(b: &mut ProgramBuilder, layout: NamespaceLayout, places: Places) {
     let (initial, unknown, done) = (b.label(), b.label(), b.label());
     b.jump_if(Equal, R0, -1, done);
-    b.store(Double, R10, places.key, 0);
     b.store(Word, R10, places.key + 4, R0);
     b.call(Helper::GetCurrentTask);
     b.set(R3, R0);
@@ -148,8 +148,9 @@ pub(super) fn translate(b: &mut ProgramBuilder, layout: NamespaceLayout, places:
     b.place(done);
 }
 
-/// Adds [`SHARED_OWNER`] to the owner in `R0` unless the owner is unknown (-1), or the operation of the call is private to its
-/// process. `operation` is the offset of the operation on the stack.
+/// Adds [`SHARED_OWNER`] to the owner in `R0`, which may be a thread of another process, and so of another namespace; not if the
+/// owner is unknown (-1), or the operation of the call is private to its process. `operation` is the offset of the operation on
+/// the stack.
 pub(super) fn mark_shared(b: &mut ProgramBuilder, operation: i16) {
     let done = b.label();
     b.jump_if(Equal, R0, -1, done);

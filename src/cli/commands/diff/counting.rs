@@ -46,7 +46,8 @@ pub(super) struct ComparedEvent {
     config: u64,
     pub(super) histogram: Histogram,
     /// The histogram of the samples that are selected without the filters of tasks and code (other filters, such as those of
-    /// time, still apply); `None` unless percentages refer to its total.
+    /// time, still apply). Only with `--baseline-only` and absolute percentages: the baseline's shares then refer to the sum of
+    /// those of its rows that another file has, too. Otherwise `None`.
     pub(super) unfiltered: Option<Histogram>,
     /// With `-c cycles`, the basic blocks between branches.
     pub(super) blocks: Vec<Block>,
@@ -119,14 +120,15 @@ impl SamplesFile {
     }
 }
 
-/// Returns the filter without its conditions on tasks and code, if percentages refer to a total without these conditions.
+/// Returns the filter without its conditions on tasks and code, if a second histogram is needed for the total of percentages.
 fn without_tasks_and_code(
     filter: &SampleCriteria,
     settings: &DiffSettings,
 ) -> Option<SampleCriteria> {
-    // Unless `--percentage relative` is given, totals include the samples of tasks and code that are not selected, as the total
-    // of a histogram does. But with `--baseline-only`, the baseline's total is the sum of its remaining rows, and these have only
-    // selected samples. To sum the same rows with all samples, a second histogram without these filters is needed.
+    // Unless `--percentage relative` is given, percentages refer to a total that includes the samples of tasks and code that are
+    // not selected. Usually it is the histogram's own total, which counts them, too. But with `--baseline-only` it is the sum of
+    // the rows that another file has, too, and rows have only selected samples. So the rows are paired and summed a second time,
+    // in histograms without these conditions.
     let is_needed = settings.compare.baseline_only && !settings.relative;
     is_needed.then(|| SampleCriteria {
         comms: None,

@@ -19,7 +19,7 @@ use super::native::{NativeTable, ScriptContext};
 use super::settings::ScriptSettings;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::findings::conclude;
+use crate::cli::findings::conclude_stream;
 use crate::cli::input::{Input, OpenedInput};
 use crate::cli::shared::analysis::Analysis;
 use crate::cli::shared::built_in_scripts::NativeScript;
@@ -229,6 +229,6 @@ impl NativeRun<'_> {
                 break;
             }
         }
-        conclude(&path, false, &stream.diagnostics(), self.context)
+        conclude_stream(&path, &stream.diagnostics(), self.context)
     }
 }

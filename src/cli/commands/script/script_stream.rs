@@ -15,7 +15,7 @@ use super::counts_script::ScriptCounts;
 use super::interpreter::Interpreter;
 use super::run_script::ScriptReading;
 use crate::cli::error::{CliError, ExitStatus};
-use crate::cli::findings::conclude;
+use crate::cli::findings::conclude_stream;
 use crate::cli::stack_folding::{stack_copy_size, warn_of_truncated};
 use crate::cli::stream::RecordingStream;
 use rperf_input::DiskFiles;
@@ -87,7 +87,7 @@ impl ScriptReading<'_> {
         let mut diagnostics = stream.diagnostics();
         let bad_counts = stream_calls.counts.decode_errors();
         diagnostics.bad_records.merge(bad_counts);
-        conclude(&path, false, &diagnostics, self.context)?;
+        conclude_stream(&path, &diagnostics, self.context)?;
         Ok(status)
     }
 }

@@ -17,7 +17,7 @@ use super::settings::ScriptSettings;
 use super::text::{SampleText, TextBuffers};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::findings::conclude;
+use crate::cli::findings::conclude_stream;
 use crate::cli::stack_folding::{stack_copy_size, warn_of_truncated};
 use crate::cli::stream;
 use rperf_input::DiskFiles;
@@ -64,7 +64,7 @@ pub(super) fn print(
     let mut diagnostics = stream.diagnostics();
     diagnostics.bad_records.merge(printer.counts.decode_errors);
     super::warn_of_guests(context, printer.skipped_guest_samples);
-    conclude(&path, false, &diagnostics, context)
+    conclude_stream(&path, &diagnostics, context)
 }
 
 /// The error for an option that cannot be used with a stream.

@@ -4,7 +4,8 @@ use rperf_wire::{RawRecord, RecordKind};
 
 use super::chunk::ChunkScanner;
 
-/// Alignment of records: the kernel's and perf's sizes are multiples of it.
+/// Alignment of records: the sizes of the kernel's and of perf's are multiples of it, but for COMPRESSED records, which are
+/// unpacked before the scan.
 const ALIGNMENT: usize = 8;
 /// Number of bytes that are searched: records of the kernel and of perf are shorter than 64 KiB. If the search begins in a
 /// longer record of simpleperf or in the trace data after a record, it may find nothing.

@@ -128,7 +128,8 @@ impl Replacements {
         }
     }
 
-    /// Like [`Self::of_address`], for an address of 32 bits: the replacement is below 2 GiB even if the address is not.
+    /// Like [`Self::of_address`], for an address of 32 bits, which may be of the kernel or of a program: that is not kept. The
+    /// replacement is below 2 GiB even if the address is not.
     pub(super) fn of_short_address(&self, address: u32) -> u32 {
         let address = u64::from(address);
         let page = 1 + self.key.hash_one(address / PAGE) % LAST_SHORT_PAGE;
