@@ -10,7 +10,7 @@ use crate::names::known_event;
 use crate::{Catalogue, EventSpec};
 
 /// Names of the PMUs of the two kinds of cores.
-pub(crate) const CORE_PMUS: [&str; 2] = ["cpu_core", "cpu_atom"];
+const CORE_PMUS: [&str; 2] = ["cpu_core", "cpu_atom"];
 const PMU_TYPE_SHIFT: u32 = 32;
 
 /// The core PMUs of a hybrid x86 machine in sysfs order; empty on other machines.
@@ -23,6 +23,11 @@ pub(crate) fn hybrid_core_pmus<'a>(catalogue: &'a Catalogue<'_>) -> Vec<&'a (Str
         true => cores,
         false => Vec::new(),
     }
+}
+
+/// Whether a PMU belongs to the processor cores.
+pub(crate) fn is_core_pmu(name: &str, catalogue: &Catalogue<'_>) -> bool {
+    catalogue.machine.is_core(name) || CORE_PMUS.contains(&name)
 }
 
 /// Returns one event per kind of cores for a hardware, cache or raw event of no particular PMU on a hybrid machine: `cycles:u`
@@ -53,7 +58,7 @@ pub(crate) fn generic_event_attr(
     name: &str,
     catalogue: &Catalogue<'_>,
 ) -> Option<Attr> {
-    if !catalogue.machine.is_core(pmu) && !CORE_PMUS.contains(&pmu) {
+    if !is_core_pmu(pmu, catalogue) {
         return None;
     }
     let (event_type, config) = match (known_event(name), CacheEvent::parse(name)) {

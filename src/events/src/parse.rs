@@ -8,7 +8,7 @@ use rperf_wire::{Attr, EventType};
 use crate::breakpoint::Breakpoint;
 use crate::cache_event::{self, CacheEvent};
 use crate::group::group;
-use crate::hybrid::CORE_PMUS;
+use crate::hybrid::is_core_pmu;
 use crate::modifier::Modifiers;
 use crate::names::{SOFTWARE_PMU, TOOL_NAMES, TOOL_PMU, all_names, known_event, raw_code};
 use crate::number::number;
@@ -461,20 +461,19 @@ fn no_pmu(pmu: &str, catalogue: &Catalogue<'_>) -> String {
         return unknown(pmu, catalogue);
     }
     let pmus = catalogue.pmus.iter().map(|(name, _)| name.as_str());
-    let of_cores = |name: &&str| catalogue.machine.is_core(name) || CORE_PMUS.contains(name);
-    let cores: Vec<String> = pmus
-        .clone()
-        .filter(of_cores)
-        .map(|name| format!("`{name}'"))
-        .collect();
-    let advice = match (pmu, &*cores) {
-        ("cpu", []) => "this machine has no hardware PMU, try cpu-clock".to_owned(),
-        // Hybrid x86, and arm64.
-        ("cpu", cores) => format!("this machine's cores are counted by {}", cores.join(", ")),
-        _ => match nearest(pmu, pmus).or_else(|| nearest(pmu, all_names())) {
+    let advice = if pmu == "cpu" {
+        let cores = pmus.filter(|name| is_core_pmu(name, catalogue));
+        let cores: Vec<String> = cores.map(|name| format!("`{name}'")).collect();
+        match cores.is_empty() {
+            true => "this machine has no hardware PMU, try cpu-clock".to_owned(),
+            // Hybrid x86, and arm64.
+            false => format!("this machine's cores are counted by {}", cores.join(", ")),
+        }
+    } else {
+        match nearest(pmu, pmus).or_else(|| nearest(pmu, all_names())) {
             Some(near) => format!("did you mean `{near}'?"),
             None => "missing kernel support?".to_owned(),
-        },
+        }
     };
     format!("cannot find PMU `{pmu}': {advice}")
 }
