@@ -134,25 +134,22 @@ fn print_unpacking(name: &str, all: bool, context: &Context) -> std::io::Result<
 
 /// Checks that the recording can be a member of an archive: that it is a single file.
 fn require_one_file(recording: &Path) -> Result<(), CliError> {
-    let is_stdin = recording == Path::new(STDIN);
-    let kind = match FoundFile::find(recording) {
-        _ if is_stdin => "stdin",
-        Ok(found) if found.is_fifo() => "a FIFO",
-        Ok(found) if found.metadata().is_dir() => "a directory",
+    const TO_FILE: &str = "write the recording to a file first";
+    const TO_COPY: &str = "pack only the objects, without --all, and copy the directory";
+    let refused = |name: String, kind, hint| {
+        let message = format!("{name}--all packs a recording that is one file, and this is {kind}");
+        Err(CliError::message(255, message).hint(hint))
+    };
+    if recording == Path::new(STDIN) {
+        return refused(String::new(), "stdin", TO_FILE);
+    }
+    let name = format!("{}: ", recording.display());
+    match FoundFile::find(recording) {
+        Ok(found) if found.is_fifo() => refused(name, "a FIFO", TO_FILE),
+        Ok(found) if found.metadata().is_dir() => refused(name, "a directory", TO_COPY),
         // Opening the recording reports other problems.
-        _ => return Ok(()),
-    };
-    let message = format!("--all packs a recording that is one file, and this is {kind}");
-    let hint = match kind {
-        "a directory" => "pack only the objects, without --all, and copy the directory",
-        _ => "write the recording to a file first",
-    };
-    let name = if is_stdin {
-        String::new()
-    } else {
-        format!("{}: ", recording.display())
-    };
-    Err(CliError::message(255, format!("{name}{message}")).hint(hint))
+        _ => Ok(()),
+    }
 }
 
 /// Warns of the objects that are not in the archive.
