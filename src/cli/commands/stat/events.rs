@@ -193,7 +193,7 @@ fn default_events(
         names.push(',');
         names.push_str(more);
     }
-    // On hybrid CPUs, a name stands for one event of each core PMU, and the catalogue lists the PMUs. Otherwise the names need
+    // On hybrid CPUs, a name is one event of each core PMU, and the catalogue lists the PMUs. Otherwise the names need
     // no catalogue. Each PMU has a file `type`: without it, the PMU does not exist.
     let tracepoints;
     let catalogue = match pmus.sysfs.pmu_file(HYBRID_PMU, "", "type") {

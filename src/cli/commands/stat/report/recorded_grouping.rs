@@ -40,8 +40,7 @@ fn recorded_aggregation(recorded: &RecordedStat<'_>, data: &PerfData<'_>) -> Agg
 }
 
 /// Returns the numbers of modes of a recorder that records the cache level (perf 6.5 and later). `version` is its version, such
-/// as
-/// `6.12.117`.
+/// as `6.12.117`.
 fn numbers_of(version: &str) -> ModeNumbers {
     let mut parts = version.split('.').map(|part| part.parse::<u32>().ok());
     match (parts.next().flatten(), parts.next().flatten()) {
